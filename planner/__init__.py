@@ -1,0 +1,1 @@
+"""The core of the planner: knows no file format and no terminal."""
