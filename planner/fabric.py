@@ -3,14 +3,61 @@
 Vertices are GPUs, NICs, scale-up switches, leaf, spine and core switches; every edge carries
 ``capacity_bytes_per_s`` (per direction), ``latency_s`` and, where known, ``buffer_bytes``.
 NetworkX never supplies a number: an edge without a rate is refused when the Fabric is made.
+
+*The rule that ties graph and tiers*: every edge carries ``tier``, the innermost tier inside which
+it runs, so the domains of a tier are the connected components of the graph that keeps only the
+edges of that tier and of the tiers inside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from math import isfinite
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.errors import SpecError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_.:+/-]{1,128}\Z")
+_NO_TEXT: Mapping[str, str] = MappingProxyType({})
+
+
+def _must_be_positive(owner: str, **values: float) -> list[str]:
+    """Return one fault for each value that is not a finite number above 0."""
+    return [
+        f"{owner}: {name}={value!r}: expected a finite number above 0"
+        for name, value in values.items()
+        if not (isfinite(value) and value > 0)
+    ]
+
+
+def _must_be_share(owner: str, **values: float) -> list[str]:
+    """Return one fault for each value outside 0 < share <= 1."""
+    return [
+        f"{owner}: {name}={value!r}: expected a share above 0, at most 1"
+        for name, value in values.items()
+        if not 0 < value <= 1
+    ]
+
+
+def _must_be_safe_name(owner: str, name: str) -> list[str]:
+    """Return a fault if *name* could not be printed safely in a terminal, HTML or CSV."""
+    if _SAFE_NAME.match(name):
+        return []
+    return [f"{owner}: name {name[:140]!r}: expected 1 to 128 of A-Z a-z 0-9 _ . : + / -"]
+
+
+def _refuse(faults: list[str]) -> None:
+    if faults:
+        raise SpecError(*faults)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +73,9 @@ class Accelerator:
         memory_efficiency_share: achievable share of memory bandwidth, 0 to 1.
         power_w: board power [W], 0 where unknown.
         sources: field name to source.
+        scale_up_bytes_per_s: what all its scale-up links carry, one direction [bytes/s], 0 where
+            unknown; the cluster file decides what is wired.
+        assumed: field name to why the figure is a guess.
     """
 
     name: str
@@ -36,6 +86,27 @@ class Accelerator:
     memory_efficiency_share: float
     power_w: float = 0.0
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    scale_up_bytes_per_s: float = 0.0
+    assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        owner = f"accelerator {self.name[:128]!r}"
+        faults = _must_be_safe_name(owner, self.name)
+        faults += _must_be_positive(
+            owner, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s
+        )
+        faults += _must_be_positive(owner, **self.peak_flops_per_s)
+        faults += _must_be_share(
+            owner, memory_efficiency_share=self.memory_efficiency_share, **self.efficiency_share
+        )
+        if not self.peak_flops_per_s:
+            faults.append(f"{owner}: peak_flops_per_s is empty: expected one precision at least")
+        if missing := sorted(set(self.peak_flops_per_s) - set(self.efficiency_share)):
+            faults.append(f"{owner}: no efficiency_share for {', '.join(missing)}")
+        for name in ("power_w", "scale_up_bytes_per_s"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                faults.append(f"{owner}: {name}={getattr(self, name)!r}: expected 0 or more")
+        _refuse(faults)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +125,17 @@ class Nic:
     transaction_bytes: float
     turnaround_s: float
 
+    def __post_init__(self) -> None:
+        _refuse(
+            _must_be_positive(
+                "nic",
+                line_bytes_per_s=self.line_bytes_per_s,
+                in_flight=self.in_flight,
+                transaction_bytes=self.transaction_bytes,
+                turnaround_s=self.turnaround_s,
+            )
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
@@ -70,6 +152,17 @@ class Domain:
     gpus: tuple[int, ...]
     uplink_bytes_per_s: float
 
+    def __post_init__(self) -> None:
+        faults = _must_be_safe_name("domain", self.name)
+        if not self.gpus:
+            faults.append(f"domain {self.name!r} holds no usable GPU: leave it out")
+        if not (isfinite(self.uplink_bytes_per_s) and self.uplink_bytes_per_s >= 0):
+            faults.append(
+                f"domain {self.name!r}: uplink_bytes_per_s={self.uplink_bytes_per_s!r}: "
+                "expected 0 or more"
+            )
+        _refuse(faults)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tier:
@@ -80,10 +173,13 @@ class Tier:
         domains: in a fixed order; together they hold every usable GPU exactly once.
         bytes_per_s: rate of one GPU, one direction, to GPUs that share this domain but no inner
             one, when nothing else is on the links [bytes/s].
-        shared_bytes_per_s: the same when every GPU of the domain sends at once: less than
-            *bytes_per_s* where the tier is oversubscribed [bytes/s].
+        shared_bytes_per_s: the same when every GPU of the domain sends at once, to GPUs drawn
+            evenly from those outside its inner domain: less than *bytes_per_s* where the tier is
+            oversubscribed [bytes/s].
         latency_s: start-up of one message between such GPUs [s].
         in_network_reduction: the tier's switches can reduce (NVLS, SHARP).
+        pair_bytes_per_s: rate between two given GPUs; below *bytes_per_s* in a mesh or torus,
+            where a GPU's links lead to different neighbours; 0 stands for *bytes_per_s* [bytes/s].
     """
 
     name: str
@@ -92,6 +188,50 @@ class Tier:
     shared_bytes_per_s: float
     latency_s: float
     in_network_reduction: bool = False
+    pair_bytes_per_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.pair_bytes_per_s == 0:
+            object.__setattr__(self, "pair_bytes_per_s", self.bytes_per_s)
+        owner = f"tier {self.name!r}"
+        faults = _must_be_safe_name(owner, self.name)
+        faults += _must_be_positive(
+            owner,
+            bytes_per_s=self.bytes_per_s,
+            shared_bytes_per_s=self.shared_bytes_per_s,
+            pair_bytes_per_s=self.pair_bytes_per_s,
+        )
+        if not (isfinite(self.latency_s) and self.latency_s >= 0):
+            faults.append(f"{owner}: latency_s={self.latency_s!r}: expected 0 or more")
+        if not self.domains:
+            faults.append(f"{owner} has no domains")
+        _refuse(faults)
+
+    @property
+    def oversubscription(self) -> float:
+        """Return what one GPU may send alone over what it gets when all send [1].
+
+        >>> Tier(name="pod", domains=(Domain(name="a", gpus=(0,), uplink_bytes_per_s=0),),
+        ...      bytes_per_s=50e9, shared_bytes_per_s=10e9, latency_s=4e-6).oversubscription
+        5.0
+        """
+        return self.bytes_per_s / self.shared_bytes_per_s
+
+
+def _as_index(domains: tuple[Domain, ...], gpus: int) -> NDArray[np.int64] | str:
+    """Return GPU to domain index, or the fault: a GPU in no domain, in two, or unknown."""
+    sizes = np.fromiter((len(d.gpus) for d in domains), np.int64, len(domains))
+    members = np.fromiter(chain.from_iterable(d.gpus for d in domains), np.int64, int(sizes.sum()))
+    if members.size and (members.min() < 0 or members.max() >= gpus):
+        wrong = int(members[(members < 0) | (members >= gpus)][0])
+        return f"holds GPU {wrong}: expected 0 to {gpus - 1}"
+    seen = np.bincount(members, minlength=gpus)
+    if (seen != 1).any():
+        wrong = int(np.flatnonzero(seen != 1)[0])
+        return f"holds GPU {wrong} {int(seen[wrong])} times: expected once"
+    index = np.empty(gpus, np.int64)
+    index[members] = np.repeat(np.arange(len(domains)), sizes)
+    return index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +240,18 @@ class Fabric:
 
     Args:
         name: cluster name.
-        graph: the checked NetworkX graph (read only).
+        graph: the NetworkX graph (read only), or a function without arguments that builds it:
+            then it is built and checked when first asked for, and kept.
         gpus: vertex name of each usable GPU; its index is the GPU's number.
-        tiers: innermost first; ``supernode`` is always among them; the last holds all GPUs in
-            one domain.
+        tiers: innermost first, each strictly coarser than the one before; ``supernode`` is always
+            among them; the last holds all GPUs in one domain.
         accelerator: what every GPU is.
         nic: what every GPU has towards the scale-out network.
         assumed: what the file did not say, name to reason and source.
+        sources: figure of the file to its source.
+        job_gpus: GPUs one job uses unless told otherwise; the rest are spares; 0 stands for all.
+        hosts: the machines, where known: a launcher starts one agent on each. Their order is the
+            order of the host list, and the outermost rule holds: every usable GPU exactly once.
     """
 
     name: str
@@ -116,6 +261,31 @@ class Fabric:
     accelerator: Accelerator
     nic: Nic
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    job_gpus: int = 0
+    hosts: tuple[Domain, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.job_gpus == 0:
+            object.__setattr__(self, "job_gpus", len(self.gpus))
+        _refuse(_faults_of(self))
+        raw = _GRAPH_SLOT.__get__(self)
+        if not callable(raw):
+            check_graph(raw, self)
+
+    def __getstate__(self) -> list[Any]:
+        """Return the fields as they are: a graph not yet built travels unbuilt."""
+        return [
+            _GRAPH_SLOT.__get__(self) if name == "graph" else getattr(self, name)
+            for name in self.__slots__
+        ]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for name, value in zip(self.__slots__, state, strict=True):
+            if name == "graph":
+                _GRAPH_SLOT.__set__(self, value)
+            else:
+                object.__setattr__(self, name, value)
 
     def tier(self, name: str) -> Tier:
         """Return the tier called *name*; KeyError names the tiers there are."""
@@ -123,3 +293,119 @@ class Fabric:
             if tier.name == name:
                 return tier
         raise KeyError(f"no tier {name!r}; there are {[t.name for t in self.tiers]}")
+
+    def domain_index(self, tier: str) -> NDArray[np.int64]:
+        """Return the domain of *tier* that each GPU is in; shape (gpus,)."""
+        index = _as_index(self.tier(tier).domains, len(self.gpus))
+        if isinstance(index, str):
+            raise SpecError(f"tier {tier!r} {index}")
+        return index
+
+    def capacities(self, tier: str) -> tuple[int, ...]:
+        """Return how many usable GPUs each domain of *tier* holds, in order."""
+        return tuple(len(d.gpus) for d in self.tier(tier).domains)
+
+    def cut_bytes_per_s(self, gpus: frozenset[int]) -> float:
+        """Return the least capacity that separates *gpus* from the other GPUs, one direction.
+
+        max flow = min cut between the two sets, over the whole graph [bytes/s].
+        """
+        from planner.fabric_walks import min_cut_bytes_per_s
+
+        return min_cut_bytes_per_s(self.graph, self.gpus, gpus)
+
+    def walk(self, gpu_a: int, gpu_b: int) -> tuple[str, ...]:
+        """Return the vertices from one GPU to another along the path with the least latency."""
+        from planner.fabric_walks import least_latency_walk
+
+        return least_latency_walk(self.graph, self.gpus[gpu_a], self.gpus[gpu_b])
+
+    def is_connected(self) -> bool:
+        """Return whether every usable GPU can reach every other."""
+        from planner.fabric_walks import islands
+
+        return len(islands(self.graph, self.gpus)) == 1
+
+    def describe(self) -> str:
+        """Return a few plain lines: GPUs, and per tier its domains, rates and start-up."""
+        lines = [
+            f"{self.name}: {len(self.gpus)} x {self.accelerator.name}, job of {self.job_gpus} GPUs"
+        ]
+        for tier in self.tiers:
+            sizes = sorted(set(self.capacities(tier.name)), reverse=True)
+            lines.append(
+                f"  {tier.name}: {len(tier.domains)} of {'/'.join(map(str, sizes))} GPUs, "
+                f"{tier.bytes_per_s / 1e9:g} GB/s alone, "
+                f"{tier.shared_bytes_per_s / 1e9:g} GB/s when all send, "
+                f"start-up {tier.latency_s * 1e6:g} us"
+            )
+        return "\n".join(lines)
+
+
+def _faults_of(fabric: Fabric) -> list[str]:
+    """Return what cannot be in *fabric*: names, partitions, nesting, outermost tier."""
+    faults = _must_be_safe_name("fabric", fabric.name)
+    if not fabric.gpus:
+        return [*faults, f"fabric {fabric.name!r} has no usable GPU"]
+    for name in fabric.gpus:
+        faults += _must_be_safe_name("gpu", name)
+    if len(set(fabric.gpus)) != len(fabric.gpus):
+        twice = next(n for i, n in enumerate(fabric.gpus) if n in fabric.gpus[:i])
+        faults.append(f"GPU name {twice!r} is used twice: expected unique names")
+    if not 1 <= fabric.job_gpus <= len(fabric.gpus):
+        faults.append(f"job_gpus={fabric.job_gpus}: expected 1 to {len(fabric.gpus)} usable GPUs")
+    names = [t.name for t in fabric.tiers]
+    if "supernode" not in names or len(set(names)) != len(names):
+        faults.append(f"tiers {names}: expected different names, 'supernode' among them")
+    inner: NDArray[np.int64] | None = None
+    for tier in fabric.tiers:
+        index = _as_index(tier.domains, len(fabric.gpus))
+        if isinstance(index, str):
+            faults.append(f"tier {tier.name!r} {index}")
+            continue
+        if inner is not None and not _is_nested(inner, index):
+            faults.append(f"tier {tier.name!r} splits a domain of the tier inside it")
+        inner = index
+    if fabric.tiers and len(fabric.tiers[-1].domains) != 1:
+        faults.append(
+            f"outermost tier {names[-1]!r} has {len(fabric.tiers[-1].domains)} domains: expected 1"
+        )
+    if fabric.hosts and isinstance(wrong := _as_index(fabric.hosts, len(fabric.gpus)), str):
+        faults.append(f"hosts: {wrong}")
+    return faults
+
+
+def _is_nested(inner: NDArray[np.int64], outer: NDArray[np.int64]) -> bool:
+    """Return whether every inner domain lies in one outer domain."""
+    home = np.zeros(int(inner.max()) + 1, np.int64)
+    home[inner] = outer
+    return bool((home[inner] == outer).all())
+
+
+def check_graph(graph: Any, fabric: Fabric) -> None:
+    """Refuse a graph with an edge without a rate or start-up, or without one of the GPUs."""
+    faults = [f"GPU {name!r} is no vertex of the graph" for name in fabric.gpus if name not in graph]
+    for a, b, link in graph.edges(data=True):
+        rate, latency_s = link.get("capacity_bytes_per_s"), link.get("latency_s")
+        if rate is None or not (isfinite(rate) and rate > 0):
+            faults.append(f"link {a} - {b}: capacity_bytes_per_s={rate!r}: expected above 0")
+        if latency_s is None or not (isfinite(latency_s) and latency_s >= 0):
+            faults.append(f"link {a} - {b}: latency_s={latency_s!r}: expected 0 or more")
+    _refuse(faults)
+
+
+_GRAPH_SLOT: Any = Fabric.graph
+
+
+def _built_graph(fabric: Fabric) -> Any:
+    """Return the graph, built and checked on first use."""
+    raw = _GRAPH_SLOT.__get__(fabric)
+    if callable(raw):
+        build: Callable[[], Any] = raw
+        raw = build()
+        check_graph(raw, fabric)
+        _GRAPH_SLOT.__set__(fabric, raw)
+    return raw
+
+
+Fabric.graph = property(_built_graph)  # type: ignore[misc]  # the slot's reader, built on use
