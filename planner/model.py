@@ -1,17 +1,33 @@
-"""A transformer's shape: parameters, FLOPs and tensor sizes follow from it.
+"""A transformer's shape: parameters and FLOPs follow from it.
 
 ``ModelSpec`` is what every reader of a model file yields. It holds shapes only: no dtype of the
 run, no parallel degree. Sums over layers are exact for mixed dense/MoE stacks because each layer
 says which kind it is.
+
+Two conventions for *active* parameters are in use, and model cards do not always say which:
+``active_parameters`` leaves out the input embedding, which is looked up and not multiplied
+(gpt-oss, Kimi-K2, DeepSeek-V3), ``active_parameters_with_lookup`` counts it (Mixtral, Llama 4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from planner.errors import SpecError
+
+Number = TypeVar("Number", float, npt.NDArray[np.float64])
+
+MOST = {
+    "vocab": 10**8, "layers": 10**4, "mtp_layers": 10**3, "experts": 10**5, "top_k": 10**5,
+    "learned_positions": 10**9, "max_positions": 10**9, "norms_per_layer": 16,
+}  # fmt: skip
+MOST_WIDE = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +43,9 @@ class Attention:
         q_lora_rank: width of MLA's compressed query, 0 where the query is not compressed [1].
         kv_lora_rank: width of MLA's compressed key/value, 0 for GQA [1].
         rope_head_dim: MLA's shared rotary key width, 0 for GQA [1].
-        qkv_bias: biases on the q, k, v projections.
+        qkv_bias: biases on the q, k, v projections (MLA: on the two that compress).
         out_bias: bias on the output projection.
-        qk_norm: a norm on each query and key head.
+        qk_norm: a norm of width *head_dim* on the queries and one on the keys.
         sinks: one learned logit per head (gpt-oss).
     """
 
@@ -45,6 +61,60 @@ class Attention:
     out_bias: bool = False
     qk_norm: bool = False
     sinks: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a block that cannot exist, with every fault."""
+        needed = {"heads": 1, "kv_heads": 1, "head_dim": 1, "v_head_dim": 1}
+        faults = [*_not_whole(self, at_least=needed)] or [*self._faults()]
+        if faults:
+            raise SpecError(*(f"attention: {fault}" for fault in faults))
+
+    def _faults(self) -> Iterator[str]:
+        if self.kind == "mla":
+            if self.kv_heads != self.heads:
+                yield f"kv_heads={self.kv_heads}: MLA has as many as heads={self.heads}"
+            if not self.kv_lora_rank:
+                yield "kv_lora_rank=0: MLA needs the width of its compressed key/value"
+            if self.rope_head_dim > self.head_dim:
+                yield f"rope_head_dim={self.rope_head_dim} exceeds head_dim={self.head_dim}"
+        elif self.kind == "gqa":
+            if self.heads % self.kv_heads:
+                yield f"kv_heads={self.kv_heads} does not divide heads={self.heads}"
+            for name in ("q_lora_rank", "kv_lora_rank", "rope_head_dim"):
+                if getattr(self, name):
+                    yield f"{name}={getattr(self, name)}: only kind 'mla' has one"
+        else:
+            yield f"kind={self.kind!r}: expected 'gqa' or 'mla'"
+
+    def matrix_parameters(self, hidden: int) -> int:
+        """Return the elements of the projection matrices at model width *hidden* [1].
+
+        >>> llama = Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128)
+        >>> llama.matrix_parameters(4096)
+        41943040
+        """
+        query = self.heads * self.head_dim
+        out = self.heads * self.v_head_dim * hidden
+        if self.kind == "gqa":
+            return hidden * (query + self.kv_heads * (self.head_dim + self.v_head_dim)) + out
+        rank = self.q_lora_rank
+        queries = rank * (hidden + query) if rank else hidden * query
+        expanded = self.heads * (self.head_dim - self.rope_head_dim + self.v_head_dim)
+        keys = hidden * (self.kv_lora_rank + self.rope_head_dim) + self.kv_lora_rank * expanded
+        return queries + keys + out
+
+    def vector_parameters(self, hidden: int) -> int:
+        """Return the elements of its biases, inner norms and sinks [1]."""
+        if self.kind == "mla":
+            inner_norms = self.q_lora_rank + self.kv_lora_rank
+            biased = self.q_lora_rank + self.kv_lora_rank + self.rope_head_dim
+        else:
+            inner_norms = 0
+            biased = self.heads * self.head_dim + self.kv_heads * (self.head_dim + self.v_head_dim)
+        return (
+            inner_norms + self.qkv_bias * biased + self.out_bias * hidden
+            + self.qk_norm * 2 * self.head_dim + self.sinks * self.heads
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +133,27 @@ class ModelSpec:
         top_k: experts a token visits [1].
         expert_ffn: width of one routed expert [1].
         shared_expert_ffn: total width of the shared experts, 0 where there are none [1].
+        shared_expert_gate: a gate of width h on the shared experts (Qwen2-MoE).
+        router_bias: one bias per expert, learned or balanced (gpt-oss, DeepSeek-V3).
+        expert_bias: biases on the matrices of the routed experts.
         moe_layers: one flag a layer, True where its feed-forward is MoE.
         windows: one entry a layer: attention window [tokens], 0 for full attention.
         mtp_layers: multi-token-prediction layers after the stack [1].
         tied_embeddings: input and output embedding are one matrix.
         learned_positions: entries of a learned position table, 0 for rotary [1].
-        mlp_bias: biases on the feed-forward matrices.
+        mlp_bias: biases on the dense feed-forward matrices.
         norms_per_layer: norm vectors of width h in a layer [1].
         norm_bias: norms carry a bias (LayerNorm).
+        embedding_norm: a norm right after the input embedding (BLOOM).
+        parallel_block: attention and feed-forward read the same input and are added at once
+            (Command-R, Falcon, GPT-NeoX), so that a tensor-parallel layer reduces once, not twice.
+        max_positions: longest sequence it was made for, 0 where unknown [tokens].
         router_groups: groups that routing is limited within (DeepSeek ``n_group``), 0 for none.
         router_top_groups: groups a token may visit (``topk_group``), 0 for no limit.
         assumed: what the file did not say and the reader assumed, name to reason.
+
+    Raises:
+        SpecError: naming every number that cannot be.
     """
 
     name: str
@@ -98,10 +178,54 @@ class ModelSpec:
     mlp_bias: bool = False
     norms_per_layer: int = 2
     norm_bias: bool = False
+    embedding_norm: bool = False
+    parallel_block: bool = False
     max_positions: int = 0
     router_groups: int = 0
     router_top_groups: int = 0
-    assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a shape that cannot exist, with every fault."""
+        faults = [*_not_whole(self, at_least={"hidden": 1, "vocab": 1, "layers": 1})] or [
+            *self._stack_faults(), *self._expert_faults()
+        ]  # fmt: skip
+        if faults:
+            raise SpecError(*(f"{self.name}: {fault}" for fault in faults))
+
+    def _stack_faults(self) -> Iterator[str]:
+        for name in ("moe_layers", "windows"):
+            entries = len(getattr(self, name))
+            if entries not in {0, self.layers}:
+                yield f"{name} has {entries} entries for {self.layers} layers"
+        for layer, window in enumerate(self.windows):
+            if window < 0:
+                yield f"windows[{layer}]={window}: expected 0 (full attention) or a width in tokens"
+        if self.dense_layer_count > 0 and not self.ffn:
+            yield f"ffn=0: expected the width of the {self.dense_layer_count} dense layers"
+
+    def _expert_faults(self) -> Iterator[str]:
+        if not self.experts:
+            for name in ("top_k", "expert_ffn", "shared_expert_ffn", "moe_layer_count"):
+                if getattr(self, name):
+                    yield f"{name}={getattr(self, name)}: a model with experts=0 has none"
+            return
+        if not self.moe_layer_count:
+            yield f"moe_layers flags no layer, but experts={self.experts}"
+        if not 1 <= self.top_k <= self.experts:
+            yield f"top_k={self.top_k}: expected 1 to experts={self.experts}"
+        if not self.expert_ffn:
+            yield "expert_ffn=0: expected the width of one routed expert"
+        groups, most = self.router_groups, self.router_top_groups or self.router_groups
+        if groups and self.experts % groups:
+            yield f"router_groups={groups} does not divide experts={self.experts}"
+        elif most > groups:
+            yield f"router_top_groups={most} exceeds router_groups={groups}"
+        elif groups and most * (self.experts // groups) < self.top_k:
+            yield (
+                f"router_top_groups={most} of {groups} hold {most * (self.experts // groups)} "
+                f"experts, fewer than top_k={self.top_k}"
+            )
 
     @property
     def moe_layer_count(self) -> int:
@@ -113,8 +237,170 @@ class ModelSpec:
         """Number of layers whose feed-forward is dense [1]."""
         return self.layers - self.moe_layer_count
 
-    def __post_init__(self) -> None:
-        if self.moe_layers and len(self.moe_layers) != self.layers:
-            raise SpecError(
-                f"{self.name}: moe_layers has {len(self.moe_layers)} flags for {self.layers} layers"
-            )
+    @property
+    def attention_parameters(self) -> int:
+        """Parameters of one layer's attention: projections, biases, inner norms [1]."""
+        matrices = self.attention.matrix_parameters(self.hidden)
+        return matrices + self.attention.vector_parameters(self.hidden)
+
+    @property
+    def norm_parameters(self) -> int:
+        """Parameters of one layer's norms of width h [1]."""
+        return self.norms_per_layer * self.hidden * (1 + self.norm_bias)
+
+    @property
+    def dense_ffn_parameters(self) -> int:
+        """Parameters of one dense feed-forward [1]."""
+        return self._mlp(self.ffn, biased=self.mlp_bias)
+
+    @property
+    def expert_parameters(self) -> int:
+        """Parameters of one routed expert [1]."""
+        return self._mlp(self.expert_ffn, biased=self.expert_bias)
+
+    @property
+    def shared_expert_parameters(self) -> int:
+        """Parameters of the shared experts of one MoE layer and their gate [1]."""
+        gate = self.hidden * self.shared_expert_gate
+        return self._mlp(self.shared_expert_ffn, biased=False) + gate
+
+    @property
+    def router_parameters(self) -> int:
+        """Parameters of the router of one MoE layer [1]."""
+        return self.experts * (self.hidden + self.router_bias)
+
+    @property
+    def dense_layer_parameters(self) -> int:
+        """Parameters of one layer whose feed-forward is dense [1]."""
+        return self.attention_parameters + self.norm_parameters + self.dense_ffn_parameters
+
+    @property
+    def moe_layer_shared_parameters(self) -> int:
+        """Parameters of one MoE layer that every token meets: all but the routed experts [1]."""
+        return (
+            self.attention_parameters + self.norm_parameters
+            + self.router_parameters + self.shared_expert_parameters
+        )  # fmt: skip
+
+    def moe_layer_parameters(self, experts: int | None = None) -> int:
+        """Return the parameters of one MoE layer with *experts* routed experts, or all of them."""
+        held = self.experts if experts is None else experts
+        return self.moe_layer_shared_parameters + held * self.expert_parameters
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Parameters in front of the first layer: token and position tables, their norm [1]."""
+        norm = self.embedding_norm * self.hidden * (1 + self.norm_bias)
+        return (self.vocab + self.learned_positions) * self.hidden + norm
+
+    @property
+    def head_parameters(self) -> int:
+        """Parameters of the output matrix, 0 where it is the input embedding [1]."""
+        return 0 if self.tied_embeddings else self.vocab * self.hidden
+
+    @property
+    def final_norm_parameters(self) -> int:
+        """Parameters of the norm after the last layer [1]."""
+        return self.hidden * (1 + self.norm_bias)
+
+    @property
+    def mtp_parameters(self) -> int:
+        """Parameters of the MTP layers, without the embedding and head they share [1].
+
+        Each is one layer of the model's own kind, a 2h x h projection and three norms
+        (DeepSeek-V3 technical report, arXiv:2412.19437 §2.2).
+        """
+        layer = self.moe_layer_parameters() if self.experts else self.dense_layer_parameters
+        return self.mtp_layers * (layer + 2 * self.hidden**2 + 3 * self.final_norm_parameters)
+
+    def parameters(self, *, with_mtp: bool = False) -> int:
+        """Return all parameters, each matrix once.
+
+        >>> attention = Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128)
+        >>> llama = ModelSpec(name="llama-3.1-8b", hidden=4096, vocab=128256, layers=32,
+        ...                   attention=attention, ffn=14336)
+        >>> llama.parameters()
+        8030261248
+        """
+        return (
+            self.embedding_parameters + self.head_parameters + self.final_norm_parameters
+            + self.dense_layer_count * self.dense_layer_parameters
+            + self.moe_layer_count * self.moe_layer_parameters()
+            + with_mtp * self.mtp_parameters
+        )  # fmt: skip
+
+    def active_parameters(self) -> int:
+        """Return the parameters one token is multiplied with: its top-k experts and the head.
+
+        The input embedding is looked up and not counted, unless it is the head as well.
+        """
+        head = self.vocab * self.hidden
+        return (
+            head + self.final_norm_parameters
+            + self.dense_layer_count * self.dense_layer_parameters
+            + self.moe_layer_count * self.moe_layer_parameters(self.top_k)
+        )  # fmt: skip
+
+    def active_parameters_with_lookup(self) -> int:
+        """Return ``active_parameters`` with the whole input embedding counted as well."""
+        tied = self.vocab * self.hidden if self.tied_embeddings else 0
+        return self.active_parameters() + self.embedding_parameters - tied
+
+    def matrix_parameters(self) -> int:
+        """Return the matrix elements one token is multiplied with, the output head included."""
+        gates = 3 if self.gated_mlp else 2
+        routed = self.top_k * self.expert_ffn + self.shared_expert_ffn
+        router = self.experts + self.shared_expert_gate
+        return (
+            self.vocab * self.hidden
+            + self.layers * self.attention.matrix_parameters(self.hidden)
+            + self.dense_layer_count * gates * self.hidden * self.ffn
+            + self.moe_layer_count * self.hidden * (gates * routed + router)
+        )
+
+    def forward_flops_per_token(self, seq: Number) -> Number:
+        """Return the FLOPs of one token's forward pass, mean over a causal sequence [FLOP].
+
+        2 x matrices + Σ_layers 2 x heads x (head_dim + v_head_dim) x mean keys seen, where query
+        i of a sequence sees min(i, window) keys. The backward pass is twice that. Without MTP.
+
+        Args:
+            seq: sequence length [tokens].
+
+        Source: 2 FLOPs a multiply-add; Kaplan et al. 2020, arXiv:2001.08361 §2.1.
+        Holds for matrix products; norms, softmax and activations are bytes, not FLOPs.
+        """
+        keys = self.layers * mean_keys(seq, 0)
+        for window in self.windows:
+            keys += mean_keys(seq, window) - mean_keys(seq, 0)
+        each = 2 * self.attention.heads * (self.attention.head_dim + self.attention.v_head_dim)
+        flops: Number = 2.0 * self.matrix_parameters() + each * keys
+        return flops
+
+    def _mlp(self, width: int, *, biased: bool) -> int:
+        inner = 2 if self.gated_mlp else 1
+        return (inner + 1) * self.hidden * width + biased * (inner * width + self.hidden)
+
+
+def mean_keys(seq: Number, window: int) -> Number:
+    """Return how many keys a query sees, mean over a causal sequence [1].
+
+    >>> float(mean_keys(4096, 0)), float(mean_keys(4096, 128))
+    (2048.5, 126.015625)
+    """
+    reach = np.minimum(seq, window) if window else seq
+    mean: Number = reach * (2 * seq - reach + 1) / (2 * seq)
+    return mean
+
+
+def _not_whole(shape: Attention | ModelSpec, *, at_least: Mapping[str, int]) -> Iterator[str]:
+    """Yield a fault for each number of *shape* that is no integer in its range."""
+    for entry in fields(shape):
+        if entry.type != "int":
+            continue
+        value, most = getattr(shape, entry.name), MOST.get(entry.name, MOST_WIDE)
+        least = at_least.get(entry.name, 0)
+        if isinstance(value, bool) or not isinstance(value, int):
+            yield f"{entry.name}={value!r}: expected a whole number"
+        elif not least <= value <= most:
+            yield f"{entry.name}={value}: expected {least:,} to {most:,}"
