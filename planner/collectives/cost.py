@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from planner.collectives.ground import Ground
 from planner.collectives.links import LinkNumbers, Protocol, Spread
-from planner.collectives.walks import WALKS, Walk
+from planner.collectives.walks import WALKS, Walk, hierarchical_all_to_all
 from planner.errors import InputError
 
 LIBRARY: dict[str, tuple[str, ...]] = {
@@ -102,77 +103,92 @@ def cheapest(
             f"{len(links.outer)} outer tiers; give one count for every tier but the last"
         )
     payload = np.asarray(payload_bytes, float)
-    best: CollectiveTime | None = None
-    for index, name in enumerate(names):
-        if collective == "all_to_all" and name == "hierarchical":
-            from planner.collectives.walks import hierarchical_all_to_all
-
-            walk = hierarchical_all_to_all(payload, spread, links, across_share)
+    at = Ground(spread, links)
+    ways = [(protocol, at.launch_s(protocol.base_s)) for protocol in links.protocols]
+    priced = []
+    for name in names:
+        if walks[name] is hierarchical_all_to_all:
+            walk = hierarchical_all_to_all(payload, at, across_share)
         else:
-            walk = walks[name](payload, spread, links)
-        priced = _priced(walk, spread, links)
-        best = _take(best, priced, index, names)
-    assert best is not None  # names is not empty
-    return best
+            walk = walks[name](payload, at)
+        priced.append(_priced(walk, ways))
+    return _least(priced, names)
 
 
-def _priced(walk: Walk, spread: Spread, links: LinkNumbers) -> tuple[Any, Any, Any, Any, Any]:
-    """Return time, start-up, inside, across and hidden under the walk's cheapest protocol."""
-    best: tuple[Any, Any, Any, Any, Any] | None = None
-    for protocol in links.protocols:
-        if walk.reduces_in_switch and not protocol.reductions:
-            continue
-        parts = _under(walk, protocol, spread, links)
-        if best is None:
-            best = parts
-        else:
-            better = parts[0] < best[0]
-            best = tuple(np.where(better, new, old) for new, old in zip(parts, best, strict=True))
-    if best is None:
-        return (np.inf, np.inf, 0.0, 0.0, 0.0)
-    return best
+class _Parts(NamedTuple):
+    time_s: Any
+    startup_s: Any
+    inside_s: Any
+    across_s: Any
+    hidden_s: Any
 
 
-def _under(
-    walk: Walk, protocol: Protocol, spread: Spread, links: LinkNumbers
-) -> tuple[Any, Any, Any, Any, Any]:
-    """Return time, start-up, inside, across and hidden of *walk* under one protocol."""
-    launch = np.where(np.greater(spread.group_size, 1), links.launch_s, 0.0)
+_IMPOSSIBLE = _Parts(np.inf, 0.0, 0.0, 0.0, 0.0)
+
+
+def _priced(walk: Walk, ways: Sequence[tuple[Protocol, Any]]) -> _Parts:
+    """Return the parts of *walk* under its cheapest protocol, infinite where it is impossible."""
+    if not np.any(walk.possible):
+        return _IMPOSSIBLE
+    parts = [
+        _under(walk, protocol, launch_s)
+        for protocol, launch_s in ways
+        if protocol.reductions or not walk.reduces_in_switch
+    ]
+    if not parts:
+        return _IMPOSSIBLE
+    best = parts[0]
+    for other in parts[1:]:
+        better = other.time_s < best.time_s
+        best = _Parts(*(np.where(better, a, b) for a, b in zip(other, best, strict=True)))
+    if np.all(walk.possible):
+        return best
+    return best._replace(time_s=np.where(walk.possible, best.time_s, np.inf))
+
+
+def _under(walk: Walk, protocol: Protocol, launch_s: Any) -> _Parts:
+    """Return the parts of *walk* under one protocol."""
     startup = (
-        launch
-        + walk.issue_s
+        (launch_s + walk.issue_s)
         + walk.inside_start_s * protocol.inside_latency_factor
         + walk.across_start_s * protocol.across_latency_factor
     )
-    inside = walk.inside_s / protocol.rate_share
-    across = walk.across_s / protocol.rate_share
-    if walk.pipelined:
-        busy, hidden = np.maximum(inside, across), np.minimum(inside, across)
-    else:
-        busy, hidden = inside + across, 0.0
-    return startup + busy, startup, inside, across, hidden
+    share = protocol.rate_share
+    inside = walk.inside_s if share == 1 else walk.inside_s / share
+    across = walk.across_s if share == 1 else walk.across_s / share
+    if not walk.pipelined:
+        return _Parts(startup + inside + across, startup, inside, across, 0.0)
+    time = startup + np.maximum(inside, across)
+    return _Parts(time, startup, inside, across, np.minimum(inside, across))
 
 
-def _take(
-    best: CollectiveTime | None,
-    parts: tuple[Any, Any, Any, Any, Any],
-    index: int,
-    names: tuple[str, ...],
-) -> CollectiveTime:
-    """Return *best* with the elements where *parts* are quicker replaced."""
-    time, startup, inside, across, hidden = np.broadcast_arrays(*map(np.asarray, parts))
-    if best is None:
-        return CollectiveTime(
-            time_s=time, startup_s=startup, inside_s=inside, across_s=across, hidden_s=hidden,
-            algorithm=np.full(time.shape, index), names=names,
-        )  # fmt: skip
-    better = time < best.time_s
+def _least(priced: Sequence[_Parts], names: tuple[str, ...]) -> CollectiveTime:
+    """Return the quickest of *priced*, element by element."""
+    shape = np.broadcast_shapes(*(np.shape(part) for parts in priced for part in parts))
+    time = np.array(np.broadcast_to(priced[0].time_s, shape), float)
+    algorithm = np.zeros(shape, np.intp)
+    for index, parts in enumerate(priced[1:], start=1):
+        if parts is not _IMPOSSIBLE:
+            algorithm[np.broadcast_to(parts.time_s, shape) < time] = index
+            np.minimum(time, parts.time_s, out=time)
+    startup, inside, across, hidden = (np.zeros(shape) for _ in range(4))
+    for index, parts in enumerate(priced):
+        chosen = np.flatnonzero(algorithm == index)
+        for out, part in zip((startup, inside, across, hidden), parts[1:], strict=True):
+            out.reshape(-1)[chosen] = _flat(part, shape, chosen)
     return CollectiveTime(
-        time_s=np.where(better, time, best.time_s),
-        startup_s=np.where(better, startup, best.startup_s),
-        inside_s=np.where(better, inside, best.inside_s),
-        across_s=np.where(better, across, best.across_s),
-        hidden_s=np.where(better, hidden, best.hidden_s),
-        algorithm=np.where(better, index, best.algorithm),
+        time_s=time,
+        startup_s=startup,
+        inside_s=inside,
+        across_s=across,
+        hidden_s=hidden,
+        algorithm=algorithm,
         names=names,
     )
+
+
+def _flat(part: Any, shape: tuple[int, ...], chosen: NDArray[np.intp]) -> Any:
+    """Return the *chosen* elements of *part* as if it had *shape* and were flat."""
+    if np.ndim(part) == 0:
+        return part
+    return np.broadcast_to(part, shape).reshape(-1)[chosen]

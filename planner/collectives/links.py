@@ -8,16 +8,14 @@ group and a million run the same lines.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from planner.errors import InputError
 from planner.fabric import Fabric
-
-Numbers = NDArray[np.float64]
 
 
 def in_flight_bytes_per_s(
@@ -81,6 +79,7 @@ class Protocol:
 
     Args:
         name: ``simple``, ``ll128``, ``ll``.
+        base_s: paid once by each collective, to fill the chunk pipeline [s].
         inside_latency_factor: times the supernode tier's latency [1].
         across_latency_factor: times the outer tiers' latency [1].
         rate_share: part of the rates that remains, 0 to 1.
@@ -88,6 +87,7 @@ class Protocol:
     """
 
     name: str
+    base_s: float = 0.0
     inside_latency_factor: float = 1.0
     across_latency_factor: float = 1.0
     rate_share: float = 1.0
@@ -107,12 +107,15 @@ class LinkNumbers:
         launch_s: paid once by each collective, whatever its size [s].
         issue_s: between two messages that one GPU starts towards different peers [s].
         protocols: ways to move a chunk; the cheapest is taken.
+        own_step_share: time a rank spends on its own shard, which no wire carries, as a part of
+            a hop of a ring or of one pair of an all-to-all [1]. 0 counts wires only.
     """
 
     tiers: tuple[TierNumbers, ...]
     launch_s: ArrayLike = 0.0
     issue_s: ArrayLike = 0.0
     protocols: tuple[Protocol, ...] = (SIMPLE,)
+    own_step_share: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.tiers:
@@ -196,11 +199,10 @@ def links_of(
                 latency_s=tier.latency_s,
                 efficiency_share=inside_efficiency_share if position == 0 else nic_efficiency_share,
                 in_network_reduction=tier.in_network_reduction,
+                pair_bytes_per_s=tier.pair_bytes_per_s or float("inf"),
             )
         )
-    return LinkNumbers(
-        tiers=tuple(tiers), launch_s=launch_s, issue_s=issue_s, protocols=protocols
-    )
+    return LinkNumbers(tiers=tuple(tiers), launch_s=launch_s, issue_s=issue_s, protocols=protocols)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,8 +284,3 @@ class Spread:
 def _number(value: ArrayLike) -> Any:
     """Return *value* as floats: a scalar stays a scalar."""
     return np.asarray(value, float)[()] if np.ndim(value) else float(np.asarray(value))
-
-
-def with_protocols(links: LinkNumbers, protocols: tuple[Protocol, ...]) -> LinkNumbers:
-    """Return *links* with other ways to move a chunk."""
-    return replace(links, protocols=protocols)

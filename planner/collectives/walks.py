@@ -1,21 +1,22 @@
 """What each algorithm costs on a spread: start-ups and busy times, inside and across.
 
-A *walk* is one way to run a collective. It is priced by four parts: start-ups inside and across
-the supernodes, and the time that the busiest GPU's scale-up port and NIC are busy. Phases that run
-one after another add up; phases that a chunk pipeline overlaps cost only the longer one.
-Symbols: n ranks, m of them in one supernode, k supernodes, V the full vector [bytes].
+A *walk* is one way to run a collective. It is priced by its start-ups and by the time that the
+busiest GPU's scale-up port and the busiest NIC are busy. Phases that run one after another add
+up; phases that a chunk pipeline overlaps cost only the longer one.
+Symbols: n ranks, m of them in one supernode, k supernodes, V the full vector [bytes]; *passes* is
+2 for all-reduce (reduce-scatter and all-gather), 1 for either half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from planner.collectives.links import LinkNumbers, Spread
+from planner.collectives.ground import Ground
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,7 @@ class Walk:
         across_s: the busiest NIC, or the busiest share of a cut, is busy [s].
         pipelined: the two busy times overlap.
         reduces_in_switch: needs a protocol that lets switches reduce.
+        possible: the fabric and the spread allow it; time is infinite elsewhere.
     """
 
     inside_start_s: Any
@@ -39,78 +41,11 @@ class Walk:
     issue_s: Any = 0.0
     pipelined: bool = False
     reduces_in_switch: bool = False
+    possible: Any = True
 
 
-WalkOf = Callable[[Any, Spread, LinkNumbers], Walk]
-
-
-def inside_bytes_per_s(spread: Spread, links: LinkNumbers) -> Any:
-    """Return one GPU's scale-up rate when its m group members in the supernode all send [bytes/s].
-
-    On a full mesh m members reach each other over m - 1 pair links only.
-    """
-    tier = links.inside
-    if np.all(np.isinf(tier.pair_bytes_per_s)):
-        return tier.crowded_bytes_per_s()
-    pairs = np.maximum(spread.together - 1, 1) * np.asarray(tier.pair_bytes_per_s, float)
-    return np.minimum(tier.crowded_bytes_per_s(), pairs * tier.efficiency_share)
-
-
-def across_bytes_per_s(spread: Spread, links: LinkNumbers, *, flows: Any) -> Any:
-    """Return the rate of one of *flows* flows that leave each domain on the way round [bytes/s].
-
-    Each flow has its own NIC. A domain of tier t-1 that holds M members of the group has M shares
-    of that tier's oversubscribed uplink: rate = min over tiers touched of
-    (line, shared x M / flows). Infinite where the group stays in one supernode.
-    """
-    rate: Any = np.inf
-    for tier, held, touched in zip(links.outer, spread.members, spread.domains, strict=True):
-        share = np.minimum(tier.alone_bytes_per_s(), tier.crowded_bytes_per_s() * held / flows)
-        rate = np.minimum(rate, np.where(touched > 1, share, np.inf))
-    return rate
-
-
-def crowd_bytes_per_s(spread: Spread, links: LinkNumbers) -> Any:
-    """Return one NIC's rate when every member sends across the outermost tier touched [bytes/s]."""
-    rate: Any = np.inf
-    for tier, touched in zip(links.outer, spread.domains, strict=True):
-        rate = np.minimum(rate, np.where(touched > 1, tier.crowded_bytes_per_s(), np.inf))
-    return rate
-
-
-def across_latency_s(spread: Spread, links: LinkNumbers) -> Any:
-    """Return the latency of the outermost tier that the group touches, 0 inside one supernode."""
-    latency: Any = 0.0
-    for tier, touched in zip(links.outer, spread.domains, strict=True):
-        latency = np.where(touched > 1, tier.latency_s, latency)
-    return latency
-
-
-def circle_latency_s(spread: Spread, links: LinkNumbers) -> tuple[Any, Any]:
-    """Return inside and across latency of one way round a contiguous ring, less its cheapest hop.
-
-    A chunk passes n - 1 hops, so one of the n is saved: an inside hop where there is one.
-    Of the hops that leave supernodes, those that leave leaves pay the outer tier.
-    """
-    n, k = spread.group_size, spread.supernodes
-    crossing = [np.where(d > 1, d, 0) for d in spread.domains] + [0.0]
-    across: Any = 0.0
-    for position, tier in enumerate(links.outer):
-        across = across + (crossing[position] - crossing[position + 1]) * tier.latency_s
-    inside_hops = n - np.where(k > 1, k, 0)
-    saved_inside = np.minimum(inside_hops, 1)
-    inside = (inside_hops - saved_inside) * links.inside.latency_s
-    across = across - (1 - saved_inside) * across_latency_s(spread, links)
-    return inside, across
-
-
-def _log2(count: Any) -> Any:
-    return np.ceil(np.log2(np.maximum(count, 1)))
-
-
-def _fold(count: Any) -> Any:
-    """Return 1 where *count* is no power of two: halving then folds the excess in and out."""
-    return np.where(2.0 ** _log2(count) == count, 0.0, 1.0)
+Reduction = Callable[[Any, Ground, int], Walk]
+WalkOf = Callable[[Any, Ground], Walk]
 
 
 def tree_load(nodes: Any) -> Any:
@@ -122,351 +57,283 @@ def tree_load(nodes: Any) -> Any:
     >>> [float(tree_load(k)) for k in (1, 2, 3, 4, 64)]
     [0.0, 1.0, 1.5, 2.0, 2.0]
     """
-    return np.clip(np.asarray(nodes, float) - 1, 0, 3) * 0.5 + np.where(np.equal(nodes, 1), 0, 0.5)
+    return np.minimum(nodes, 4) * 0.5 * np.greater(nodes, 1)
 
 
-# --- all-reduce, reduce-scatter, all-gather -------------------------------------------------
+def _own(vector: Any, at: Ground) -> Any:
+    """Return the time of the last copy of a ring or tree, V/n that no wire carries [s]."""
+    return 0.0 if at.links.own_step_share == 0 else at.own_s_per_byte * vector / at.n
 
 
-def _ring_bytes(vector: Any, spread: Spread, passes: int) -> Any:
-    return passes * (spread.group_size - 1) / spread.group_size * vector
-
-
-def interleaved_ring(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def interleaved_ring(vector: Any, at: Ground, passes: int) -> Walk:
     """Ring in an order that changes supernode at every hop: all n edges cross, each on its own NIC.
 
     Every rank sends passes x (n-1)/n x V over its NIC. Alone on the wire it takes as long as the
     contiguous ring; it puts n/k times the bytes on the cut, so it loses where the cut is shared.
     """
-    split = spread.supernodes > 1
-    hops = passes * (spread.group_size - 1)
-    moved = _ring_bytes(vector, spread, passes)
+    hops = passes * (at.n - 1)
+    moved = passes * at.ring_share * vector
     return Walk(
-        inside_start_s=np.where(split, 0.0, hops * links.inside.latency_s),
-        across_start_s=hops * across_latency_s(spread, links),
-        inside_s=np.where(split, 0.0, moved / inside_bytes_per_s(spread, links)),
-        across_s=moved / crowd_bytes_per_s(spread, links),
+        inside_start_s=np.where(at.split, 0.0, hops * at.inside_latency_s),
+        across_start_s=hops * at.across_latency_s,
+        inside_s=np.where(at.split, 0.0, moved / at.inside_bytes_per_s),
+        across_s=moved / at.crowd_bytes_per_s,
         pipelined=True,
     )
 
 
-def contiguous_ring(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def contiguous_ring(vector: Any, at: Ground, passes: int) -> Walk:
     """Ring in domain order over one NIC a supernode: k edges cross, the slowest edge sets the pace.
 
     time = passes x (n-1)/n x V / min(scale-up, NIC).
     """
-    inside, across = circle_latency_s(spread, links)
-    moved = _ring_bytes(vector, spread, passes)
-    hops_inside = spread.together > 1
+    inside, across = at.circle_s
+    moved = passes * at.ring_share * vector
     return Walk(
         inside_start_s=passes * inside,
         across_start_s=passes * across,
-        inside_s=np.where(hops_inside, moved / inside_bytes_per_s(spread, links), 0.0),
-        across_s=moved / across_bytes_per_s(spread, links, flows=1.0),
+        inside_s=np.greater(at.m, 1) * moved / at.inside_bytes_per_s + _own(vector, at),
+        across_s=moved / at.one_flow_bytes_per_s,
         pipelined=True,
     )
 
 
-def all_rail_ring(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def all_rail_ring(vector: Any, at: Ground, passes: int) -> Walk:
     """As many contiguous rings as the smallest supernode has members, each over its own NIC.
 
     Each ring carries its part of V; a member is the last hop of one ring in m, so its scale-up
     port carries (m-1)/m of a ring's bytes. Bytes on the cut are those of one contiguous ring.
     """
-    inside, across = circle_latency_s(spread, links)
-    moved = _ring_bytes(vector, spread, passes)
-    m, rails = spread.together, spread.least_members
-    port = np.where(spread.supernodes > 1, moved * (m - 1) / m, moved)
+    inside, across = at.circle_s
+    moved = passes * at.ring_share * vector
+    port = np.where(at.split, moved * at.left_share, moved)
     return Walk(
         inside_start_s=passes * inside,
         across_start_s=passes * across,
-        inside_s=port / inside_bytes_per_s(spread, links),
-        across_s=moved / rails / across_bytes_per_s(spread, links, flows=rails),
+        inside_s=port / at.inside_bytes_per_s + _own(vector, at),
+        across_s=moved * at.rails_s_per_byte,
         pipelined=True,
     )
 
 
-def _shares_across(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Any:
-    """Return the time that the NICs of the smallest supernode need in a hierarchical walk [s].
-
-    A supernode that keeps n_i/n of the result sends V (1 - n_i/n) over n_i NICs in a pass, which
-    is V (k-1)/k / m where all are equal.
-    """
-    n, least = spread.group_size, spread.least_members
-    rate = across_bytes_per_s(spread, links, flows=spread.together)
-    return passes * (n - least) / n * vector / least / rate
-
-
-def hierarchical(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def hierarchical(vector: Any, at: Ground, passes: int) -> Walk:
     """Reduce-scatter inside, ring across on every NIC, all-gather inside, one after another.
 
     all-reduce: 2 (m-1)/m V / scale-up + 2 (k-1)/k V/m / NIC.
     """
-    m, k = spread.together, spread.supernodes
     return Walk(
-        inside_start_s=passes * (m - 1) * links.inside.latency_s,
-        across_start_s=passes * (k - 1) * across_latency_s(spread, links),
-        inside_s=passes * (m - 1) / m * vector / inside_bytes_per_s(spread, links),
-        across_s=_shares_across(vector, spread, links, passes),
+        inside_start_s=passes * (at.m - 1) * at.inside_latency_s,
+        across_start_s=passes * (at.k - 1) * at.across_latency_s,
+        inside_s=passes * at.left_share * vector / at.inside_bytes_per_s,
+        across_s=passes * at.share_s_per_byte * vector,
     )
 
 
-def pipelined_hierarchical(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def pipelined_hierarchical(vector: Any, at: Ground, passes: int) -> Walk:
     """The hierarchical walk cut into chunks, so that scale-up ports and NICs work together."""
-    walk = hierarchical(vector, spread, links, passes)
-    return Walk(
-        inside_start_s=walk.inside_start_s,
-        across_start_s=walk.across_start_s,
-        inside_s=walk.inside_s,
-        across_s=walk.across_s,
-        pipelined=True,
-    )
+    return replace(hierarchical(vector, at, passes), pipelined=True)
 
 
-def halving_doubling(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def halving_doubling(vector: Any, at: Ground, passes: int) -> Walk:
     """Recursive halving and doubling, near partners first: the hierarchical bytes, log2 start-ups.
 
     Where m or k is no power of two the excess is folded in and out: one more start-up a pass and
     the whole vector (inside) or share (across) once more.
     """
-    m, k = spread.together, spread.supernodes
-    fold_in, fold_out = _fold(m), _fold(k)
-    rate = inside_bytes_per_s(spread, links)
-    share = vector / spread.least_members
-    nic = across_bytes_per_s(spread, links, flows=spread.together)
+    inside = (at.left_share + at.fold_m) / at.inside_bytes_per_s
+    across = at.share_s_per_byte + at.fold_k / (at.rails * at.rail_bytes_per_s)
     return Walk(
-        inside_start_s=passes * _log2(m) * links.inside.latency_s,
-        across_start_s=passes * _log2(k) * across_latency_s(spread, links),
-        inside_s=passes * ((m - 1) / m + fold_in) * vector / rate,
-        across_s=_shares_across(vector, spread, links, passes) + passes * fold_out * share / nic,
+        inside_start_s=passes * at.log2_m * at.inside_latency_s,
+        across_start_s=passes * at.log2_k * at.across_latency_s,
+        inside_s=passes * inside * vector,
+        across_s=passes * across * vector,
     )
 
 
-def direct_exchange(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def direct_exchange(vector: Any, at: Ground, passes: int) -> Walk:
     """Every rank sends each other rank its shard at once: one start-up a pass, all pairs cross.
 
     Each member sends V (n-n_i)/n over its NIC in a pass, m times the hierarchical walk.
     """
-    n, m, split = spread.group_size, spread.together, spread.supernodes > 1
-    far = (n - spread.least_members) / n * vector
+    inside = (at.m - 1) / (at.n * at.inside_bytes_per_s)
     return Walk(
-        inside_start_s=np.where(split, 0.0, passes * (n > 1) * links.inside.latency_s),
-        across_start_s=passes * across_latency_s(spread, links),
-        inside_s=passes * (m - 1) / n * vector / inside_bytes_per_s(spread, links),
-        across_s=passes * far / crowd_bytes_per_s(spread, links),
-        issue_s=passes * (n - 1) * links.issue_s,
+        inside_start_s=np.where(at.split, 0.0, passes * np.greater(at.n, 1) * at.inside_latency_s),
+        across_start_s=passes * at.across_latency_s,
+        inside_s=passes * inside * vector,
+        across_s=passes / at.n * at.pair_leaving_s_per_byte * vector,
+        issue_s=passes * (at.n - 1) * at.issue_s,
         pipelined=True,
     )
 
 
-def one_shot(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def one_shot(vector: Any, at: Ground, passes: int) -> Walk:
     """Every rank sends its whole vector to every other and adds up: one start-up, (n-1) V a rank.
 
     For a few KiB (decode). Inside one supernode only.
     """
-    n, split = spread.group_size, spread.supernodes > 1
-    busy = (n - 1) * vector / inside_bytes_per_s(spread, links)
+    del passes  # one pass does both halves
     return Walk(
-        inside_start_s=(n > 1) * links.inside.latency_s,
-        across_start_s=np.where(split, np.inf, 0.0),
-        inside_s=busy,
+        inside_start_s=np.greater(at.n, 1) * at.inside_latency_s,
+        across_start_s=0.0,
+        inside_s=(at.n - 1) / at.inside_bytes_per_s * vector,
         across_s=0.0,
-        issue_s=(n - 1) * links.issue_s,
+        issue_s=(at.n - 1) * at.issue_s,
+        possible=~at.split,
     )
 
 
-def double_tree(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def double_tree(vector: Any, at: Ground, passes: int) -> Walk:
     """Two binary trees over the supernodes, a chain inside each, every NIC used; all-reduce only.
 
     Across: the busiest node sends ``tree_load(k)`` x V over all its NICs; inside: each port
     carries the chain up and down, 2 (m-1)/m V. Start-ups: 2 (m-1) inside, 2 log2 k across.
     """
-    m, k, rails = spread.together, spread.supernodes, spread.least_members
-    nic = across_bytes_per_s(spread, links, flows=rails)
     return Walk(
-        inside_start_s=passes * (m - 1) * links.inside.latency_s,
-        across_start_s=passes * _log2(k) * across_latency_s(spread, links),
-        inside_s=passes * (m - 1) / m * vector / inside_bytes_per_s(spread, links),
-        across_s=tree_load(k) * vector / rails / nic,
+        inside_start_s=passes * (at.m - 1) * at.inside_latency_s,
+        across_start_s=passes * at.log2_k * at.across_latency_s,
+        inside_s=passes * at.left_share * vector / at.inside_bytes_per_s + _own(vector, at),
+        across_s=tree_load(at.k) * at.rails_s_per_byte * vector,
         pipelined=True,
     )
 
 
-def _switch_s(vector: Any, spread: Spread, links: LinkNumbers) -> Any:
-    """Return the time of an all-reduce in the scale-up switch, infinite where it cannot [s].
-
-    A port sends its V once for the reduction and V/m once for the multicast: V (1 + 1/m).
-    """
-    tier = links.inside
-    rate = inside_bytes_per_s(spread, links) * tier.reduction_share
-    busy = vector * (1 + 1 / spread.together) / rate
-    alone = spread.together <= 1
-    return np.where(tier.in_network_reduction, np.where(alone, 0.0, busy), np.inf)
-
-
-def switch_reduction(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def switch_reduction(vector: Any, at: Ground, passes: int) -> Walk:
     """All-reduce in the scale-up switch (NVLS): V (1 + 1/m) / scale-up, one supernode only."""
-    split = spread.supernodes > 1
     return Walk(
-        inside_start_s=2 * (spread.together > 1) * links.inside.latency_s,
-        across_start_s=np.where(split, np.inf, 0.0),
-        inside_s=_switch_s(vector, spread, links),
+        inside_start_s=passes * np.greater(at.m, 1) * at.inside_latency_s,
+        across_start_s=0.0,
+        inside_s=_finite(at.switch_s_per_byte) * vector,
         across_s=0.0,
         reduces_in_switch=True,
+        possible=np.isfinite(at.switch_s_per_byte) & ~at.split,
     )
 
 
-def switch_tree(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def switch_tree(vector: Any, at: Ground, passes: int) -> Walk:
     """NVLS inside each supernode, a double binary tree across on every NIC (NVLSTree)."""
-    k, rails = spread.supernodes, spread.least_members
-    nic = across_bytes_per_s(spread, links, flows=rails)
     return Walk(
-        inside_start_s=2 * (spread.together > 1) * links.inside.latency_s,
-        across_start_s=passes * _log2(k) * across_latency_s(spread, links),
-        inside_s=np.where(k > 1, _switch_s(vector, spread, links), np.inf),
-        across_s=tree_load(k) * vector / rails / nic,
+        inside_start_s=passes * np.greater(at.m, 1) * at.inside_latency_s,
+        across_start_s=passes * at.log2_k * at.across_latency_s,
+        inside_s=_finite(at.switch_s_per_byte) * vector,
+        across_s=tree_load(at.k) * at.rails_s_per_byte * vector,
         pipelined=True,
         reduces_in_switch=True,
+        possible=np.isfinite(at.switch_s_per_byte) & at.split,
     )
 
 
-def network_reduction(vector: Any, spread: Spread, links: LinkNumbers, passes: int) -> Walk:
+def network_reduction(vector: Any, at: Ground, passes: int) -> Walk:
     """Reduce-scatter inside, reduction in the network's switches (SHARP), all-gather inside.
 
     Each NIC sends V/m and receives V/m; the inside part uses the scale-up switch where it can.
     """
-    m, k = spread.together, spread.supernodes
-    able: Any = True
-    share: Any = 1.0
-    for tier, touched in zip(links.outer, spread.domains, strict=True):
-        able = able & np.where(touched > 1, np.asarray(tier.in_network_reduction, bool), True)
-        share = np.where(touched > 1, np.minimum(share, tier.reduction_share), share)
-    ring = passes * (m - 1) / m * vector / inside_bytes_per_s(spread, links)
-    switch = _switch_s(vector, spread, links)
-    steps = np.where(switch < ring, np.minimum(m - 1, 1), m - 1)
-    nic = across_bytes_per_s(spread, links, flows=m) * share
+    ring = passes * at.left_share / at.inside_bytes_per_s
+    quicker = np.less(at.switch_s_per_byte, ring)
+    steps = np.where(quicker, np.greater(at.m, 1), at.m - 1)
     return Walk(
-        inside_start_s=passes * steps * links.inside.latency_s,
-        across_start_s=np.where(k > 1, 2 * across_latency_s(spread, links), np.inf),
-        inside_s=np.minimum(ring, switch),
-        across_s=np.where(able, vector / spread.least_members / nic, np.inf),
+        inside_start_s=passes * steps * at.inside_latency_s,
+        across_start_s=2 * at.across_latency_s,
+        inside_s=np.where(quicker, at.switch_s_per_byte, ring) * vector,
+        across_s=_finite(at.network_s_per_byte) / at.rails * vector,
         pipelined=True,
         reduces_in_switch=True,
+        possible=np.isfinite(at.network_s_per_byte),
     )
 
 
-# --- all-to-all, neighbours, broadcast ------------------------------------------------------
+def _finite(value: Any) -> Any:
+    """Return *value* with 0 for infinite: the walk is marked impossible there."""
+    return np.where(np.isfinite(value), value, 0.0)
 
 
-def direct_all_to_all(pair: Any, spread: Spread, links: LinkNumbers) -> Walk:
+def direct_all_to_all(pair: Any, at: Ground) -> Walk:
     """Every rank sends *pair* bytes straight to every other; ports and NICs work together.
 
     Across: pair x (n - M) bytes a GPU leave each tier's domain of M members.
     """
-    n, m, split = spread.group_size, spread.together, spread.supernodes > 1
     return Walk(
-        inside_start_s=np.where(split, 0.0, (n > 1) * links.inside.latency_s),
-        across_start_s=across_latency_s(spread, links),
-        inside_s=pair * (m - 1) / inside_bytes_per_s(spread, links),
-        across_s=_leaving_s(pair, spread, links),
-        issue_s=(n - 1) * links.issue_s,
+        inside_start_s=np.where(at.split, 0.0, np.greater(at.n, 1) * at.inside_latency_s),
+        across_start_s=at.across_latency_s,
+        inside_s=((at.m - 1) / at.inside_bytes_per_s + at.own_s_per_byte) * pair,
+        across_s=at.pair_leaving_s_per_byte * pair,
+        issue_s=(at.n - 1) * at.issue_s,
         pipelined=True,
     )
 
 
-def hierarchical_all_to_all(
-    pair: Any, spread: Spread, links: LinkNumbers, across_share: Any = 1.0
-) -> Walk:
+def hierarchical_all_to_all(pair: Any, at: Ground, across_share: Any = 1.0) -> Walk:
     """Swap inside to the rank on the target's rail, then one message a supernode across.
 
     Inside: pair x (m-1) x k bytes a GPU. Across: *across_share* of the direct bytes; less than 1
     where one copy of a token serves all its experts in a supernode (one copy per domain).
     """
-    m, k = spread.together, spread.supernodes
     return Walk(
-        inside_start_s=np.minimum(m - 1, 1) * links.inside.latency_s,
-        across_start_s=across_latency_s(spread, links),
-        inside_s=pair * (m - 1) * k / inside_bytes_per_s(spread, links),
-        across_s=_leaving_s(pair, spread, links) * across_share,
-        issue_s=(m - 1 + k - 1) * links.issue_s,
+        inside_start_s=np.greater(at.m, 1) * at.inside_latency_s,
+        across_start_s=at.across_latency_s,
+        inside_s=(at.m - 1) * at.k / at.inside_bytes_per_s * pair,
+        across_s=at.pair_leaving_s_per_byte * across_share * pair,
+        issue_s=(at.m + at.k - 2) * at.issue_s,
         pipelined=True,
     )
 
 
-def _leaving_s(pair: Any, spread: Spread, links: LinkNumbers) -> Any:
-    """Return the longest time that any tier's uplink needs for one GPU's all-to-all [s]."""
-    busy: Any = 0.0
-    n = spread.group_size
-    for position, (tier, held) in enumerate(zip(links.outer, spread.members, strict=True)):
-        stay = spread.least_members if position == 0 else held
-        busy = np.maximum(busy, pair * (n - stay) / tier.crowded_bytes_per_s())
-    return busy
-
-
-def neighbour(hop: Any, spread: Spread, links: LinkNumbers) -> Walk:
+def neighbour(hop: Any, at: Ground) -> Walk:
     """One message of *hop* bytes to the next rank of a contiguous ring or chain.
 
     The slowest hop counts: across where the group touches several supernodes, one NIC.
     """
-    n, split = spread.group_size, spread.supernodes > 1
-    port = np.minimum(links.inside.alone_bytes_per_s(), np.asarray(links.inside.pair_bytes_per_s))
-    inside = np.where((n > 1) & ~np.asarray(split), hop / port, 0.0)
+    inside = np.greater(at.n, 1) & ~at.split
     return Walk(
-        inside_start_s=np.where(split, 0.0, (n > 1) * links.inside.latency_s),
-        across_start_s=across_latency_s(spread, links),
-        inside_s=inside,
-        across_s=hop / across_bytes_per_s(spread, links, flows=1.0),
+        inside_start_s=inside * at.inside_latency_s,
+        across_start_s=at.across_latency_s,
+        inside_s=inside / at.pair_bytes_per_s * hop,
+        across_s=hop / at.one_flow_bytes_per_s,
     )
 
 
-def broadcast_tree(vector: Any, spread: Spread, links: LinkNumbers) -> Walk:
+def broadcast_tree(vector: Any, at: Ground) -> Walk:
     """Binomial tree across, then inside: log2 k + log2 m whole-vector messages in turn."""
-    m, k = spread.together, spread.supernodes
-    nic = across_bytes_per_s(spread, links, flows=1.0)
     return Walk(
-        inside_start_s=_log2(m) * links.inside.latency_s,
-        across_start_s=_log2(k) * across_latency_s(spread, links),
-        inside_s=_log2(m) * vector / inside_bytes_per_s(spread, links),
-        across_s=_log2(k) * vector / nic,
+        inside_start_s=at.log2_m * at.inside_latency_s,
+        across_start_s=at.log2_k * at.across_latency_s,
+        inside_s=at.log2_m / at.pair_bytes_per_s * vector,
+        across_s=at.log2_k / at.one_flow_bytes_per_s * vector,
     )
 
 
-def broadcast_chain(vector: Any, spread: Spread, links: LinkNumbers) -> Walk:
+def broadcast_chain(vector: Any, at: Ground) -> Walk:
     """Pipelined chain in domain order: V / the slowest hop, after n - 1 start-ups."""
-    m, k = spread.together, spread.supernodes
-    port = inside_bytes_per_s(spread, links)
     return Walk(
-        inside_start_s=(spread.group_size - k) * links.inside.latency_s,
-        across_start_s=(k - 1) * across_latency_s(spread, links),
-        inside_s=np.where(m > 1, vector / port, 0.0),
-        across_s=vector / across_bytes_per_s(spread, links, flows=1.0),
+        inside_start_s=(at.n - at.k) * at.inside_latency_s,
+        across_start_s=(at.k - 1) * at.across_latency_s,
+        inside_s=np.greater(at.m, 1) / at.pair_bytes_per_s * vector,
+        across_s=vector / at.one_flow_bytes_per_s,
         pipelined=True,
     )
 
 
-def broadcast_hierarchical(vector: Any, spread: Spread, links: LinkNumbers) -> Walk:
-    """Scatter inside the root's supernode, chain each share across on its rail, gather inside."""
-    m, k = spread.together, spread.supernodes
-    nic = across_bytes_per_s(spread, links, flows=m)
+def broadcast_hierarchical(vector: Any, at: Ground) -> Walk:
+    """Scatter inside the root's supernode, chain each share across on its rail, gather inside.
+
+    The root's port sends V (m-1)/m to scatter; every port gathers V (m-1)/m: 2 V (m-1)/m.
+    """
     return Walk(
-        inside_start_s=np.where(k > 1, 2.0, 1.0) * (m - 1) * links.inside.latency_s,
-        across_start_s=(k - 1) * across_latency_s(spread, links),
-        inside_s=2 * (m - 1) / m * vector / inside_bytes_per_s(spread, links),
-        across_s=vector / spread.least_members / nic,
+        inside_start_s=(1.0 + at.split) * (at.m - 1) * at.inside_latency_s,
+        across_start_s=(at.k - 1) * at.across_latency_s,
+        inside_s=2 * at.left_share / at.inside_bytes_per_s * vector,
+        across_s=at.split / (at.rails * at.rail_bytes_per_s) * vector,
         pipelined=True,
     )
 
 
-def _passes(
-    algorithm: Callable[[Any, Spread, LinkNumbers, int], Walk], passes: int
-) -> WalkOf:
-    def walk(vector: Any, spread: Spread, links: LinkNumbers) -> Walk:
-        return algorithm(vector, spread, links, passes)
+def _with_passes(algorithm: Reduction, passes: int) -> WalkOf:
+    def walk(vector: Any, at: Ground) -> Walk:
+        return algorithm(vector, at, passes)
 
     return walk
 
 
-_SHARDED = MappingProxyType(
+_SHARDED: Mapping[str, Reduction] = MappingProxyType(
     {
         "interleaved_ring": interleaved_ring,
         "contiguous_ring": contiguous_ring,
@@ -477,7 +344,7 @@ _SHARDED = MappingProxyType(
         "direct": direct_exchange,
     }
 )
-_REDUCED = MappingProxyType(
+_REDUCED: Mapping[str, Reduction] = MappingProxyType(
     {
         "double_tree": double_tree,
         "one_shot": one_shot,
@@ -489,9 +356,9 @@ _REDUCED = MappingProxyType(
 
 WALKS: Mapping[str, Mapping[str, WalkOf]] = MappingProxyType(
     {
-        "all_reduce": {name: _passes(f, 2) for name, f in {**_SHARDED, **_REDUCED}.items()},
-        "reduce_scatter": {name: _passes(f, 1) for name, f in _SHARDED.items()},
-        "all_gather": {name: _passes(f, 1) for name, f in _SHARDED.items()},
+        "all_reduce": {name: _with_passes(f, 2) for name, f in {**_SHARDED, **_REDUCED}.items()},
+        "reduce_scatter": {name: _with_passes(f, 1) for name, f in _SHARDED.items()},
+        "all_gather": {name: _with_passes(f, 1) for name, f in _SHARDED.items()},
         "all_to_all": {"direct": direct_all_to_all, "hierarchical": hierarchical_all_to_all},
         "ring": {"neighbour": neighbour},
         "chain": {"neighbour": neighbour},
