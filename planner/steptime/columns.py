@@ -1,0 +1,177 @@
+"""Layouts as columns: one array for each degree, so that one layout and a million run one code.
+
+A column is a float (one layout) or a NumPy array (many); all columns broadcast against each
+other. Words become small integers: ``RECOMPUTE``, ``PRECISIONS``, ``SCHEDULES``, ``CP_KINDS``
+give the code of each word by its position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from planner.layout import Layout
+
+Values: TypeAlias = Any
+"""A float, or an array of floats that broadcasts; typed loosely because both run every line."""
+
+RECOMPUTE = ("none", "selective", "full")
+PRECISIONS = ("bf16", "fp16", "fp8", "fp4")
+SCHEDULES = ("1f1b", "gpipe", "zb-h1", "dualpipe")
+CP_KINDS = ("ring", "all_gather", "ulysses")
+
+_CODES = {
+    "recompute": RECOMPUTE,
+    "precision": PRECISIONS,
+    "schedule": SCHEDULES,
+    "cp_kind": CP_KINDS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutColumns:
+    """Layouts as a struct of arrays; field names are those of ``planner.layout.Layout``.
+
+    Args:
+        recompute, precision, schedule, cp_kind: codes, the position in the tuples above [1].
+        sequence_parallel, overlap_gradients, overlap_parameters, domain_copies: 0 or 1.
+        overlap_tensor: 1 where TP traffic runs under the GEMMs it feeds (Megatron's
+            ``--tp-comm-overlap``), 0 where it stands between them.
+        fused_attention: 1 for flash attention, 0 where the s x s scores are written to memory.
+        overlap_experts: 1 where dispatch and combine run under another micro-batch's compute.
+    """
+
+    tp: Values
+    cp: Values
+    ep: Values
+    etp: Values
+    dp: Values
+    pp: Values
+    vpp: Values
+    zero_stage: Values
+    micro_batch: Values
+    global_batch: Values
+    seq: Values
+    recompute: Values
+    precision: Values
+    sequence_parallel: Values
+    cp_kind: Values
+    schedule: Values
+    overlap_gradients: Values
+    overlap_parameters: Values
+    domain_copies: Values
+    activation_bytes: Values
+    dispatch_bytes: Values
+    combine_bytes: Values
+    parameter_bytes: Values
+    gradient_bytes: Values
+    optimizer_bytes: Values
+    overlap_tensor: Values = 0.0
+    overlap_experts: Values = 0.0
+    fused_attention: Values = 1.0
+
+    @property
+    def gpus(self) -> Values:
+        """GPUs each layout occupies [1]."""
+        return self.tp * self.cp * self.dp * self.pp
+
+    @property
+    def edp(self) -> Values:
+        """Expert data-parallel degree [1]."""
+        return self.tp * self.cp * self.dp / (self.etp * self.ep)
+
+    @property
+    def micro_batches(self) -> Values:
+        """Micro-batches one replica runs in a step [1]."""
+        return self.global_batch / (self.dp * self.micro_batch)
+
+    @property
+    def tokens(self) -> Values:
+        """Tokens of one micro-batch on one rank, before TP splits them [1]."""
+        return self.micro_batch * self.seq / self.cp
+
+
+def columns_of(layout: Layout | Sequence[Layout], **run: float) -> LayoutColumns:
+    """Return one layout as scalars, or many as arrays.
+
+    Args:
+        layout: one layout, or a sequence of them.
+        run: values of the columns that ``Layout`` does not have (``overlap_tensor`` …).
+
+    >>> from planner.layout import Layout
+    >>> columns_of(Layout(tp=8, dp=2, global_batch=16)).gpus
+    16.0
+    """
+    if isinstance(layout, Sequence):
+        return _stack([_row(one) for one in layout], run)
+    return LayoutColumns(**_row(layout), **run)
+
+
+def _row(layout: Layout) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for field in fields(LayoutColumns):
+        if field.name == "domain_copies":
+            row[field.name] = float(layout.ep_copies == "domain")
+        elif field.name in _CODES:
+            row[field.name] = float(_CODES[field.name].index(getattr(layout, field.name)))
+        elif hasattr(layout, field.name):
+            row[field.name] = float(getattr(layout, field.name))
+    return row
+
+
+def _stack(rows: Sequence[dict[str, Any]], run: dict[str, float]) -> LayoutColumns:
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return LayoutColumns(**columns, **run)
+
+
+def slice_columns(columns: LayoutColumns, part: slice) -> LayoutColumns:
+    """Return some rows of *columns*; scalars stay scalars."""
+    return LayoutColumns(
+        **{
+            field.name: _cut(getattr(columns, field.name), part)
+            for field in fields(LayoutColumns)
+        }
+    )
+
+
+def _cut(values: Values, part: slice) -> Values:
+    return values[part] if isinstance(values, np.ndarray) and values.ndim else values
+
+
+def take(table: Sequence[float], code: Values) -> Values:
+    """Return ``table[code]`` for a scalar code or an array of them."""
+    if isinstance(code, np.ndarray):
+        return np.asarray(table, dtype=float)[code.astype(np.intp)]
+    return table[int(code)]
+
+
+def select(flag: Values, when_true: Values, when_false: Values) -> Values:
+    """Return *when_true* where *flag* is not 0, else *when_false*; scalars stay floats."""
+    if isinstance(flag, np.ndarray):
+        return np.where(flag != 0, when_true, when_false)
+    return when_true if flag else when_false
+
+
+def larger(left: Values, right: Values) -> Values:
+    """Return the larger of two columns, element by element; scalars stay floats."""
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.maximum(left, right)
+    return max(left, right)
+
+
+def smaller(left: Values, right: Values) -> Values:
+    """Return the smaller of two columns, element by element; scalars stay floats."""
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.minimum(left, right)
+    return min(left, right)
+
+
+def whole(values: Values) -> Values:
+    """Return the next whole number at or above *values*; scalars stay floats."""
+    if isinstance(values, np.ndarray):
+        return np.ceil(values - 1e-9)
+    return float(-(-(values - 1e-9) // 1))

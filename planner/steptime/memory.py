@@ -1,0 +1,179 @@
+"""What one GPU of the fullest stage must hold, part by part, and what would make it fit.
+
+Weights, gradients and optimizer states by ZeRO stage; activations by recomputation and by the
+micro-batches in flight on the stage; the logits of the last stage; collective buffers.
+
+Source: activations a layer keeps, arXiv 2205.05198 eq. 1-6 (without fused attention
+s b h (10 + 24/t + 5 a s / (h t)), with SP s b h / t (34 + 5 a s / h)); ZeRO, arXiv 1910.02054.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.model import ModelSpec
+from planner.steptime.columns import LayoutColumns, Values, larger, select
+from planner.steptime.operators import routed_tokens
+from planner.steptime.parameters import StageLayers, stage_layers, stage_parameters
+from planner.steptime.schedule import in_flight
+from planner.units import GIB, MIB
+
+CONTEXT_BYTES = 1.2 * GIB
+BUFFER_BYTES = 400.0 * MIB
+MARGIN_SHARE = 0.05
+
+STAGES = ("first", "middle", "last")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Memory of one GPU of the fullest stage.
+
+    Args:
+        worst_stage_bytes: what the framework allocates at the peak [bytes].
+        capacity_bytes: what the GPU has [bytes].
+        margin_bytes: kept free for the driver's context, libraries and fragmentation [bytes].
+        fits: whether worst + margin is within the capacity.
+        parts: weights, gradients, optimizer, activations, logits, buffers; they add up.
+        stage: index into ``STAGES`` of the fullest one [1].
+    """
+
+    worst_stage_bytes: Values
+    capacity_bytes: float
+    margin_bytes: float
+    fits: Values
+    parts: Mapping[str, Values]
+    stage: Values
+
+    @property
+    def missing_bytes(self) -> Values:
+        """What is missing; 0 where it fits [bytes]."""
+        return larger(0.0, self.worst_stage_bytes + self.margin_bytes - self.capacity_bytes)
+
+
+def layer_activation_bytes(model: ModelSpec, columns: LayoutColumns, moe: bool) -> Values:
+    """Return the activations one layer keeps for the backward of one micro-batch [bytes]."""
+    t, tokens, h = columns.tp, columns.tokens, float(model.hidden)
+    e = columns.activation_bytes
+    split = select(columns.sequence_parallel, tokens / t, tokens)
+    shape = model.attention
+    dropout = 1.0 if model.learned_positions and not model.gated_mlp else 0.0
+    norms = split * h * (4.0 * e + 2.0 * dropout)
+    kv = larger(1.0, shape.kv_heads / t)
+    width = shape.heads / t * (shape.head_dim + shape.v_head_dim)
+    attention = tokens * e * (width + kv * (shape.head_dim + shape.v_head_dim))
+    if shape.kind == "mla":
+        attention = attention + split * e * (
+            shape.q_lora_rank + shape.kv_lora_rank + shape.rope_head_dim
+        ) * 2.0
+    scores = 5.0 * tokens * columns.seq * shape.heads / t
+    kept_scores = select(columns.fused_attention, 4.0 * tokens * shape.heads / t,
+                         select(columns.recompute == 0, scores, 0.0))
+    if moe:
+        routed = routed_tokens(model, columns)
+        wide = routed * model.expert_ffn / columns.etp
+        narrow = tokens * model.shared_expert_ffn / t
+        inside = 2.0 * routed * h * e + (wide + narrow) * e * (3.0 if model.gated_mlp else 2.0)
+        inside = inside + 8.0 * tokens / t * model.experts
+    else:
+        inside = tokens * model.ffn / t * e * (3.0 if model.gated_mlp else 2.0)
+    everything = norms + attention + kept_scores + inside
+    return select(columns.recompute == 2, split * h * e, everything)
+
+
+def step_memory(model: ModelSpec, columns: LayoutColumns, capacity_bytes: float) -> Memory:
+    """Return the memory of the fullest stage of each layout."""
+    layers = stage_layers(model, columns)
+    stages = [_stage_parts(model, columns, layers, stage) for stage in STAGES]
+    sums = [_total(parts) for parts in stages]
+    best, worst = stages[0], sums[0]
+    which: Values = 0.0
+    for position in (1, 2):
+        exists = columns.pp > (2 if position == 1 else 1)
+        fuller = exists * (sums[position] > worst)
+        best = {name: select(fuller, stages[position][name], best[name]) for name in best}
+        worst = select(fuller, sums[position], worst)
+        which = select(fuller, float(position), which)
+    margin = CONTEXT_BYTES + MARGIN_SHARE * capacity_bytes
+    return Memory(
+        worst_stage_bytes=worst,
+        capacity_bytes=capacity_bytes,
+        margin_bytes=margin,
+        fits=worst + margin <= capacity_bytes,
+        parts=best,
+        stage=which,
+    )
+
+
+def _total(parts: Mapping[str, Values]) -> Values:
+    total: Values = 0.0
+    for part in parts.values():
+        total = total + part
+    return total
+
+
+def _stage_parts(
+    model: ModelSpec, columns: LayoutColumns, layers: StageLayers, stage: str
+) -> dict[str, Values]:
+    held = stage_parameters(model, columns, layers, stage)
+    zero = columns.zero_stage
+    dense_group, expert_group = columns.cp * columns.dp, columns.edp
+
+    def shared(bytes_each: Values, from_stage: float) -> Values:
+        sharded = zero >= from_stage
+        return bytes_each * (
+            held.dense / select(sharded, dense_group, 1.0)
+            + held.experts / select(sharded, expert_group, 1.0)
+        )
+
+    dense_layers, moe_layers = getattr(layers, f"{stage}_dense"), getattr(layers, f"{stage}_moe")
+    kept: Values = 0.0
+    widest: Values = 0.0
+    if model.dense_layer_count:
+        each = layer_activation_bytes(model, columns, moe=False)
+        kept, widest = kept + dense_layers * each, each
+    if model.moe_layer_count:
+        each = layer_activation_bytes(model, columns, moe=True)
+        kept = kept + moe_layers * each
+        widest = larger(widest, each)
+    flight = in_flight(columns, stage)
+    return {
+        "weights": shared(columns.parameter_bytes, 3.0),
+        "gradients": shared(columns.gradient_bytes, 2.0),
+        "optimizer": shared(columns.optimizer_bytes, 1.0),
+        "activations": kept * flight + _working_bytes(model, columns),
+        "logits": _logits_bytes(model, columns, stage),
+        "buffers": BUFFER_BYTES
+        + _gathered_bytes(columns, held.dense + held.experts, layers, stage),
+    }
+
+
+def _working_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """One layer's activations while it is recomputed, or its gradients while it runs backward."""
+    t, tokens, e = columns.tp, columns.tokens, columns.activation_bytes
+    widest = model.ffn / t * (2.0 if model.gated_mlp else 1.0)
+    working = tokens * (2.0 * model.hidden + widest) * e
+    again = tokens * (
+        4.0 * model.hidden + (3.0 * model.hidden + 2.0 * model.ffn) / t
+    ) * e
+    scores = select(columns.fused_attention, 0.0, 5.0 * tokens * columns.seq
+                    * model.attention.heads / t)
+    return working + select(columns.recompute == 2, again + scores, 0.0)
+
+
+def _logits_bytes(model: ModelSpec, columns: LayoutColumns, stage: str) -> Values:
+    """Logits in 16 bit and FP32 of one micro-batch, where the loss is."""
+    size = columns.tokens * model.vocab / columns.tp * 6.0
+    if stage == "last":
+        return size
+    return select(columns.pp > 1, 0.0, size) if stage == "first" else 0.0 * size
+
+
+def _gathered_bytes(
+    columns: LayoutColumns, parameters: Values, layers: StageLayers, stage: str
+) -> Values:
+    """ZeRO-3: two layers' parameters and one layer's gradients stand whole at a time."""
+    count = larger(1.0, getattr(layers, f"{stage}_dense") + getattr(layers, f"{stage}_moe"))
+    whole = parameters / count * (2.0 * columns.parameter_bytes + columns.gradient_bytes)
+    return select(columns.zero_stage >= 3, whole, 0.0)

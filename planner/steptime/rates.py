@@ -1,0 +1,176 @@
+"""What one accelerator reaches in practice: few numbers for each generation and precision.
+
+``Efficiency`` holds them as fitted or assumed; ``Rates`` are the columns a step is timed with.
+
+The model behind them is physical. A GEMM of m x n x k takes
+``2mnk / (gemm_share x peak) + bytes / (memory_share x bandwidth)``: the second term is the operand
+traffic that tiles do not hide, and it is what makes narrow GEMMs slow, without a table of shapes.
+Attention has its own share of the 16-bit peak; all other operators move bytes. Every kernel costs
+the host ``host_s``; a layer cannot run faster than the host can launch it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from planner.errors import SpecError
+from planner.fabric import Accelerator
+from planner.steptime.columns import PRECISIONS, LayoutColumns, Values, take
+
+_ATTENTION_OF_GEMM = 0.6
+_OPERAND_BYTES = (2.0, 2.0, 1.0, 0.5625)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Efficiency:
+    """What an accelerator reaches of its peaks.
+
+    Args:
+        gemm_share: precision to the share of that precision's peak in large GEMMs [1].
+        attention_share: precision of the run to the share of the 16-bit peak in fused
+            attention [1].
+        memory_share: of the memory bandwidth [1].
+        inner_share: of the scale-up rate, in large collectives [1].
+        outer_share: of the NIC's rate, in large collectives [1].
+        host_s: host time to launch one kernel [s].
+        step_s: time of a step that no layout changes: data, logging, synchronisation [s].
+        spread: standard deviation of the log residuals of the fit [1].
+        fitted_on: tables and rows the numbers come from; empty where they are assumed.
+    """
+
+    gemm_share: Mapping[str, float]
+    attention_share: Mapping[str, float]
+    memory_share: float
+    inner_share: float = 0.8
+    outer_share: float = 0.8
+    host_s: float = 5e-6
+    step_s: float = 0.01
+    spread: float = 0.15
+    fitted_on: str = ""
+
+    def __post_init__(self) -> None:
+        shares = [("memory_share", self.memory_share), ("inner_share", self.inner_share),
+                  ("outer_share", self.outer_share)]
+        shares += [(f"gemm_share.{p}", v) for p, v in self.gemm_share.items()]
+        shares += [(f"attention_share.{p}", v) for p, v in self.attention_share.items()]
+        faults = [
+            f"{name}={value} is not a share above 0 and at most 1"
+            for name, value in shares
+            if not 0 < value <= 1
+        ]
+        if not self.gemm_share:
+            faults.append("gemm_share names no precision")
+        if faults:
+            raise SpecError(*faults)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Reached rates of one accelerator, a column for each (its precision may differ by row).
+
+    Args:
+        gemm_flops_per_s: large GEMMs of the layers [FLOP/s].
+        logits_flops_per_s: the vocabulary's GEMM, which stays in 16 bit [FLOP/s].
+        attention_flops_per_s: fused attention, 16 bit [FLOP/s].
+        memory_bytes_per_s: memory traffic [bytes/s].
+        host_s: host time to launch one kernel [s].
+        step_s: per step [s].
+        inner_share, outer_share: of the links' nominal rates [1].
+        operand_bytes: bytes of one GEMM operand element [bytes].
+        peak_flops_per_s: 16-bit dense peak, what MFU is counted against [FLOP/s].
+        memory_bytes: capacity [bytes].
+        spread: standard deviation of the log residuals [1].
+        assumed: what was not measured on this accelerator, name to reason.
+    """
+
+    gemm_flops_per_s: Values
+    logits_flops_per_s: Values
+    attention_flops_per_s: Values
+    memory_bytes_per_s: float
+    host_s: float
+    step_s: float
+    inner_share: float
+    outer_share: float
+    operand_bytes: Values
+    peak_flops_per_s: float
+    memory_bytes: float
+    spread: float
+    assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def default_efficiency(accelerator: Accelerator) -> Efficiency:
+    """Return the efficiencies assumed where none were fitted.
+
+    The GEMM share is the accelerator's own (its measured achievable share, where its file has
+    one); attention reaches about 0.6 of that, as flash attention does on every generation.
+    """
+    shares = dict(accelerator.efficiency_share)
+    wide = shares.get("bf16", shares.get("fp16", 0.6))
+    return Efficiency(
+        gemm_share=shares or {"bf16": wide},
+        attention_share={"bf16": _ATTENTION_OF_GEMM * wide},
+        memory_share=accelerator.memory_efficiency_share,
+    )
+
+
+def peak_of(accelerator: Accelerator, precision: str) -> float:
+    """Return the dense peak at *precision*, or at the next wider one the chip has [FLOP/s]."""
+    wider = {"fp4": ("fp4", "fp8", "bf16"), "fp8": ("fp8", "bf16"), "fp16": ("fp16", "bf16")}
+    for known in wider.get(precision, ("bf16", "fp16")):
+        if known in accelerator.peak_flops_per_s:
+            return accelerator.peak_flops_per_s[known]
+    raise SpecError(f"{accelerator.name}: no peak for {precision}, nor a wider one")
+
+
+def _share_of(shares: Mapping[str, float], precision: str) -> float:
+    """Return the share at *precision*, or at the nearest one there is."""
+    for known in (precision, "bf16", "fp16", "fp8"):
+        if known in shares:
+            return shares[known]
+    return next(iter(shares.values()))
+
+
+def rates_of(
+    accelerator: Accelerator, columns: LayoutColumns, efficiency: Efficiency | None = None
+) -> Rates:
+    """Return the rates each layout of *columns* runs at.
+
+    Args:
+        accelerator: its peaks and bandwidth.
+        columns: the layouts; only their precision is read.
+        efficiency: what was fitted; left out, it is assumed and said so.
+    """
+    reached = efficiency or default_efficiency(accelerator)
+    code = columns.precision
+    gemm = [_share_of(reached.gemm_share, p) * peak_of(accelerator, p) for p in PRECISIONS]
+    wide = peak_of(accelerator, "bf16")
+    attention = [_share_of(reached.attention_share, p) * wide for p in PRECISIONS]
+    logits = [gemm[0], gemm[1], gemm[0], gemm[0]]
+    assumed = {} if efficiency else {
+        "efficiency": f"no measured step of {accelerator.name}: its achievable share of peak"
+    }
+    for used in np.unique(np.asarray(code)):
+        precision = PRECISIONS[int(used)]
+        if precision not in reached.gemm_share:
+            assumed[f"efficiency.{precision}"] = (
+                f"no measured step of {accelerator.name} in {precision}: the share of bf16"
+            )
+    return Rates(
+        gemm_flops_per_s=take(gemm, code),
+        logits_flops_per_s=take(logits, code),
+        attention_flops_per_s=take(attention, code),
+        memory_bytes_per_s=reached.memory_share * accelerator.memory_bytes_per_s,
+        host_s=reached.host_s,
+        step_s=reached.step_s,
+        inner_share=reached.inner_share,
+        outer_share=reached.outer_share,
+        operand_bytes=take(_OPERAND_BYTES, code),
+        peak_flops_per_s=wide,
+        memory_bytes=accelerator.memory_bytes,
+        spread=reached.spread,
+        assumed=MappingProxyType(assumed),
+    )

@@ -1,0 +1,151 @@
+"""How long a pipeline of stages takes, in closed form: GPipe, 1F1B, interleaved, ZB-H1, DualPipe.
+
+Stages may differ: the ends carry the embedding and the logits. With t_i = f_i + b_i a stage's
+time for one micro-batch, m micro-batches and v chunks a stage,
+
+    T = m t_max + (Σ t_i - t_max) / v + hops.
+
+The first term is the busiest stage at work, the second the bubble: the pipe fills and drains.
+
+Source: arXiv 2104.04473 (1F1B, interleaved: bubble (p-1)/v of a micro-batch), 1811.06965 (GPipe),
+2401.10241 (ZB-H1: (p-1)(f + b - 2w) with b the whole backward and w its weight gradients),
+DeepSeek-V3 report arXiv 2412.19437 table 2 (DualPipe: (p/2 - 1)(fb + b - 3w)).
+Holds for m a multiple of p where interleaved; hops of one size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.steptime.columns import LayoutColumns, Values, larger, select, smaller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSeconds:
+    """One quantity on the first, the middle and the last stage, for one micro-batch [s].
+
+    Args:
+        first, last: the ends; equal with one stage.
+        middle: the fullest of the stages between them.
+        middle_mean: their mean.
+    """
+
+    first: Values
+    middle: Values
+    middle_mean: Values
+    last: Values
+
+    def total(self, stages: Values) -> Values:
+        """Return the sum over the stages [s]."""
+        between = larger(0.0, stages - 2.0) * self.middle_mean
+        return self.first + select(stages > 1, self.last, 0.0) + between
+
+    def most(self, stages: Values) -> Values:
+        """Return the busiest stage's [s]."""
+        ends = select(stages > 1, larger(self.first, self.last), self.first)
+        return select(stages > 2, larger(ends, self.middle), ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """A step's pipeline.
+
+    Args:
+        total_s: from the first forward to the last backward [s].
+        busy_s: the busiest stage's own work [s].
+        bubble_s: filling and draining [s].
+        hops_s: what hops between stages add [s].
+    """
+
+    total_s: Values
+    busy_s: Values
+    bubble_s: Values
+    hops_s: Values
+
+
+def stage_sum(parts: tuple[StageSeconds, ...]) -> StageSeconds:
+    """Return the sum of several quantities, stage by stage."""
+    return StageSeconds(
+        first=_added([p.first for p in parts]),
+        middle=_added([p.middle for p in parts]),
+        middle_mean=_added([p.middle_mean for p in parts]),
+        last=_added([p.last for p in parts]),
+    )
+
+
+def _added(values: list[Values]) -> Values:
+    total: Values = 0.0
+    for value in values:
+        total = total + value
+    return total
+
+
+def pipeline(
+    columns: LayoutColumns,
+    forward: StageSeconds,
+    backward: StageSeconds,
+    weights: StageSeconds,
+    hop_s: Values,
+) -> Pipeline:
+    """Return the closed form of a step's pipeline.
+
+    Args:
+        columns: the layouts; pp, vpp, micro-batches and schedule are read.
+        forward: a stage's forward of one micro-batch, its exposed communication included.
+        backward: the same of the backward, weight gradients included.
+        weights: the weight gradients alone.
+        hop_s: one hop between neighbouring stages [s].
+    """
+    pp, v, m = columns.pp, columns.vpp, columns.micro_batches
+    both = stage_sum((forward, backward))
+    most, total = both.most(pp), both.total(pp)
+    rest = total - most
+    w = weights.total(pp)
+    filled = rest / v
+    zero_bubble = larger(0.0, rest * (1.0 - 2.0 * w / total))
+    dual = larger(0.0, (pp / 2.0 - 1.0) / pp * (total + backward.total(pp) - 3.0 * w))
+    bubble = select(
+        columns.schedule == 2, zero_bubble, select(columns.schedule == 3, dual, filled)
+    )
+    busy = m * most
+    hops = _hops(columns, most, hop_s)
+    piped = pp > 1
+    bubble = select(piped, bubble, 0.0)
+    hops = select(piped, hops, 0.0)
+    return Pipeline(total_s=busy + bubble + hops, busy_s=busy, bubble_s=bubble, hops_s=hops)
+
+
+def _hops(columns: LayoutColumns, most: Values, hop_s: Values) -> Values:
+    """Return what hops add [s].
+
+    Filling and draining pass 2 (p-1) hops. In the steady state a micro-batch comes back to the
+    first stage after p stages' work and 2 (p-1) hops while p are in flight, so each pays
+    2 (p-1) / p hops; interleaving keeps p - 1 more chunks in flight, whose work hides them; with
+    GPipe every hop hides under the next micro-batch.
+    """
+    pp, v, m = columns.pp, columns.vpp, columns.micro_batches
+    ends = 2.0 * (pp - 1.0) * hop_s
+    steady = larger(0.0, m - pp)
+    flight = v * pp + select(v > 1, pp - 1.0, 0.0)
+    slack = select(v > 1, (pp - 1.0) * most / v, 0.0)
+    loop = 2.0 * hop_s * select(v > 1, pp * v, pp - 1.0)
+    each = larger(0.0, loop - slack) / flight * v
+    gpipe = columns.schedule == 1
+    return ends + select(gpipe, 0.0, steady * each)
+
+
+def in_flight(columns: LayoutColumns, stage: str) -> Values:
+    """Return how many micro-batches' activations of the whole stage are kept at the peak [1].
+
+    1F1B: p on the first stage, 1 on the last; interleaved: 1 + (p-1)/(p v) times p on the first
+    (arXiv 2205.05198 §4.2.3); GPipe: all m; DualPipe: p + 1 everywhere.
+    """
+    pp, v, m = columns.pp, columns.vpp, columns.micro_batches
+    position = {"first": 0.0, "middle": 1.0}.get(stage, pp - 1.0)
+    plain = smaller(m, larger(1.0, pp - position))
+    chunks = 2.0 * (pp - position - 1.0) + (v - 1.0) * pp + 1.0
+    inter = smaller(m, chunks / v)
+    kept = select(v > 1, inter, plain)
+    return select(
+        columns.schedule == 1, m, select(columns.schedule == 3, smaller(m, pp + 1.0), kept)
+    )

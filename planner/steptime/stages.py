@@ -1,0 +1,203 @@
+"""What one micro-batch costs each kind of stage: compute, and communication that shows.
+
+The first stage has the embedding, the last the logits and the MTP layers, the middle the most
+layers; with one stage the first has all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from planner.model import ModelSpec
+from planner.steptime.columns import LayoutColumns, Values, larger, select, smaller
+from planner.steptime.communication import context_s, expert_s, tensor_s
+from planner.steptime.compute import LayerTime, layer_time
+from planner.steptime.operators import dense_layer, embedding, logits, moe_layer
+from planner.steptime.parameters import StageLayers, stage_layers
+from planner.steptime.rates import Rates
+from planner.steptime.schedule import StageSeconds, stage_sum
+from planner.steptime.wires import Wires
+
+_FAMILIES = ("tp", "cp", "ep", "etp")
+_NONE: tuple[Values, Values] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Seconds of one layer (or of the embedding, or the logits) and one micro-batch.
+
+    Args:
+        compute: part to seconds, both passes, recomputation included.
+        forward_s, backward_s: compute of each pass; the backward has recomputation and weights.
+        weights_s: the weight gradients alone.
+        traffic: family to (forward, backward) seconds of its own.
+        exposed: the same, what is not hidden.
+    """
+
+    compute: Mapping[str, Values]
+    forward_s: Values
+    backward_s: Values
+    weights_s: Values
+    traffic: Mapping[str, tuple[Values, Values]]
+    exposed: Mapping[str, tuple[Values, Values]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageCosts:
+    """Seconds of one micro-batch on each kind of stage.
+
+    Args:
+        forward, backward: with exposed communication.
+        weights: weight gradients alone.
+        compute: part to both passes' compute.
+        traffic, exposed: family to both passes' own and exposed time.
+    """
+
+    forward: StageSeconds
+    backward: StageSeconds
+    weights: StageSeconds
+    compute: Mapping[str, StageSeconds]
+    traffic: Mapping[str, StageSeconds]
+    exposed: Mapping[str, StageSeconds]
+
+    @property
+    def compute_list(self) -> tuple[StageSeconds, ...]:
+        """The compute parts, to be added."""
+        return tuple(self.compute.values())
+
+
+def _compute_parts(time: LayerTime, again_s: Values) -> dict[str, Values]:
+    return {
+        "gemm": time.forward.gemm_s + time.backward.gemm_s + time.weights.gemm_s,
+        "attention": time.forward.attention_s + time.backward.attention_s,
+        "memory": time.forward.memory_s + time.backward.memory_s + time.weights.memory_s,
+        "host": time.forward.host_s + time.backward.host_s + time.weights.host_s,
+        "recompute": again_s,
+    }
+
+
+def _cost(
+    time: LayerTime,
+    columns: LayoutColumns,
+    traffic: Mapping[str, tuple[Values, Values]],
+    repeats: bool,
+) -> Cost:
+    """Put one layer together: recomputation repeats the forward and its collectives."""
+    full = (columns.recompute == 2) * (1.0 if repeats else 0.0)
+    selective = (columns.recompute == 1) * (1.0 - columns.fused_attention)
+    again = full * time.forward.total_s + selective * time.core_s * (1.0 if repeats else 0.0)
+    own = {name: (f, b + full * f) for name, (f, b) in traffic.items()}
+    forward = time.forward.total_s
+    backward = time.backward.total_s + time.weights.total_s + again
+    exposed = dict(own)
+    if "tp" in own:
+        hidden = columns.overlap_tensor
+        gemm = time.forward.gemm_s
+        f, b = own["tp"]
+        exposed["tp"] = (
+            f - smaller(hidden * f, 0.9 * gemm),
+            b - smaller(hidden * b, 0.9 * 2.0 * gemm),
+        )
+    if "cp" in own:
+        ring = columns.cp_kind == 0
+        f, b = own["cp"]
+        core = time.forward.attention_s
+        exposed["cp"] = (
+            select(ring, larger(0.0, f - core), f),
+            select(ring, larger(0.0, b - 2.5 * core), b),
+        )
+    if "ep" in own:
+        under = columns.overlap_experts
+        f, b = own["ep"]
+        exposed["ep"] = (
+            f - smaller(under * f, 0.9 * forward),
+            b - smaller(under * b, 0.9 * backward),
+        )
+    return Cost(
+        compute=_compute_parts(time, again),
+        forward_s=forward,
+        backward_s=backward,
+        weights_s=time.weights.total_s,
+        traffic=own,
+        exposed=exposed,
+    )
+
+
+def layer_costs(
+    model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: Wires
+) -> dict[str, Cost]:
+    """Return the cost of a ``dense`` and a ``moe`` layer, the ``embedding`` and the ``logits``."""
+    tp_f, tp_b = tensor_s(model, columns, wires)
+    cp = context_s(model, columns, wires)
+    one = 1.0 if model.parallel_block else 2.0
+    costs = {}
+    if model.dense_layer_count:
+        work = dense_layer(model, columns, rates.operand_bytes)
+        traffic = {"tp": (one * tp_f, one * tp_b), "cp": cp}
+        costs["dense"] = _cost(layer_time(work, rates), columns, traffic, repeats=True)
+    if model.experts:
+        work = moe_layer(model, columns, rates.operand_bytes)
+        pairs = 2.0 if model.shared_expert_ffn else 1.0
+        ep, etp = expert_s(model, columns, wires)
+        traffic = {
+            "tp": (pairs * tp_f, pairs * tp_b), "cp": cp, "ep": (ep, ep), "etp": (etp, etp),
+        }  # fmt: skip
+        costs["moe"] = _cost(layer_time(work, rates), columns, traffic, repeats=True)
+    for name, work, pair in (
+        ("embedding", embedding(model, columns), (tp_f, 0.0 * tp_b)),
+        ("logits", logits(model, columns), (0.0 * tp_f, tp_b)),
+    ):
+        costs[name] = _cost(layer_time(work, rates), columns, {"tp": pair}, repeats=False)
+    return costs
+
+
+def stage_costs(
+    model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: Wires
+) -> StageCosts:
+    """Return what one micro-batch costs each kind of stage."""
+    costs = layer_costs(model, columns, rates, wires)
+    layers = stage_layers(model, columns)
+
+    def stages(pick: Callable[[Cost], Values]) -> StageSeconds:
+        return _on_stages(model, columns, layers, {n: pick(c) for n, c in costs.items()})
+
+    def traffic(family: str, direction: int) -> StageSeconds:
+        return stages(lambda cost: cost.traffic.get(family, _NONE)[direction])
+
+    def exposed(family: str, direction: int) -> StageSeconds:
+        return stages(lambda cost: cost.exposed.get(family, _NONE)[direction])
+
+    def compute(part: str) -> StageSeconds:
+        return stages(lambda cost: cost.compute[part])
+
+    shown = {family: (exposed(family, 0), exposed(family, 1)) for family in _FAMILIES}
+    return StageCosts(
+        forward=stage_sum((stages(lambda c: c.forward_s), *(pair[0] for pair in shown.values()))),
+        backward=stage_sum((stages(lambda c: c.backward_s), *(pair[1] for pair in shown.values()))),
+        weights=stages(lambda c: c.weights_s),
+        compute={part: compute(part) for part in costs["logits"].compute},
+        traffic={
+            family: stage_sum((traffic(family, 0), traffic(family, 1))) for family in _FAMILIES
+        },
+        exposed={family: stage_sum(pair) for family, pair in shown.items()},
+    )
+
+
+def _on_stages(
+    model: ModelSpec, columns: LayoutColumns, layers: StageLayers, each: Mapping[str, Values]
+) -> StageSeconds:
+    """Add layers, embedding and logits up on each kind of stage."""
+    dense, moe = each.get("dense", 0.0), each.get("moe", 0.0)
+    head = each["logits"] + model.mtp_layers * (
+        each["logits"] + (moe if model.experts else dense)
+    )
+    alone = select(columns.pp > 1, 0.0, head)
+    first = layers.first_dense * dense + layers.first_moe * moe + each["embedding"] + alone
+    last = layers.last_dense * dense + layers.last_moe * moe + head
+    return StageSeconds(
+        first=first,
+        middle=layers.middle_dense * dense + layers.middle_moe * moe,
+        middle_mean=layers.middle_mean_dense * dense + layers.middle_mean_moe * moe,
+        last=select(columns.pp > 1, last, first),
+    )

@@ -1,0 +1,193 @@
+"""The step time of layouts, with its parts: the only door of this package.
+
+    step = pipeline of stages (compute + exposed TP, CP, EP) + exposed DP + update + fixed
+
+Every argument of ``step_columns`` may be arrays that broadcast: one layout and a million run the
+same lines. ``step_time`` is its one-row case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from planner.collectives.links import LinkNumbers
+from planner.fabric import Accelerator
+from planner.layout import Layout
+from planner.model import ModelSpec
+from planner.steptime.columns import LayoutColumns, Values, columns_of, larger, select
+from planner.steptime.communication import (
+    gradient_s,
+    pipeline_hop_s,
+)
+from planner.steptime.memory import Memory, step_memory
+from planner.steptime.optimizer import update_s
+from planner.steptime.parameters import stage_layers, stage_parameters
+from planner.steptime.rates import Efficiency, Rates, rates_of
+from planner.steptime.schedule import Pipeline, pipeline, stage_sum
+from planner.steptime.spread import Spreads
+from planner.steptime.stages import StageCosts, stage_costs
+from planner.steptime.wires import Wires, wires_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One training step; every value is a column.
+
+    Args:
+        total_s: the step [s].
+        serial_s: the step if no communication ran under compute [s].
+        compute_s: the busiest stage's kernels and launches, all micro-batches [s].
+        communication_s: family to its own time on that stage [s].
+        exposed_s: family to the part that lengthens the step [s].
+        bubble_s: filling and draining the pipeline [s].
+        update_s: the optimizer's update [s].
+        fixed_s: what no layout changes [s].
+        compute_parts_s: GEMMs, attention, memory-bound operators, host, recomputation [s].
+        model_flops: model FLOPs of the step over all GPUs, causal, without recomputation [FLOP].
+        mfu: of the 16-bit peak [1].
+        tokens_per_s: over all GPUs [1/s].
+        spread: standard deviation of the log of predicted over measured [1].
+        assumed: what was not measured or stated, name to reason.
+    """
+
+    total_s: Values
+    serial_s: Values
+    compute_s: Values
+    communication_s: Mapping[str, Values]
+    exposed_s: Mapping[str, Values]
+    bubble_s: Values
+    update_s: Values
+    fixed_s: Values
+    compute_parts_s: Mapping[str, Values]
+    model_flops: Values
+    mfu: Values
+    tokens_per_s: Values
+    spread: float
+    pipeline: Pipeline
+    stages: StageCosts
+    assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def step_time(
+    model: ModelSpec,
+    layout: Layout,
+    *,
+    accelerator: Accelerator,
+    links: LinkNumbers,
+    spreads: Spreads,
+    efficiency: Efficiency | None = None,
+) -> Step:
+    """Return the step of one layout; see ``step_columns``."""
+    return step_columns(
+        model, columns_of(layout), accelerator=accelerator, links=links, spreads=spreads,
+        efficiency=efficiency,
+    )  # fmt: skip
+
+
+def layout_memory(model: ModelSpec, layout: Layout, accelerator: Accelerator) -> Memory:
+    """Return the memory of the fullest stage of one layout."""
+    return step_memory(model, columns_of(layout), accelerator.memory_bytes)
+
+
+def step_columns(
+    model: ModelSpec,
+    columns: LayoutColumns,
+    *,
+    accelerator: Accelerator,
+    links: LinkNumbers,
+    spreads: Spreads,
+    efficiency: Efficiency | None = None,
+) -> Step:
+    """Return the steps of layouts.
+
+    Args:
+        model: the transformer's shape.
+        columns: the layouts.
+        accelerator: what every GPU is.
+        links: nominal rates of the tiers, supernode first; shares of ``efficiency`` are applied.
+        spreads: how the groups sit.
+        efficiency: what was fitted on this accelerator; left out, it is assumed and said so.
+    """
+    rates = rates_of(accelerator, columns, efficiency)
+    wires = wires_of(spreads, links, rates.inner_share, rates.outer_share)
+    costs = stage_costs(model, columns, rates, wires)
+    pipe = pipeline(
+        columns, costs.forward, costs.backward, costs.weights,
+        pipeline_hop_s(model, columns, wires),
+    )  # fmt: skip
+    return _assemble(model, columns, rates, wires, costs, pipe)
+
+
+def _assemble(
+    model: ModelSpec,
+    columns: LayoutColumns,
+    rates: Rates,
+    wires: Wires,
+    costs: StageCosts,
+    pipe: Pipeline,
+) -> Step:
+    m = columns.micro_batches
+    layers = stage_layers(model, columns)
+    held = stage_parameters(model, columns, layers, "first")
+    gradients = gradient_s(columns, held, wires)
+    one_forward = costs.forward.most(columns.pp)
+    one_backward = costs.backward.most(columns.pp)
+    full = columns.zero_stage >= 3
+    reduce = gradients.reduce_s + gradients.expert_reduce_s
+    gather = gradients.gather_s + gradients.expert_gather_s
+    layer_count = larger(1.0, model.layers / columns.pp)
+
+    chunk = columns.vpp
+    window = one_backward / chunk * (1.0 + (chunk - 1.0) * columns.pp)
+    once_reduce = select(
+        columns.overlap_gradients,
+        larger(reduce / layer_count / chunk, reduce - window * (1.0 - 1.0 / layer_count)),
+        reduce,
+    )
+    once_gather = select(
+        columns.overlap_parameters, larger(gather / layer_count, gather - one_forward), gather
+    )
+    under = columns.overlap_parameters
+    each_reduce = select(under, larger(0.0, reduce + gather - one_backward), reduce + gather)
+    each_gather = select(under, larger(0.0, gather - one_forward), gather)
+    exposed_reduce = select(full, m * each_reduce + reduce / layer_count, once_reduce)
+    exposed_gather = select(full, m * each_gather + gather / layer_count, once_gather)
+    exposed_dp = exposed_reduce + exposed_gather
+    total_dp = select(full, m * (reduce + 2.0 * gather), reduce + gather)
+
+    update = update_s(columns, held, rates)
+    fixed = 0.0 * columns.pp + rates.step_s
+    total = pipe.total_s + exposed_dp + update + fixed
+    exposed = {name: m * part.most(columns.pp) for name, part in costs.exposed.items()}
+    exposed["dp"] = exposed_dp
+    exposed["pp"] = pipe.hops_s
+    communication = {name: m * part.most(columns.pp) for name, part in costs.traffic.items()}
+    communication["dp"] = total_dp
+    communication["pp"] = 2.0 * m * columns.vpp * pipeline_hop_s(model, columns, wires)
+    hidden: Values = 0.0
+    for name, own in communication.items():
+        hidden = hidden + larger(0.0, own - exposed[name])
+    tokens = columns.global_batch * columns.seq
+    flops = 3.0 * model.forward_flops_per_token(columns.seq) * tokens
+    return Step(
+        total_s=total,
+        serial_s=total + hidden,
+        compute_s=m * stage_sum(costs.compute_list).most(columns.pp),
+        communication_s=MappingProxyType(communication),
+        exposed_s=MappingProxyType(exposed),
+        bubble_s=pipe.bubble_s,
+        update_s=update,
+        fixed_s=fixed,
+        compute_parts_s=MappingProxyType(
+            {name: m * part.most(columns.pp) for name, part in costs.compute.items()}
+        ),
+        model_flops=flops,
+        mfu=flops / total / columns.gpus / rates.peak_flops_per_s,
+        tokens_per_s=tokens / total,
+        spread=rates.spread,
+        pipeline=pipe,
+        stages=costs,
+        assumed=rates.assumed,
+    )
