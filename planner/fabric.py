@@ -408,4 +408,5 @@ def _built_graph(fabric: Fabric) -> Any:
     return raw
 
 
-Fabric.graph = property(_built_graph)  # type: ignore[misc]  # the slot's reader, built on use
+# The slot's reader builds on use; assignment still meets the frozen dataclass first.
+Fabric.graph = property(_built_graph, _GRAPH_SLOT.__set__)  # type: ignore[misc]

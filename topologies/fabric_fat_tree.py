@@ -1,0 +1,327 @@
+"""Fat trees and Dragonfly+: levels, uplinks, vertices and links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from topologies.fabric_clos import Bundles, ClosWiring, clos_wiring
+from topologies.fabric_levels import Level
+from topologies.fabric_seats import Seats
+from topologies.fabric_spec import ClosSpec, DragonflySpec, FabricSpec, SwitchTierSpec
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+
+def out_of_exclusive(domain: Ints, domains: int, unit: Ints, unit_out: Floats) -> Floats:
+    """Return, per domain, the sum of *unit_out* if all its units are its own, else infinity.
+
+    Args:
+        domain: of each GPU, never decreasing; shape (gpus,).
+        domains: how many.
+        unit: of each GPU, never decreasing; shape (gpus,).
+        unit_out: capacity that leaves each unit [bytes/s].
+    """
+    first = np.flatnonzero(np.append(True, np.diff(unit) > 0))
+    last = np.append(first[1:], len(unit)) - 1
+    total = np.bincount(domain[first], unit_out, domains)
+    for g in np.flatnonzero(domain[first] != domain[last]):
+        total[domain[first[g]] : domain[last[g]] + 1] = np.inf
+    return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class FatTreePlan:
+    """A fat tree of identical planes."""
+
+    spec: FabricSpec
+    network: ClosSpec
+    seats: Seats
+
+    @cached_property
+    def wiring(self) -> ClosWiring:
+        """Return the wiring of one plane."""
+        return clos_wiring(self.network, self.seats, self.spec.supernode.board_gpus)
+
+    @property
+    def alone_bytes_per_s(self) -> float:
+        """Return NIC or PCIe, whichever is slower, or a leaf's uplinks where they are [bytes/s]."""
+        rate = min(self.spec.nic.line_bytes_per_s, self.spec.pcie_bytes_per_s)
+        leaf = self.network.leaf
+        if self.wiring.spine_pod.size:
+            rate = min(rate, self.network.planes * leaf.uplinks * leaf.uplink_bytes_per_s)
+        return rate
+
+    @property
+    def pair_bytes_per_s(self) -> float:
+        """Return the same: any path carries one NIC."""
+        return self.alone_bytes_per_s
+
+    @property
+    def mixing_bytes_per_s(self) -> float:
+        """Return no limit: what leaves a domain reaches any other through the tier above."""
+        return np.inf
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """Return leaf groups, pods and the cluster; latency is the sum over the links passed."""
+        w, network = self.wiring, self.network
+        leaf_s = self.spec.endpoint_latency_s + 2 * network.leaf.hop_latency_s
+        spine_s = leaf_s + (2 * network.spine.hop_latency_s if network.spine else 0)
+        core_s = spine_s + (2 * network.core.hop_latency_s if network.core else 0)
+        if w.cores:
+            top_s = core_s
+        else:
+            top_s = spine_s if w.group[-1] > 0 else leaf_s
+        return (
+            Level(name="leaf", of_gpu=w.group, latency_s=leaf_s),
+            Level(name="pod", of_gpu=w.pod, latency_s=spine_s if w.group[-1] > 0 else leaf_s),
+            Level(name="cluster", of_gpu=np.zeros_like(w.group), latency_s=top_s),
+        )
+
+    @cached_property
+    def _nic_bytes_per_s(self) -> Floats:
+        """Return what each GPU's NIC carries on one plane; 0 for a dead GPU; shape (gpus,)."""
+        rate = min(self.spec.nic.line_bytes_per_s, self.spec.pcie_bytes_per_s)
+        return np.where(self.seats.usable, rate / self.network.planes, 0.0)
+
+    @cached_property
+    def _leaf_out(self) -> Floats:
+        """Return what each leaf lets out of its GPUs' traffic: min(NICs below, uplinks)."""
+        leaf = self.network.leaf
+        below = np.bincount(self.wiring.leaf, self._nic_bytes_per_s, len(self.wiring.leaf_group))
+        return np.minimum(below, leaf.uplinks * leaf.uplink_bytes_per_s)
+
+    @cached_property
+    def _pod_out(self) -> Floats:
+        """Return what each pod's spines let out: min(links below, uplinks), summed over spines."""
+        w, spine = self.wiring, self.network.spine
+        if spine is None or not w.spine_uplinks:
+            return np.full(int(w.pod[-1]) + 1, np.inf)
+        below = np.bincount(w.up.upper, w.up.links, len(w.spine_pod))
+        below = below * self.network.leaf.uplink_bytes_per_s
+        out = np.minimum(below, w.spine_uplinks * spine_uplink_bytes_per_s(self.network))
+        return np.bincount(w.spine_pod, out, int(w.pod[-1]) + 1)
+
+    def uplinks(self, domain: Ints, domains: int) -> Floats:
+        """Return the least capacity, over NICs, leaves and spines, that leaves each domain."""
+        w, planes = self.wiring, self.network.planes
+        least = np.bincount(domain, self._nic_bytes_per_s, domains)
+        if w.spine_pod.size:
+            group_out = np.bincount(w.leaf_group, self._leaf_out)
+            least = np.minimum(least, out_of_exclusive(domain, domains, w.group, group_out))
+            least = np.minimum(least, out_of_exclusive(domain, domains, w.pod, self._pod_out))
+        return planes * least
+
+    def add_to(self, graph: Any, tier_of: dict[str, str]) -> None:
+        """Add NICs, leaves, spines and cores of every plane, and their links."""
+        nics = self.seats.names("nic")
+        usable = self.seats.numbers.tolist()
+        self._add_nics(graph, nics, usable, tier_of["leaf"])
+        for plane in range(self.network.planes):
+            prefix = f"plane{plane}." if self.network.planes > 1 else ""
+            leaves = self._add_leaves(graph, prefix, plane, nics, usable, tier_of["leaf"])
+            spines = self._add_spines(graph, prefix, plane, leaves, tier_of["pod"])
+            self._add_cores(graph, prefix, plane, spines, tier_of["cluster"])
+
+    def _add_nics(self, graph: Any, nics: list[str], usable: list[int], tier: str) -> None:
+        gpus, supernode = self.seats.names("gpu"), self.seats.supernode.tolist()
+        rate, half_s = self.spec.pcie_bytes_per_s, self.spec.endpoint_latency_s / 2
+        graph.add_nodes_from((nics[g], {"kind": "nic", "supernode": supernode[g]}) for g in usable)
+        graph.add_edges_from(
+            (gpus[g], nics[g], link(rate, half_s, tier, 1)) for g in usable
+        )
+
+    def _add_leaves(
+        self, graph: Any, prefix: str, plane: int, nics: list[str], usable: list[int], tier: str
+    ) -> list[str]:
+        w, spec = self.wiring, self.network.leaf
+        digits = len(str(int(w.leaf_group[-1])))
+        rails = self.network.rails
+        names = [
+            f"{prefix}leaf{g:0{digits}d}" + (f".rail{r}" if rails > 1 else "")
+            for g, r in zip(w.leaf_group.tolist(), w.leaf_rail.tolist(), strict=True)
+        ]
+        rail = w.leaf_rail.tolist()
+        graph.add_nodes_from(
+            (name, switch("leaf", spec, plane=plane, rail=rail[i])) for i, name in enumerate(names)
+        )
+        rate = self.spec.nic.line_bytes_per_s / self.network.planes
+        leaf = w.leaf.tolist()
+        graph.add_edges_from(
+            (nics[g], names[leaf[g]], link(rate, spec.hop_latency_s, tier, 1, spec.buffer_bytes))
+            for g in usable
+        )
+        return names
+
+    def _add_spines(
+        self, graph: Any, prefix: str, plane: int, leaves: list[str], tier: str
+    ) -> list[str]:
+        w, spec = self.wiring, self.network.spine
+        if spec is None or not w.spine_pod.size:
+            return []
+        digits, pods = len(str(int(w.spine_slot.max()))), int(w.pod[-1]) + 1
+        names = []
+        for p, r, j in zip(
+            w.spine_pod.tolist(), w.spine_rail.tolist(), w.spine_slot.tolist(), strict=True
+        ):
+            where = (f"pod{p}." if pods > 1 else "") + f"spine{j:0{digits}d}"
+            rail = f".rail{r}" if self.network.spine_scope == "rail" else ""
+            names.append(prefix + where + rail)
+        graph.add_nodes_from((name, switch("spine", spec, plane=plane)) for name in names)
+        rate = self.network.leaf.uplink_bytes_per_s
+        add_bundles(graph, leaves, names, w.up, rate, spec, tier)
+        return names
+
+    def _add_cores(
+        self, graph: Any, prefix: str, plane: int, spines: list[str], tier: str
+    ) -> None:
+        w, spec = self.wiring, self.network.core
+        if spec is None or not w.cores:
+            return
+        digits = len(str(w.cores - 1))
+        names = [f"{prefix}core{i:0{digits}d}" for i in range(w.cores)]
+        graph.add_nodes_from((name, switch("core", spec, plane=plane)) for name in names)
+        rate = spine_uplink_bytes_per_s(self.network)
+        add_bundles(graph, spines, names, w.core_up, rate, spec, tier)
+
+
+def spine_uplink_bytes_per_s(network: ClosSpec) -> float:
+    """Return the rate of a spine's uplink: its own, or a leaf's where the file gives none."""
+    if network.spine is not None and network.spine.uplink_bytes_per_s:
+        return network.spine.uplink_bytes_per_s
+    return network.leaf.uplink_bytes_per_s
+
+
+def link(
+    bytes_per_s: float, latency_s: float, tier: str, links: int, buffer_bytes: float = 0.0
+) -> dict[str, Any]:
+    """Return the attributes of *links* parallel links that together carry *bytes_per_s*."""
+    attributes: dict[str, Any] = {
+        "capacity_bytes_per_s": bytes_per_s,
+        "latency_s": latency_s,
+        "tier": tier,
+        "links": links,
+    }
+    if buffer_bytes:
+        attributes["buffer_bytes"] = buffer_bytes
+    return attributes
+
+
+def switch(kind: str, spec: SwitchTierSpec, **more: int) -> dict[str, Any]:
+    """Return the attributes of one switch."""
+    return {"kind": kind, "radix": spec.radix, "buffer_bytes": spec.buffer_bytes, "units": 1, **more}
+
+
+def add_bundles(
+    graph: Any,
+    lower: list[str],
+    upper: list[str],
+    bundles: Bundles,
+    port_bytes_per_s: float,
+    spec: SwitchTierSpec,
+    tier: str,
+) -> None:
+    """Add bundles of parallel links; *spec* is the upper switch's."""
+    graph.add_edges_from(
+        (
+            lower[a],
+            upper[b],
+            link(n * port_bytes_per_s, spec.hop_latency_s, tier, n, spec.buffer_bytes),
+        )
+        for a, b, n in zip(
+            bundles.lower.tolist(), bundles.upper.tolist(), bundles.links.tolist(), strict=True
+        )
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DragonflyPlan(FatTreePlan):
+    """Dragonfly+: the pods of a two-tier fat tree, every two of them joined by global links."""
+
+    @cached_property
+    def _global(self) -> Bundles:
+        """Return spine-to-spine links: each pair of groups gets an equal share of the ports.
+
+        ⌊spines · uplinks / (groups - 1)⌋ for a pair; the lesser of the two groups decides.
+        """
+        w = self.wiring
+        spines = [np.flatnonzero(w.spine_pod == p).tolist() for p in range(int(w.pod[-1]) + 1)]
+        ports = [len(s) * w.spine_uplinks // max(1, len(spines) - 1) for s in spines]
+        next_port = [0] * len(spines)
+        links: dict[tuple[int, int], int] = {}
+        for p in range(len(spines)):
+            for q in range(p + 1, len(spines)):
+                for _ in range(min(ports[p], ports[q])):
+                    a = spines[p][next_port[p] % len(spines[p])]
+                    b = spines[q][next_port[q] % len(spines[q])]
+                    next_port[p] += 1
+                    next_port[q] += 1
+                    links[a, b] = links.get((a, b), 0) + 1
+        ends = np.array(sorted(links), np.int64).reshape(-1, 2)
+        counts = np.array([links[a, b] for a, b in ends.tolist()], np.int64)
+        return Bundles(lower=ends[:, 0], upper=ends[:, 1], links=counts)
+
+    @cached_property
+    def _pod_out(self) -> Floats:
+        w, rate = self.wiring, spine_uplink_bytes_per_s(self.network)
+        pods = int(w.pod[-1]) + 1
+        if pods == 1:
+            return np.full(1, np.inf)
+        found = self._global
+        ends = np.concatenate([found.lower, found.upper])
+        out = np.bincount(ends, np.concatenate([found.links, found.links]), len(w.spine_pod)) * rate
+        below = np.bincount(w.up.upper, w.up.links, len(w.spine_pod))
+        below = below * self.network.leaf.uplink_bytes_per_s
+        return np.bincount(w.spine_pod, np.minimum(below, out), pods)
+
+    @property
+    def mixing_bytes_per_s(self) -> float:
+        """Return the even all-to-all rate over direct links: x · n_p · n_q / (N - n_p) = c_pq."""
+        w = self.wiring
+        gpus = np.bincount(w.pod, self.seats.usable)
+        found, pods = self._global, len(gpus)
+        if pods == 1:
+            return np.inf
+        pair = np.zeros((pods, pods))
+        np.add.at(pair, (w.spine_pod[found.lower], w.spine_pod[found.upper]), found.links)
+        pair = (pair + pair.T) * spine_uplink_bytes_per_s(self.network)
+        rate = pair * (gpus.sum() - gpus)[:, None] / np.maximum(1, gpus[:, None] * gpus[None, :])
+        return float(rate[~np.eye(pods, dtype=bool)].min())
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """Return leaves, groups and the cluster: one global link more than inside a group."""
+        leaf, pod, cluster = super().levels
+        if self.wiring.pod[-1] == 0 or self.network.core is None:
+            return leaf, pod, cluster
+        latency_s = pod.latency_s + self.network.core.hop_latency_s
+        return leaf, pod, Level(name="cluster", of_gpu=cluster.of_gpu, latency_s=latency_s)
+
+    def _add_cores(
+        self, graph: Any, prefix: str, plane: int, spines: list[str], tier: str
+    ) -> None:
+        if self.network.core is not None:
+            rate = spine_uplink_bytes_per_s(self.network)
+            add_bundles(graph, spines, spines, self._global, rate, self.network.core, tier)
+
+
+def dragonfly_plan(spec: FabricSpec, network: DragonflySpec, seats: Seats) -> DragonflyPlan:
+    """Return the plan of a Dragonfly+ network; a global link costs one spine hop of start-up."""
+    no_core = SwitchTierSpec(radix=10**9, hop_latency_s=network.spine.hop_latency_s)
+    pods = ClosSpec(
+        rails=1,
+        planes=1,
+        spine_scope="shared",
+        leaf=network.leaf,
+        spine=network.spine,
+        core=no_core,
+    )
+    return DragonflyPlan(spec=spec, network=pods, seats=seats)

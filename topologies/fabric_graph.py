@@ -1,0 +1,107 @@
+"""FabricSpec to planner.fabric.Fabric: tiers at once, the graph when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.fabric import Domain, Fabric, Tier
+from topologies.fabric_direct import MeshPlan, TorusPlan
+from topologies.fabric_fat_tree import FatTreePlan, dragonfly_plan
+from topologies.fabric_levels import (
+    NetworkPlan,
+    TierPlan,
+    chosen_levels,
+    domains_of,
+    outer_tiers,
+    usable_index,
+)
+from topologies.fabric_scale_up import add_supernodes, scale_up_tiers
+from topologies.fabric_seats import Seats, seats_of
+from topologies.fabric_spec import ClosSpec, DragonflySpec, FabricSpec, MeshSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def network_plan(spec: FabricSpec, seats: Seats) -> NetworkPlan:
+    """Return the plan of the scale-out network that *spec* describes."""
+    network = spec.network
+    if isinstance(network, ClosSpec):
+        return FatTreePlan(spec=spec, network=network, seats=seats)
+    if isinstance(network, DragonflySpec):
+        return dragonfly_plan(spec, network, seats)
+    if isinstance(network, MeshSpec):
+        return MeshPlan(spec=spec, network=network, seats=seats)
+    return TorusPlan(spec=spec, network=network, seats=seats)
+
+
+def build_graph(spec: FabricSpec) -> Any:
+    """Return the NetworkX graph of *spec*, without what is dead.
+
+    Vertices carry ``kind`` (gpu, nic, scale_up_switch, leaf, spine, core), GPUs also ``supernode``,
+    ``board`` and ``place``, switches ``units`` (how many alike one vertex stands for) and
+    ``radix``. Edges carry ``capacity_bytes_per_s`` (all parallel links, one direction),
+    ``latency_s``, ``links``, ``tier`` and, where known, ``buffer_bytes``.
+    """
+    import networkx as nx
+
+    from topologies.fabric_degraded import without_dead
+
+    seats = seats_of(spec)
+    plan = network_plan(spec, seats)
+    chosen = chosen_levels(seats, plan.levels, spec.levels)
+    graph = nx.Graph(name=spec.name)
+    add_supernodes(graph, spec.supernode, seats, "supernode")
+    plan.add_to(graph, chosen.tier_of)
+    without_dead(graph, spec, seats)
+    return nx.freeze(graph)
+
+
+def build_fabric(spec: FabricSpec) -> Fabric:
+    """Return the Fabric of *spec*; its graph is built on first use.
+
+    Where only GPUs are dead, the tiers follow from the wiring alone; where NICs, links or switches
+    are, they are measured on the graph that is left.
+    """
+    seats = seats_of(spec)
+    plan = network_plan(spec, seats)
+    chosen = chosen_levels(seats, plan.levels, spec.levels)
+    gpu_names = seats.names("gpu")
+    graph: Callable[[], Any] | Any = partial(build_graph, spec)
+    if spec.dead.only_gpus:
+        tiers = _tiers(spec, seats, plan, chosen)
+    else:
+        from topologies.fabric_degraded import measured_tiers
+
+        graph = graph()
+        tiers = measured_tiers(graph, spec, seats, _tiers(spec, seats, plan, chosen))
+    usable = int(seats.usable.sum())
+    return Fabric(
+        name=spec.name,
+        graph=graph,
+        gpus=tuple(gpu_names[g] for g in seats.numbers.tolist()),
+        tiers=tuple(tiers),
+        accelerator=spec.accelerator,
+        nic=spec.nic,
+        assumed=spec.assumed,
+        sources=spec.sources,
+        job_gpus=min(spec.job_gpus, usable),
+        hosts=_hosts(seats),
+    )
+
+
+def _tiers(spec: FabricSpec, seats: Seats, plan: NetworkPlan, chosen: TierPlan) -> list[Tier]:
+    """Return the tiers that follow from the wiring, innermost first."""
+    count = len(seats.supernode_names)
+    uplinks = plan.uplinks(seats.supernode, count) if count > 1 else np.zeros(1)
+    inner = scale_up_tiers(spec.supernode, seats, uplinks)
+    return inner + outer_tiers(spec, seats, plan, chosen, inner[-1].domains)
+
+
+def _hosts(seats: Seats) -> tuple[Domain, ...]:
+    """Return the boards as hosts; their uplink is told by the tiers, not here."""
+    none = np.zeros(len(seats.board_names))
+    return domains_of(seats.board_names, seats.board, seats, none, usable_index(seats))
