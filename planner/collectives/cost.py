@@ -104,7 +104,7 @@ def cheapest(
         )
     payload = np.asarray(payload_bytes, float)
     at = Ground(spread, links)
-    ways = [(protocol, at.launch_s(protocol.base_s)) for protocol in links.protocols]
+    ways = _ways(links, at, exchange=collective == "all_to_all")
     priced = []
     for name in names:
         if walks[name] is hierarchical_all_to_all:
@@ -126,14 +126,29 @@ class _Parts(NamedTuple):
 _IMPOSSIBLE = _Parts(np.inf, 0.0, 0.0, 0.0, 0.0)
 
 
-def _priced(walk: Walk, ways: Sequence[tuple[Protocol, Any]]) -> _Parts:
+class _Way(NamedTuple):
+    protocol: Protocol
+    launch_s: Any
+    rate_share: float
+
+
+def _ways(links: LinkNumbers, at: Ground, *, exchange: bool) -> list[_Way]:
+    """Return the protocols that can carry the collective, with launch and rate of its kind."""
+    ways = []
+    for protocol in links.protocols:
+        share = protocol.exchange_share if exchange else protocol.rate_share
+        base_s = protocol.exchange_base_s if exchange else protocol.base_s
+        if share > 0:
+            ways.append(_Way(protocol, at.launch_s(base_s), share))
+    return ways
+
+
+def _priced(walk: Walk, ways: Sequence[_Way]) -> _Parts:
     """Return the parts of *walk* under its cheapest protocol, infinite where it is impossible."""
     if not np.any(walk.possible):
         return _IMPOSSIBLE
     parts = [
-        _under(walk, protocol, launch_s)
-        for protocol, launch_s in ways
-        if protocol.reductions or not walk.reduces_in_switch
+        _under(walk, way) for way in ways if way.protocol.reductions or not walk.reduces_in_switch
     ]
     if not parts:
         return _IMPOSSIBLE
@@ -146,14 +161,14 @@ def _priced(walk: Walk, ways: Sequence[tuple[Protocol, Any]]) -> _Parts:
     return best._replace(time_s=np.where(walk.possible, best.time_s, np.inf))
 
 
-def _under(walk: Walk, protocol: Protocol, launch_s: Any) -> _Parts:
+def _under(walk: Walk, way: _Way) -> _Parts:
     """Return the parts of *walk* under one protocol."""
     startup = (
-        (launch_s + walk.issue_s)
-        + walk.inside_start_s * protocol.inside_latency_factor
-        + walk.across_start_s * protocol.across_latency_factor
+        (way.launch_s + walk.issue_s)
+        + walk.inside_start_s * way.protocol.inside_latency_factor
+        + walk.across_start_s * way.protocol.across_latency_factor
     )
-    share = protocol.rate_share
+    share = way.rate_share
     inside = walk.inside_s if share == 1 else walk.inside_s / share
     across = walk.across_s if share == 1 else walk.across_s / share
     if not walk.pipelined:

@@ -28,7 +28,7 @@ class Ground:
         self.n = spread.group_size
         self.m = spread.together
         self.k = spread.supernodes
-        self.rails = spread.least_members
+        self.least = spread.least_members
         self.inside_latency_s = links.inside.latency_s
         self.issue_s = links.issue_s
 
@@ -47,6 +47,11 @@ class Ground:
         """Time of the step on a rank's own shard, for one byte of it [s/byte]."""
         share = self.links.own_step_share
         return share * np.greater(self.n, 1) / self.inside_bytes_per_s if share else 0.0
+
+    @cached_property
+    def rails(self) -> Any:
+        """NICs of the smallest supernode that one collective uses."""
+        return np.minimum(self.least, self.links.max_rails)
 
     @cached_property
     def left_share(self) -> Any:
@@ -121,8 +126,8 @@ class Ground:
 
     @cached_property
     def rail_bytes_per_s(self) -> Any:
-        """Rate of each of m flows, one a member, that leave each domain [bytes/s]."""
-        return self._across(self.m)
+        """Rate of each of the flows, one a rail, that leave each domain [bytes/s]."""
+        return self._across(np.minimum(self.m, self.links.max_rails))
 
     @cached_property
     def crowd_bytes_per_s(self) -> Any:
@@ -151,7 +156,9 @@ class Ground:
         leaving = [np.where(np.greater(d, 1), d, 0) for d in self.spread.domains] + [0.0]
         across: Any = 0.0
         for position, tier in enumerate(self.links.outer):
-            across = across + (leaving[position] - leaving[position + 1]) * tier.latency_s
+            across = across + (leaving[position] - leaving[position + 1]) * np.asarray(
+                tier.latency_s, float
+            )
         inside_hops = self.n - leaving[0]
         saved_inside = np.minimum(inside_hops, 1)
         inside = (inside_hops - saved_inside) * self.inside_latency_s
@@ -164,7 +171,7 @@ class Ground:
         A supernode that keeps n_i/n of the result sends V (1 - n_i/n) over n_i NICs in a pass,
         which is V (k-1)/k / m where all are equal.
         """
-        return (self.n - self.rails) / (self.n * self.rails) / self.rail_bytes_per_s
+        return (self.n - self.least) / (self.n * self.rails) / self.rail_bytes_per_s
 
     @cached_property
     def rails_s_per_byte(self) -> Any:
@@ -178,7 +185,7 @@ class Ground:
         for position, (tier, held) in enumerate(
             zip(self.links.outer, self.spread.members, strict=True)
         ):
-            stay = self.rails if position == 0 else held
+            stay = self.least if position == 0 else held
             busy = np.maximum(busy, (self.n - stay) / tier.crowded_bytes_per_s())
         return busy
 

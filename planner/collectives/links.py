@@ -50,6 +50,7 @@ class TierNumbers:
         in_network_reduction: the tier's switches reduce (NVLS inside, SHARP outside); may be an
             array of booleans.
         reduction_share: part of the tier's rate that such a reduction reaches, 0 to 1.
+        reduction_latency_s: set-up of such a reduction, beside the messages' own latency [s].
         pair_bytes_per_s: rate between one pair of GPUs where that is less than *bytes_per_s*
             (full mesh without a switch); infinite where a switch joins them.
     """
@@ -61,6 +62,7 @@ class TierNumbers:
     efficiency_share: ArrayLike = 1.0
     in_network_reduction: ArrayLike = False
     reduction_share: ArrayLike = 1.0
+    reduction_latency_s: ArrayLike = 0.0
     pair_bytes_per_s: ArrayLike = float("inf")
 
     def alone_bytes_per_s(self) -> Any:
@@ -84,6 +86,9 @@ class Protocol:
         across_latency_factor: times the outer tiers' latency [1].
         rate_share: part of the rates that remains, 0 to 1.
         reductions: whether switches can reduce under it.
+        exchange_share: *rate_share* of an all-to-all, which moves pair by pair; 0 where an
+            all-to-all cannot use the protocol.
+        exchange_base_s: *base_s* of an all-to-all [s].
     """
 
     name: str
@@ -92,6 +97,8 @@ class Protocol:
     across_latency_factor: float = 1.0
     rate_share: float = 1.0
     reductions: bool = True
+    exchange_share: float = 1.0
+    exchange_base_s: float = 0.0
 
 
 SIMPLE = Protocol(name="simple")
@@ -107,6 +114,7 @@ class LinkNumbers:
         launch_s: paid once by each collective, whatever its size [s].
         issue_s: between two messages that one GPU starts towards different peers [s].
         protocols: ways to move a chunk; the cheapest is taken.
+        max_rails: NICs of one supernode that one collective uses at most [1].
         own_step_share: time a rank spends on its own shard, which no wire carries, as a part of
             a hop of a ring or of one pair of an all-to-all [1]. 0 counts wires only.
     """
@@ -116,6 +124,7 @@ class LinkNumbers:
     issue_s: ArrayLike = 0.0
     protocols: tuple[Protocol, ...] = (SIMPLE,)
     own_step_share: float = 0.0
+    max_rails: ArrayLike = float("inf")
 
     def __post_init__(self) -> None:
         if not self.tiers:

@@ -202,6 +202,7 @@ def switch_reduction(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * np.greater(at.m, 1) * at.inside_latency_s,
         across_start_s=0.0,
+        issue_s=np.greater(at.m, 1) * at.links.inside.reduction_latency_s,
         inside_s=_finite(at.switch_s_per_byte) * vector,
         across_s=0.0,
         reduces_in_switch=True,
@@ -214,6 +215,7 @@ def switch_tree(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * np.greater(at.m, 1) * at.inside_latency_s,
         across_start_s=passes * at.log2_k * at.across_latency_s,
+        issue_s=np.greater(at.m, 1) * at.links.inside.reduction_latency_s,
         inside_s=_finite(at.switch_s_per_byte) * vector,
         across_s=tree_load(at.k) * at.rails_s_per_byte * vector,
         pipelined=True,

@@ -1,0 +1,216 @@
+"""Fit a library's few physical numbers on measured collectives, and say how far they are off.
+
+The unknowns are logarithms: the library's protocols (shared by all machines), launch, hop latency,
+efficiency and switch reduction of each scale-up class, latency and efficiency of each network
+class. The residual of a row is log(predicted/measured); each table weighs the same however many
+rows it has, and a soft-L1 loss keeps outliers from steering. A weak prior draws each class to the
+mean of its kind, so a class without rows gets that mean instead of nonsense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from planner.collectives.library import Calibration, LibraryNumbers, NetworkClass, ScaleUpClass
+from planner.collectives.links import Protocol
+from planner.collectives.measured import MeasuredCollective
+from planner.collectives.predict import MeasuredTable, Vector, predict
+from planner.errors import InputError
+
+_LIBRARY_START: Mapping[str, float] = {
+    "ll_rate": 0.035, "ll_exchange_rate": 0.03,
+    "ll128_base_s": 0.6e-6, "ll128_inside": 1.1, "ll128_across": 1.8, "ll128_rate": 0.43,
+    "simple_base_s": 9e-6, "simple_inside": 4.3, "simple_across": 5.8,
+    "simple_exchange_rate": 0.83, "simple_exchange_base_s": 3e-6,
+    "own_step": 0.6, "issue_s": 0.3e-6,
+}  # fmt: skip
+_SCALE_UP_START: Mapping[str, float] = {
+    "launch_s": 7e-6, "latency_s": 1e-6, "efficiency": 0.8,
+    "reduction": 0.55, "reduction_latency_s": 30e-6, "rails": 8.0,
+}  # fmt: skip
+_NETWORK_START: Mapping[str, float] = {"latency_s": 15e-6, "efficiency": 0.85}
+_NETWORK_LATENCY_S: Mapping[str, float] = {"infiniband": 5e-6, "efa_100": 30e-6, "efa_400": 30e-6}
+"""Where a network's latency starts and is drawn to: NCCL's tuner has 5 µs a tree hop on
+InfiniBand; EFA has no such figure and starts at several times that."""
+_SHARED_BY = {"infiniband_hdr": "infiniband", "infiniband_ndr": "infiniband"}
+_SHARES = ("rate", "efficiency", "reduction", "own_step")
+_PRIOR_WEIGHT = 0.1
+_OUTLIER_SHARE = 0.1
+_RAIL_LIMITED = ("blackwell",)
+"""Classes whose supernodes have more NICs than a collective was seen to use."""
+
+
+class _Unknowns:
+    """Names, starts and bounds of the fitted logarithms."""
+
+    def __init__(self, scale_up: Sequence[str], networks: Sequence[str]) -> None:
+        self.scale_up = tuple(scale_up)
+        self.networks = tuple(networks)
+        start = {("library", "", name): value for name, value in _LIBRARY_START.items()}
+        for owner in self.scale_up:
+            start |= {("scale_up", owner, name): v for name, v in _SCALE_UP_START.items()}
+        for owner in self.networks:
+            shared = _SHARED_BY.get(owner, owner)
+            latency_s = _NETWORK_LATENCY_S.get(shared, _NETWORK_START["latency_s"])
+            start["network", shared, "latency_s"] = latency_s
+            start["network", owner, "efficiency"] = _NETWORK_START["efficiency"]
+        self.keys = tuple(start)
+        self.start = np.log(np.array(list(start.values())))
+        self.upper = np.array([0.0 if key[2].endswith(_SHARES) else np.inf for key in self.keys])
+
+        def pooled(kind: tuple[str, str]) -> bool:
+            return kind != ("network", "latency_s")
+
+        kinds = [(kind, name) for kind, _, name in self.keys]
+        self.kin = [
+            np.array([i for i, other in enumerate(kinds) if other == kind and pooled(kind)], int)
+            for kind in kinds
+        ]
+
+    def prior(self, x: Vector) -> Vector:
+        """Return the distance of a class from the mean of its kind, of others from their start."""
+        pairs = zip(self.kin, self.start, strict=True)
+        means = np.array([x[kin].mean() if kin.size > 1 else start for kin, start in pairs], float)
+        away: Vector = _PRIOR_WEIGHT * (x - means)
+        return away
+
+    def calibration(self, x: Vector) -> Calibration:
+        """Return the numbers that the logarithms *x* stand for."""
+        value = dict(zip(self.keys, np.exp(x).tolist(), strict=True))
+        lib = {name: value["library", "", name] for name in _LIBRARY_START}
+        scale_up = {owner: _scale_up(value, owner) for owner in self.scale_up}
+        networks = {
+            owner: NetworkClass(
+                latency_s=value["network", _SHARED_BY.get(owner, owner), "latency_s"],
+                efficiency_share=value["network", owner, "efficiency"],
+            )
+            for owner in self.networks
+        }
+        return Calibration(
+            library=_library(lib),
+            scale_up=scale_up | {"generic": _generic_scale_up(scale_up)},
+            network=networks | {"generic": _generic_network(networks)},
+            errors={},
+        )
+
+
+def _scale_up(value: Mapping[tuple[str, str, str], float], owner: str) -> ScaleUpClass:
+    number = {name: value["scale_up", owner, name] for name in _SCALE_UP_START}
+    reduces = owner != "ampere"
+    return ScaleUpClass(
+        launch_s=number["launch_s"],
+        latency_s=number["latency_s"],
+        efficiency_share=number["efficiency"],
+        reduction_share=number["reduction"] if reduces else 0.0,
+        reduction_latency_s=number["reduction_latency_s"] if reduces else 0.0,
+        max_rails=number["rails"] if owner in _RAIL_LIMITED else float("inf"),
+    )
+
+
+def _library(number: Mapping[str, float]) -> LibraryNumbers:
+    return LibraryNumbers(
+        protocols=(
+            Protocol(
+                name="ll",
+                rate_share=number["ll_rate"],
+                exchange_share=number["ll_exchange_rate"],
+                reductions=False,
+            ),
+            Protocol(
+                name="ll128",
+                base_s=number["ll128_base_s"],
+                inside_latency_factor=number["ll128_inside"],
+                across_latency_factor=number["ll128_across"],
+                rate_share=number["ll128_rate"],
+                exchange_share=0.0,
+                reductions=False,
+            ),
+            Protocol(
+                name="simple",
+                base_s=number["simple_base_s"],
+                inside_latency_factor=number["simple_inside"],
+                across_latency_factor=number["simple_across"],
+                exchange_share=number["simple_exchange_rate"],
+                exchange_base_s=number["simple_exchange_base_s"],
+            ),
+        ),
+        own_step_share=number["own_step"],
+        issue_s=number["issue_s"],
+    )
+
+
+def _middle(values: Sequence[Any]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(np.array(values, float)))))
+
+
+def _generic_scale_up(classes: Mapping[str, ScaleUpClass]) -> ScaleUpClass:
+    """Return the mean class, without switch reduction: for machines nobody has measured."""
+    return ScaleUpClass(
+        launch_s=_middle([c.launch_s for c in classes.values()]),
+        latency_s=_middle([c.latency_s for c in classes.values()]),
+        efficiency_share=_middle([c.efficiency_share for c in classes.values()]),
+        reduction_share=_middle(
+            [c.reduction_share for c in classes.values() if np.any(c.reduction_share)] or [0.5]
+        ),
+        reduction_latency_s=_middle(
+            [c.reduction_latency_s for c in classes.values() if np.any(c.reduction_share)] or [3e-5]
+        ),
+    )
+
+
+def _generic_network(classes: Mapping[str, NetworkClass]) -> NetworkClass:
+    return NetworkClass(
+        latency_s=_middle([c.latency_s for c in classes.values()]),
+        efficiency_share=_middle([c.efficiency_share for c in classes.values()]),
+    )
+
+
+def fit(rows: Sequence[MeasuredCollective]) -> Calibration:
+    """Return the numbers that make the predicted times of *rows* least wrong.
+
+    Rows without a time or a class are passed over; leave out tables that are known to be flawed.
+    Limits: trust a class only where it has rows; ``left_out_predictions`` says how far.
+    """
+    return fit_classes(rows)[0]
+
+
+def fit_classes(
+    rows: Sequence[MeasuredCollective],
+    names: tuple[str, ...] | None = None,
+    networks: tuple[str, ...] | None = None,
+    start: Vector | None = None,
+) -> tuple[Calibration, Vector]:
+    """Return the fit of *rows* and its logarithms, for the classes *names* and *networks*.
+
+    Classes left out are those of the rows; *start* warms the search with an earlier answer.
+    """
+    used = [row for row in rows if not row.skipped_because and row.time_s > 0]
+    if not used:
+        raise InputError("no row to fit: every row is skipped or has no measured time")
+    table = MeasuredTable(used)
+    unknowns = _Unknowns(
+        names or sorted({row.scale_up for row in used}),
+        networks or sorted({row.network for row in used if row.network}) or ("generic",),
+    )
+    counts = dict(zip(*np.unique(table.table, return_counts=True), strict=True))
+    weight = 1 / np.sqrt(np.array([counts[name] for name in table.table], float))
+    weight /= weight.mean()
+
+    def residuals(x: Vector) -> Vector:
+        off = np.log(predict(table, unknowns.calibration(x)) / table.measured)
+        return np.concatenate([off * weight, unknowns.prior(x)])
+
+    found = least_squares(
+        residuals,
+        np.minimum(unknowns.start if start is None else start, unknowns.upper - 1e-6),
+        bounds=(np.full(unknowns.start.shape, -np.inf), unknowns.upper),
+        loss="soft_l1",
+        f_scale=_OUTLIER_SHARE,
+        max_nfev=60,
+    )
+    return unknowns.calibration(found.x), found.x
