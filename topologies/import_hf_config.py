@@ -1,0 +1,394 @@
+"""A Hugging Face config.json to a ``ModelSpec``.
+
+The file says shapes under names that change from class to class, nests them for multimodal models,
+and leaves out what its class fixes. What is missing and cannot be known is a fault; what the class
+defaults is taken and recorded in ``ModelSpec.assumed``. Layers that are no transformer layers of
+one shape (state space, linear attention, per-layer widths) are refused with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from types import MappingProxyType
+
+from planner.documents import Document, Node
+from planner.errors import SpecError
+from planner.model import Attention, ModelSpec
+from topologies.hf_families import FAMILIES, LLAMA, REFUSED_TYPES, HfFamily
+from topologies.hf_keys import HfKeys
+from topologies.hf_layers import entries_allowed, moe_flags, refuse_mixed_shapes, windows
+
+HIDDEN = ("hidden_size", "n_embd", "d_model", "dim")
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+HEADS = ("num_attention_heads", "n_head", "n_heads")
+KV_HEADS = (
+    "num_key_value_heads", "attn_config.kv_n_heads", "num_kv_heads", "n_head_kv", "n_kv_heads",
+    "multi_query_group_num",
+)  # fmt: skip
+HEAD_DIM = ("head_dim", "kv_channels")
+FFN = (
+    "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "inter_dim", "hidden_dim",
+)  # fmt: skip
+VOCAB = ("vocab_size", "padded_vocab_size")
+POSITIONS = (
+    "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length",
+    "model_max_length", "max_seqlen",
+)  # fmt: skip
+EXPERTS = (
+    "num_local_experts", "num_experts", "n_routed_experts", "num_routed_experts",
+    "moe_num_experts", "ffn_config.moe_num_experts", "moe.num_experts",
+)  # fmt: skip
+TOP_K = (
+    "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "top_k_experts",
+    "moe_top_k", "moe_topk", "moe_k", "num_selected_experts", "n_activated_experts",
+    "ffn_config.moe_top_k", "moe.num_experts_per_tok",
+)  # fmt: skip
+EXPERT_FFN = (
+    "moe_intermediate_size", "expert_ffn_hidden_size", "moe_inter_dim",
+    "ffn_config.ffn_hidden_size",
+)  # fmt: skip
+SHARED_EXPERTS = (
+    "n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts",
+)  # fmt: skip
+SHARED_FFN = (
+    "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
+    "shared_intermediate_size",
+)  # fmt: skip
+MTP = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers")
+QK_NORM = ("use_qk_norm", "qk_layernorm", "qk_norm", "attn_config.qk_ln")
+NESTED = ("text_config", "llm_config", "language_config", "thinker_config.text_config")
+TOWERS = ("vision_config", "audio_config", "vision_encoder", "speech_config")
+
+_GATED = frozenset({"silu", "swish", "swiglu", "fast-swish"})
+_INFERENCE_KEYS = ("n_activated_experts", "inter_dim", "kv_lora_rank")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moe:
+    """The numbers of the MoE layers, all nought for a dense model."""
+
+    experts: int = 0
+    top_k: int = 0
+    expert_ffn: int = 0
+    shared_expert_ffn: int = 0
+    shared_expert_gate: bool = False
+    router_bias: bool = False
+    expert_bias: bool = False
+    layers: tuple[bool, ...] = ()
+    groups: int = 0
+    top_groups: int = 0
+
+
+def looks_like_hf_config(root: Node) -> bool:
+    """Return whether *root* has the keys of some Hugging Face (or released) model config."""
+    if root.kind != "map":
+        return False
+    part = _language_part(root)
+    keys = HfKeys(part, root)
+    named = keys.has("model_type", "architectures")
+    return named or (keys.has(*HIDDEN) and keys.has(*LAYERS) and keys.has(*HEADS))
+
+
+def import_hf_config(document: Document, *, name: str) -> ModelSpec:
+    """Return the model that *document* describes.
+
+    Args:
+        document: the parsed config.json.
+        name: what the model is called where the file does not say.
+
+    Raises:
+        SpecError: every missing, contradicting or impossible number, with file and line.
+    """
+    root = document.root
+    if root.kind != "map":
+        root.fault("expected the keys of a model's config.json")
+        document.finish()
+    part = _language_part(root)
+    keys = HfKeys(part, root)
+    family = _family(keys)
+    _note_what_is_left_out(keys)
+    refuse_mixed_shapes(keys)
+    layers = keys.count(*LAYERS)
+    if not entries_allowed(keys, layers):
+        layers = 1
+    fields = _shape(keys, family, layers)
+    attention = _attention(keys, family, fields["hidden"])
+    moe = _moe(keys, family, layers)
+    ffn = _dense_width(keys, family, fields["hidden"], moe)
+    narrow = windows(keys, family, layers)
+    if narrow and fields["max_positions"] and max(narrow) >= fields["max_positions"]:
+        narrow = ()
+    flags = _flags(keys, family)
+    document.finish()
+    try:
+        return ModelSpec(
+            name=_called(keys, name), layers=layers, attention=Attention(**attention), ffn=ffn,
+            experts=moe.experts, top_k=moe.top_k, expert_ffn=moe.expert_ffn,
+            shared_expert_ffn=moe.shared_expert_ffn, shared_expert_gate=moe.shared_expert_gate,
+            router_bias=moe.router_bias, expert_bias=moe.expert_bias, moe_layers=moe.layers,
+            windows=narrow, router_groups=moe.groups, router_top_groups=moe.top_groups,
+            assumed=MappingProxyType(dict(sorted(keys.assumed.items()))), **fields, **flags,
+        )  # fmt: skip
+    except SpecError as error:
+        raise SpecError(*(f"{document.name}: {fault}" for fault in error.faults)) from None
+
+
+def _language_part(root: Node) -> Node:
+    for dotted in NESTED:
+        part: Node | None = root
+        for key in dotted.split("."):
+            part = part.optional(key) if part is not None and part.kind == "map" else None
+        if part is not None and part.kind == "map":
+            return part
+    return root
+
+
+def _called(keys: HfKeys, name: str) -> str:
+    stated = keys.text("_name_or_path") or ""
+    last = stated.rstrip("/").rsplit("/", 1)[-1]
+    return re.sub(r"[^A-Za-z0-9_.:+-]+", "-", last)[:128].strip("-") or name
+
+
+def _family(keys: HfKeys) -> HfFamily | None:
+    """Return the class's defaults, none for a class we do not know but that reads like Llama."""
+    kind = keys.text("model_type")
+    if kind in FAMILIES:
+        return FAMILIES[kind]
+    if kind in REFUSED_TYPES:
+        keys.part.fault(f"{kind!r}: {REFUSED_TYPES[kind]}, not modelled", key="model_type")
+        return None
+    encoder = keys.flag("is_encoder_decoder", default=False)
+    if encoder or keys.has("type_vocab_size"):
+        keys.part.fault("describes an encoder; only decoder-only models are modelled")
+        return None
+    if not kind and all(keys.has(key) for key in _INFERENCE_KEYS):
+        keys.assumed["model_type"] = "not stated: the keys are those of DeepSeek-V3's inference code"
+        return FAMILIES["deepseek_v3"]
+    if not kind and keys.has("dim") and keys.has("norm_eps"):
+        keys.assumed["model_type"] = "not stated: the keys are those of a Llama params.json"
+        return LLAMA
+    _check_reads_like_llama(keys, kind)
+    return None
+
+
+def _check_reads_like_llama(keys: HfKeys, kind: str) -> None:
+    label = f"model_type {kind!r} is not one we know" if kind else "no model_type"
+    if not keys.has("rms_norm_eps"):
+        keys.part.fault(f"{label}, and without rms_norm_eps it does not read like Llama")
+    activation = keys.text("hidden_act") or keys.text("hidden_activation")
+    if activation not in _GATED:
+        keys.part.fault(
+            f"{label}, and with hidden_act={activation or 'absent'} one cannot tell whether its "
+            f"feed-forward has two matrices or three; Llama's silu has three"
+        )
+    keys.assumed["model_type"] = (
+        f"{label}: read like Llama (RMSNorm, {activation} with three matrices, biases only where "
+        f"a key says so)"
+    )
+
+
+def _note_what_is_left_out(keys: HfKeys) -> None:
+    for tower in TOWERS:
+        node = keys.whole.optional(tower)
+        if node is not None and node.kind == "map":
+            keys.assumed[tower] = "left out: only the language model is modelled"
+    quantized = keys.node("quantization_config") or keys.whole.optional("quantization_config")
+    if quantized is not None and quantized.kind == "map":
+        method = quantized.optional("quant_method")
+        label = method.as_text() if method is not None and method.kind == "text" else "quantized"
+        keys.assumed["quantization_config"] = (
+            f"{label[:40]}: how weights are stored, not a shape; precision is the layout's"
+        )
+
+
+def _shape(keys: HfKeys, family: HfFamily | None, layers: int) -> dict[str, int]:
+    family = family or LLAMA
+    hidden = keys.count(*HIDDEN)
+    positions = keys.count(*POSITIONS, default=0, minimum=0)
+    table = 0
+    learned = family.positions
+    if keys.text("model_type") == "mpt":
+        learned = not keys.flag("attn_config.alibi", "attn_config.rope", default=False)
+    if learned:
+        table = positions + family.position_offset
+        if not positions:
+            keys.missing("n_positions", "max_position_embeddings")
+    proj = keys.count("word_embed_proj_dim", default=hidden, minimum=1)
+    if proj != hidden:
+        keys.part.fault(
+            f"{proj} differs from the width {hidden}: not modelled", key="word_embed_proj_dim"
+        )
+    return {
+        "hidden": hidden, "vocab": keys.count(*VOCAB), "max_positions": positions,
+        "learned_positions": table, "norms_per_layer": _norms(keys, family),
+        "mtp_layers": keys.count(*MTP, default=0, minimum=0),
+    }  # fmt: skip
+
+
+def _norms(keys: HfKeys, family: HfFamily) -> int:
+    if keys.text("model_type") not in {"falcon", "RefinedWeb", "RefinedWebModel"}:
+        return family.norms
+    default = 2 if _new_falcon(keys) or not keys.flag("parallel_attn", default=True) else 1
+    return keys.count("num_ln_in_parallel_attn", default=default)
+
+
+def _new_falcon(keys: HfKeys) -> bool:
+    kind = keys.text("model_type")
+    return keys.flag("new_decoder_architecture", default=kind == "RefinedWeb")
+
+
+def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> Mapping[str, str | int | bool]:
+    family = family or LLAMA
+    heads = keys.count(*HEADS)
+    bias = keys.flag(*family.bias_keys, default=family.qkv_bias)
+    out = bias if family.out_follows and keys.has(*family.bias_keys) else family.out_bias
+    if keys.text("model_type") == "mpt":
+        bias = out = not keys.flag("no_bias", default=False)
+    common = {
+        "heads": heads, "qkv_bias": bias, "out_bias": out,
+        "qk_norm": keys.flag(*QK_NORM, default=family.qk_norm),
+        "sinks": keys.text("model_type") == "gpt_oss",
+    }  # fmt: skip
+    if keys.has("kv_lora_rank"):
+        nope, rope = keys.count("qk_nope_head_dim"), keys.count("qk_rope_head_dim", minimum=0)
+        return common | {
+            "kind": "mla", "kv_heads": heads, "head_dim": nope + rope, "rope_head_dim": rope,
+            "v_head_dim": keys.count("v_head_dim"), "qk_norm": False,
+            "q_lora_rank": keys.count("q_lora_rank", default=0, minimum=0),
+            "kv_lora_rank": keys.count("kv_lora_rank"),
+        }  # fmt: skip
+    width = _head_width(keys, hidden, heads)
+    return common | {
+        "kv_heads": _kv_heads(keys, heads), "head_dim": width,
+        "v_head_dim": keys.count("v_head_dim", default=width),
+    }  # fmt: skip
+
+
+def _head_width(keys: HfKeys, hidden: int, heads: int) -> int:
+    if keys.has(*HEAD_DIM):
+        return keys.count(*HEAD_DIM)
+    if heads and hidden % heads:
+        keys.part.fault(
+            f"missing key 'head_dim': {heads} heads do not divide the width {hidden}, so it cannot "
+            f"be their quotient"
+        )
+    return hidden // max(heads, 1) or 1
+
+
+def _kv_heads(keys: HfKeys, heads: int) -> int:
+    falcon = keys.text("model_type") in {"falcon", "RefinedWeb", "RefinedWebModel"}
+    if keys.flag("multi_query", default=falcon) and not (falcon and _new_falcon(keys)):
+        return 1
+    if keys.text("model_type") == "chatglm" and not keys.flag(
+        "multi_query_attention", default=False
+    ):
+        return heads
+    if not keys.has(*KV_HEADS):
+        keys.assumed["kv_heads"] = f"not stated: as many as heads ({heads})"
+    return keys.count(*KV_HEADS, default=heads)
+
+
+def _moe(keys: HfKeys, family: HfFamily | None, layers: int) -> _Moe:
+    experts = keys.count(*EXPERTS, default=0, minimum=0)
+    if experts < 2:
+        return _Moe()
+    kind = keys.text("model_type")
+    llama4 = kind.startswith("llama4")
+    expert_ffn = _expert_width(keys, family)
+    shared = keys.count(*SHARED_EXPERTS, default=0, minimum=0)
+    shared_ffn = keys.count(*SHARED_FFN, default=expert_ffn, minimum=0)
+    if keys.has(*SHARED_FFN):
+        shared = max(shared, 1)
+    elif llama4:
+        shared = 1
+    bias = family.router_bias if family else False
+    return _Moe(
+        experts=experts, top_k=keys.count(*TOP_K), expert_ffn=expert_ffn,
+        shared_expert_ffn=shared * shared_ffn,
+        shared_expert_gate=kind == "qwen2_moe" and shared > 0,
+        router_bias=keys.flag("use_routing_bias", "moe_use_aux_free", default=bias),
+        expert_bias=kind == "gpt_oss",
+        layers=moe_flags(keys, layers, interleaved=llama4),
+        groups=keys.count("n_group", "n_expert_groups", default=0, minimum=0),
+        top_groups=keys.count("topk_group", "n_limited_groups", default=0, minimum=0),
+    )  # fmt: skip
+
+
+def _expert_width(keys: HfKeys, family: HfFamily | None) -> int:
+    if keys.has(*EXPERT_FFN):
+        return keys.count(*EXPERT_FFN)
+    if family is None and keys.has(*FFN):
+        keys.assumed["expert_ffn"] = (
+            f"{keys.name_of(*FFN)} taken as the width of one expert: no key such as "
+            f"moe_intermediate_size says otherwise"
+        )
+    elif family is not None and not family.expert_is_intermediate:
+        keys.missing(*EXPERT_FFN[:2])
+        return 1
+    return keys.count(*FFN)
+
+
+def _dense_width(keys: HfKeys, family: HfFamily | None, hidden: int, moe: _Moe) -> int:
+    if moe.experts and all(moe.layers):
+        return 0
+    if moe.experts and (family is None or family.expert_is_intermediate):
+        other = ("intermediate_size_mlp", "dense_intermediate_size")
+        if not keys.has(*other) and not keys.has(*EXPERT_FFN):
+            keys.missing(*other)
+            return 1
+        if keys.has(*other):
+            return keys.count(*other)
+    return _stated_width(keys, family or LLAMA, hidden)
+
+
+def _stated_width(keys: HfKeys, family: HfFamily, hidden: int) -> int:
+    if keys.has(*FFN):
+        return keys.count(*FFN)
+    if keys.has("multiple_of") and keys.has("dim"):
+        return _llama_width(keys, hidden)
+    ratio = keys.count("expansion_ratio", default=family.ffn_ratio, minimum=0)
+    if not ratio:
+        if not keys.has("block_configs"):
+            keys.missing(*FFN[:4])
+        return 1
+    keys.assumed["ffn"] = f"not stated: {ratio} x the width, as its class has it"
+    return ratio * hidden
+
+
+def _llama_width(keys: HfKeys, hidden: int) -> int:
+    """Return the feed-forward width that Llama's own code derives in params.json."""
+    multiple = keys.count("multiple_of")
+    factor = keys.part.number("ffn_dim_multiplier", default=1.0, minimum=0.01, maximum=100.0)
+    keys.assumed["ffn"] = "not stated: from multiple_of and ffn_dim_multiplier, as Llama's code does"
+    return multiple * ceil(int(factor * int(8 * hidden / 3)) / multiple)
+
+
+def _flags(keys: HfKeys, family: HfFamily | None) -> dict[str, bool]:
+    family = family or LLAMA
+    kind = keys.text("model_type")
+    mlp_bias = keys.flag(*family.mlp_bias_keys, default=family.mlp_bias)
+    norm_bias = family.norm_bias
+    if kind == "mpt":
+        mlp_bias = norm_bias = not keys.flag("no_bias", default=False)
+    return {
+        "gated_mlp": family.gated, "mlp_bias": mlp_bias, "norm_bias": norm_bias,
+        "tied_embeddings": _tied(keys, family), "embedding_norm": family.embedding_norm,
+        "parallel_block": keys.flag(
+            "use_parallel_residual", "parallel_attn",
+            default=family.parallel or kind.startswith(("falcon", "RefinedWeb")),
+        ),
+    }  # fmt: skip
+
+
+def _tied(keys: HfKeys, family: HfFamily) -> bool:
+    if keys.has("tie_word_embeddings"):
+        return keys.flag("tie_word_embeddings", default=family.tied)
+    outer = keys.whole.optional("tie_word_embeddings")
+    if outer is not None and outer.kind != "null":
+        return keys.whole.flag("tie_word_embeddings")
+    word = "tied" if family.tied else "apart"
+    keys.assumed["tied_embeddings"] = f"not stated: {word}, the default of its class"
+    return family.tied
