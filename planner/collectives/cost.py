@@ -112,7 +112,7 @@ def cheapest(
         else:
             walk = walks[name](payload, at)
         priced.append(_priced(walk, ways))
-    return _least(priced, names)
+    return _least(priced, names, np.broadcast_shapes(payload.shape, at.shape))
 
 
 class _Parts(NamedTuple):
@@ -177,9 +177,12 @@ def _under(walk: Walk, way: _Way) -> _Parts:
     return _Parts(time, startup, inside, across, np.minimum(inside, across))
 
 
-def _least(priced: Sequence[_Parts], names: tuple[str, ...]) -> CollectiveTime:
-    """Return the quickest of *priced*, element by element."""
-    shape = np.broadcast_shapes(*(np.shape(part) for parts in priced for part in parts))
+def _least(
+    priced: Sequence[_Parts], names: tuple[str, ...], asked: tuple[int, ...]
+) -> CollectiveTime:
+    """Return the quickest of *priced*, element by element, at least of the shape *asked*."""
+    shapes = (np.shape(part) for parts in priced for part in parts)
+    shape = np.broadcast_shapes(asked, *shapes)
     time = np.array(np.broadcast_to(priced[0].time_s, shape), float)
     algorithm = np.zeros(shape, np.intp)
     for index, parts in enumerate(priced[1:], start=1):

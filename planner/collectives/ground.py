@@ -33,6 +33,18 @@ class Ground:
         self.issue_s = links.issue_s
 
     @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Shape that spread and links broadcast to."""
+        tiers = [
+            np.shape(number)
+            for tier in self.links.tiers
+            for number in (tier.bytes_per_s, tier.shared_bytes_per_s, tier.latency_s,
+                           tier.efficiency_share, tier.in_network_reduction)
+        ]  # fmt: skip
+        counts = (self.n, self.least, *self.spread.members, *self.spread.domains)
+        return np.broadcast_shapes(*tiers, *map(np.shape, counts))
+
+    @cached_property
     def split(self) -> Any:
         """Whether the group leaves its supernode."""
         return np.greater(self.k, 1)

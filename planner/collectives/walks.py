@@ -137,16 +137,17 @@ def pipelined_hierarchical(vector: Any, at: Ground, passes: int) -> Walk:
 def halving_doubling(vector: Any, at: Ground, passes: int) -> Walk:
     """Recursive halving and doubling, near partners first: the hierarchical bytes, log2 start-ups.
 
-    Where m or k is no power of two the excess is folded in and out: one more start-up a pass and
-    the whole vector (inside) or share (across) once more.
+    Where m (or k) is no power of two, the excess folds its whole vector (share) into partners and
+    gets its part back: two more start-ups and at most 1 + (1 + log2)/m times the vector more in
+    each pass. That is a bound; the schedule itself stays within a quarter of it.
     """
-    inside = (at.left_share + at.fold_m) / at.inside_bytes_per_s
-    across = at.share_s_per_byte + at.fold_k / (at.rails * at.rail_bytes_per_s)
+    inside = at.left_share + at.fold_m * (1 + at.log2_m / at.m)
+    across = at.fold_k * (1 + at.log2_k / at.k) / (at.rails * at.rail_bytes_per_s)
     return Walk(
-        inside_start_s=passes * at.log2_m * at.inside_latency_s,
-        across_start_s=passes * at.log2_k * at.across_latency_s,
-        inside_s=passes * inside * vector,
-        across_s=passes * across * vector,
+        inside_start_s=passes * (at.log2_m + at.fold_m) * at.inside_latency_s,
+        across_start_s=passes * (at.log2_k + at.fold_k) * at.across_latency_s,
+        inside_s=passes * inside * vector / at.inside_bytes_per_s,
+        across_s=passes * (at.share_s_per_byte + across) * vector,
     )
 
 

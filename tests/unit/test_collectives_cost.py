@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.collectives.cost import LIBRARY, cheapest
+from planner.collectives.links import LinkNumbers, Protocol, Spread, TierNumbers, two_tiers
+from planner.collectives.walks import WALKS
+from planner.errors import InputError
+from planner.units import GB, KIB, MIB, US
+
+LINKS = two_tiers(
+    inside_bytes_per_s=450 * GB,
+    nic_bytes_per_s=50 * GB,
+    inside_latency_s=1 * US,
+    nic_latency_s=5 * US,
+)
+
+
+@pytest.mark.parametrize("collective", sorted(WALKS))
+def test_a_group_of_one_costs_nothing(collective: str) -> None:
+    links = LinkNumbers(tiers=LINKS.tiers, launch_s=7 * US, issue_s=1 * US)
+
+    alone = cheapest(collective, 64 * MIB, Spread.of(1, 1), links)
+
+    assert float(alone.time_s) == 0.0
+
+
+@pytest.mark.parametrize("collective", sorted(WALKS))
+def test_the_parts_add_up_to_the_time_for_every_algorithm(collective: str) -> None:
+    spread = Spread.of(np.array([2.0, 16, 12, 64, 7]), np.array([2.0, 8, 5, 8, 3]))
+
+    for name in WALKS[collective]:
+        time = cheapest(collective, 3 * MIB, spread, LINKS, available=[name])
+        possible = np.isfinite(time.time_s)
+        parts = time.startup_s + time.inside_s + time.across_s - time.hidden_s
+        np.testing.assert_allclose(parts[possible], time.time_s[possible])
+
+
+def test_the_cheapest_is_never_dearer_than_any_one_algorithm() -> None:
+    size = np.geomspace(1 * KIB, 1024 * MIB, 40)[:, None]
+    spread = Spread.of(np.array([4.0, 16, 60, 64]), np.array([4.0, 8, 8, 8]))
+
+    best = cheapest("all_reduce", size, spread, LINKS)
+
+    for index, name in enumerate(best.names):
+        one = cheapest("all_reduce", size, spread, LINKS, available=[name])
+        assert np.all(best.time_s <= one.time_s * (1 + 1e-12))
+        chosen = best.algorithm == index
+        np.testing.assert_allclose(best.time_s[chosen], one.time_s[chosen])
+
+
+def test_one_call_for_many_groups_gives_what_many_calls_give() -> None:
+    sizes, ranks, together = [8 * KIB, 4 * MIB, 1024 * MIB], [8, 12, 96], [8, 5, 8]
+
+    many = cheapest(
+        "all_reduce", np.array(sizes), Spread.of(np.array(ranks), np.array(together)), LINKS
+    )
+
+    for i in range(3):
+        one = cheapest("all_reduce", sizes[i], Spread.of(ranks[i], together[i]), LINKS)
+        assert float(one.time_s) == pytest.approx(float(many.time_s[i]))
+        assert one.name == many.names[many.algorithm[i]]
+
+
+def test_tiny_messages_are_start_up_and_large_ones_bandwidth() -> None:
+    """10 KiB of a decode step against a gradient of 192 MiB, 8 ranks in one supernode."""
+    decode = cheapest(
+        "all_reduce", 10 * KIB, Spread.of(8, 8), LINKS, available=LIBRARY["all_reduce"]
+    )
+    training = cheapest(
+        "all_reduce", 192 * MIB, Spread.of(8, 8), LINKS, available=LIBRARY["all_reduce"]
+    )
+
+    assert decode.startup_s / decode.time_s > 0.99
+    assert training.startup_s / training.time_s < 0.02
+
+
+def test_the_switch_reduces_only_where_the_fabric_says_so() -> None:
+    able = two_tiers(
+        inside_bytes_per_s=450 * GB,
+        nic_bytes_per_s=50 * GB,
+        inside_reduction=np.array([True, False]),
+    )
+
+    both = cheapest("all_reduce", 64 * MIB, Spread.of(8, 8), able, available=["switch_reduction"])
+
+    assert float(both.time_s[0]) == pytest.approx(64 * MIB * 9 / 8 / (450 * GB))
+    assert np.isinf(both.time_s[1])
+
+
+def test_in_network_reduction_sends_each_share_once() -> None:
+    sharp = two_tiers(inside_bytes_per_s=450 * GB, nic_bytes_per_s=50 * GB, across_reduction=True)
+
+    time = cheapest(
+        "all_reduce", 64 * MIB, Spread.of(64, 8), sharp, available=["network_reduction"]
+    )
+
+    assert float(time.across_s) == pytest.approx(64 * MIB / 8 / (50 * GB))
+
+
+def test_a_direct_all_to_all_sends_v_to_every_far_rank_over_its_own_nic() -> None:
+    time = cheapest("all_to_all", 1 * MIB, Spread.of(64, 8), LINKS, available=["direct"])
+
+    assert float(time.across_s) == pytest.approx(56 * MIB / (50 * GB))
+    assert float(time.inside_s) == pytest.approx(7 * MIB / (450 * GB))
+
+
+def test_one_copy_per_domain_scales_what_crosses() -> None:
+    time = cheapest(
+        "all_to_all",
+        1 * MIB,
+        Spread.of(64, 8),
+        LINKS,
+        available=["hierarchical"],
+        across_share=0.25,
+    )
+
+    assert float(time.across_s) == pytest.approx(14 * MIB / (50 * GB))
+
+
+def test_the_smallest_supernode_paces_an_uneven_hierarchical_walk() -> None:
+    """5+5+2: the pair sends 10/12 V over 2 NICs in each pass, twice for all-reduce."""
+    time = cheapest(
+        "all_reduce", 12 * MIB, Spread.of_counts([5, 5, 2]), LINKS, available=["hierarchical"]
+    )
+
+    assert float(time.across_s) == pytest.approx(2 * 10 * MIB / 2 / (50 * GB))
+
+
+def test_oversubscription_between_leaves_slows_only_groups_that_leave_their_leaf() -> None:
+    leaf = TierNumbers(
+        name="leaf", bytes_per_s=50 * GB, shared_bytes_per_s=50 * GB, latency_s=4 * US
+    )
+    core = TierNumbers(
+        name="cluster", bytes_per_s=50 * GB, shared_bytes_per_s=50 * GB / 7, latency_s=10 * US
+    )
+    links = LinkNumbers(tiers=(LINKS.tiers[0], leaf, core))
+    inside_leaf = Spread.of(32, 8, 32)
+    over_leaves = Spread.of(32, 8, 16)
+
+    near = cheapest("all_to_all", 1 * MIB, inside_leaf, links, available=["direct"])
+    far = cheapest("all_to_all", 1 * MIB, over_leaves, links, available=["direct"])
+    ring_near = cheapest("all_reduce", 64 * MIB, inside_leaf, links, available=["hierarchical"])
+    ring_far = cheapest("all_reduce", 64 * MIB, over_leaves, links, available=["hierarchical"])
+
+    assert float(near.across_s) == pytest.approx(24 * MIB / (50 * GB))
+    assert float(far.across_s) == pytest.approx(16 * MIB * 7 / (50 * GB))
+    # 8 rails leave each leaf, whose 16 members own 16 shares of the oversubscribed uplink
+    assert float(ring_far.across_s / ring_near.across_s) == pytest.approx(7 / 2)
+
+
+def test_a_full_mesh_gives_a_pair_only_its_own_link() -> None:
+    """MI300X: 7 links of 64 GB/s; two ranks talk over one, eight over all."""
+    mesh = TierNumbers(
+        name="supernode",
+        bytes_per_s=448 * GB,
+        shared_bytes_per_s=448 * GB,
+        latency_s=0.0,
+        pair_bytes_per_s=64 * GB,
+    )
+    links = LinkNumbers(tiers=(mesh, LINKS.tiers[1]))
+
+    two = cheapest("all_reduce", 64 * MIB, Spread.of(2, 2), links, available=["all_rail_ring"])
+    eight = cheapest("all_reduce", 64 * MIB, Spread.of(8, 8), links, available=["all_rail_ring"])
+    hop = cheapest("ring", 64 * MIB, Spread.of(8, 8), links)
+
+    assert float(two.time_s) == pytest.approx(64 * MIB / (64 * GB))
+    assert float(eight.time_s) == pytest.approx(2 * 7 / 8 * 64 * MIB / (448 * GB))
+    assert float(hop.time_s) == pytest.approx(64 * MIB / (64 * GB))
+
+
+def test_a_protocol_trades_bandwidth_for_latency() -> None:
+    quick = Protocol(name="quick", inside_latency_factor=0.1, rate_share=0.5)
+    links = LinkNumbers(tiers=LINKS.tiers, protocols=(quick, Protocol(name="simple")))
+    ring = ["contiguous_ring"]
+
+    small = cheapest("all_reduce", 1 * KIB, Spread.of(8, 8), links, available=ring)
+    large = cheapest("all_reduce", 1024 * MIB, Spread.of(8, 8), links, available=ring)
+
+    assert float(small.startup_s) == pytest.approx(1.4 * US)
+    assert float(large.inside_s) == pytest.approx(2 * 7 / 8 * 1024 * MIB / (450 * GB))
+
+
+def test_what_cannot_be_priced_is_refused_with_what_would_be_right() -> None:
+    with pytest.raises(InputError, match="unknown collective 'gossip'; there are"):
+        cheapest("gossip", 1.0, Spread.of(2, 2), LINKS)
+    with pytest.raises(InputError, match=r"no algorithm \['nvls'\] for all_reduce"):
+        cheapest("all_reduce", 1.0, Spread.of(2, 2), LINKS, available=["nvls"])
+    with pytest.raises(InputError, match="give one count for every tier but the last"):
+        cheapest("all_reduce", 1.0, Spread.of(2), LINKS)
+    with pytest.raises(InputError, match="no tiers"):
+        LinkNumbers(tiers=())
+    with pytest.raises(InputError, match=r"add up to \[11, 12\]"):
+        Spread.of_counts([5, 5, 2], [10, 1])
+
+
+@pytest.mark.bench
+def test_a_hundred_thousand_groups_are_priced_in_50_ms() -> None:
+    import time
+
+    rng = np.random.default_rng(0)
+    ranks = 2.0 ** rng.integers(0, 10, 100_000)
+    spread = Spread.of(ranks, np.minimum(ranks, 8))
+    size = 10 ** rng.uniform(3, 9, 100_000)
+    walls = []
+
+    for _ in range(5):
+        start = time.perf_counter()
+        cheapest("all_reduce", size, spread, LINKS)
+        walls.append(time.perf_counter() - start)
+
+    assert min(walls) < 0.05
