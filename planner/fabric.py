@@ -11,6 +11,7 @@ edges of that tier and of the tiers inside it.
 
 from __future__ import annotations
 
+import copyreg
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,12 +23,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.errors import SpecError
+from planner.fabric_walks import check_graph, islands, least_latency_walk, min_cut_bytes_per_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.:+/-]{1,128}\Z")
-_NO_TEXT: Mapping[str, str] = MappingProxyType({})
+
+
+def _read_only(values: dict[str, Any]) -> MappingProxyType[str, Any]:
+    return MappingProxyType(values)
+
+
+def _reduced(mapping: MappingProxyType[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    return _read_only, (dict(mapping),)
+
+
+# A read-only mapping does not pickle by itself, and worker processes are sent fabrics.
+copyreg.pickle(MappingProxyType, _reduced)
 
 
 def _must_be_positive(owner: str, **values: float) -> list[str]:
@@ -271,7 +284,7 @@ class Fabric:
         _refuse(_faults_of(self))
         raw = _GRAPH_SLOT.__get__(self)
         if not callable(raw):
-            check_graph(raw, self)
+            check_graph(raw, self.gpus)
 
     def __getstate__(self) -> list[Any]:
         """Return the fields as they are: a graph not yet built travels unbuilt."""
@@ -310,20 +323,14 @@ class Fabric:
 
         max flow = min cut between the two sets, over the whole graph [bytes/s].
         """
-        from planner.fabric_walks import min_cut_bytes_per_s
-
         return min_cut_bytes_per_s(self.graph, self.gpus, gpus)
 
     def walk(self, gpu_a: int, gpu_b: int) -> tuple[str, ...]:
         """Return the vertices from one GPU to another along the path with the least latency."""
-        from planner.fabric_walks import least_latency_walk
-
         return least_latency_walk(self.graph, self.gpus[gpu_a], self.gpus[gpu_b])
 
     def is_connected(self) -> bool:
         """Return whether every usable GPU can reach every other."""
-        from planner.fabric_walks import islands
-
         return len(islands(self.graph, self.gpus)) == 1
 
     def describe(self) -> str:
@@ -382,19 +389,7 @@ def _is_nested(inner: NDArray[np.int64], outer: NDArray[np.int64]) -> bool:
     return bool((home[inner] == outer).all())
 
 
-def check_graph(graph: Any, fabric: Fabric) -> None:
-    """Refuse a graph with an edge without a rate or start-up, or without one of the GPUs."""
-    faults = [f"GPU {name!r} is no vertex of the graph" for name in fabric.gpus if name not in graph]
-    for a, b, link in graph.edges(data=True):
-        rate, latency_s = link.get("capacity_bytes_per_s"), link.get("latency_s")
-        if rate is None or not (isfinite(rate) and rate > 0):
-            faults.append(f"link {a} - {b}: capacity_bytes_per_s={rate!r}: expected above 0")
-        if latency_s is None or not (isfinite(latency_s) and latency_s >= 0):
-            faults.append(f"link {a} - {b}: latency_s={latency_s!r}: expected 0 or more")
-    _refuse(faults)
-
-
-_GRAPH_SLOT: Any = Fabric.graph
+_GRAPH_SLOT: Any = vars(Fabric)["graph"]
 
 
 def _built_graph(fabric: Fabric) -> Any:
@@ -403,10 +398,10 @@ def _built_graph(fabric: Fabric) -> Any:
     if callable(raw):
         build: Callable[[], Any] = raw
         raw = build()
-        check_graph(raw, fabric)
+        check_graph(raw, fabric.gpus)
         _GRAPH_SLOT.__set__(fabric, raw)
     return raw
 
 
 # The slot's reader builds on use; assignment still meets the frozen dataclass first.
-Fabric.graph = property(_built_graph, _GRAPH_SLOT.__set__)  # type: ignore[misc]
+type.__setattr__(Fabric, "graph", property(_built_graph, _GRAPH_SLOT.__set__))

@@ -1,19 +1,33 @@
 """Walks over a cluster's graph: least-latency path, least cut, islands.
 
 NetworkX walks; it never supplies a number: capacities and latencies are read from the edges,
-which ``planner.fabric.check_graph`` has seen to be there.
+which ``check_graph`` has seen to be there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from planner.errors import InputError
+from planner.errors import InputError, SpecError
 
 _FLOW_LIMIT = 2**31 - 1  # scipy's maximum_flow counts in 32-bit integers
+
+
+def check_graph(graph: Any, gpus: Sequence[str]) -> None:
+    """Refuse a graph with an edge without a rate or start-up, or without one of the GPUs."""
+    faults = [f"GPU {name!r} is no vertex of the graph" for name in gpus if name not in graph]
+    for a, b, link in graph.edges(data=True):
+        rate, latency_s = link.get("capacity_bytes_per_s"), link.get("latency_s")
+        if rate is None or not (isfinite(rate) and rate > 0):
+            faults.append(f"link {a} - {b}: capacity_bytes_per_s={rate!r}: expected above 0")
+        if latency_s is None or not (isfinite(latency_s) and latency_s >= 0):
+            faults.append(f"link {a} - {b}: latency_s={latency_s!r}: expected 0 or more")
+    if faults:
+        raise SpecError(*faults)
 
 
 def least_latency_walk(graph: Any, a: str, b: str) -> tuple[str, ...]:
@@ -24,7 +38,7 @@ def least_latency_walk(graph: Any, a: str, b: str) -> tuple[str, ...]:
     Raises:
         InputError: no path.
     """
-    import networkx as nx
+    import networkx as nx  # noqa: PLC0415 - 100 ms that `planner --help` need not pay
 
     try:
         return tuple(nx.dijkstra_path(graph, a, b, weight="latency_s"))
@@ -37,7 +51,7 @@ def islands(graph: Any, gpus: Iterable[str]) -> tuple[tuple[str, ...], ...]:
 
     One island means that every GPU reaches every other; the largest island comes first.
     """
-    import networkx as nx
+    import networkx as nx  # noqa: PLC0415 - 100 ms that `planner --help` need not pay
 
     order = {name: i for i, name in enumerate(gpus)}
     found = [
@@ -62,8 +76,11 @@ def min_cut_bytes_per_s(graph: Any, gpus: Sequence[str], inside: Collection[int]
         Capacity of the cut [bytes/s], summed over the links' own rates, so without rounding; which
         cut is least is decided to 1 part in 2e9 of the total.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+    from scipy.sparse import coo_array  # noqa: PLC0415 - as above
+    from scipy.sparse.csgraph import (  # noqa: PLC0415 - as above
+        breadth_first_order,
+        maximum_flow,
+    )
 
     if wrong := sorted(g for g in inside if not 0 <= g < len(gpus)):
         raise InputError(f"GPU {wrong[0]} does not exist: expected 0 to {len(gpus) - 1}")

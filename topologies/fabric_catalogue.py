@@ -1,72 +1,98 @@
-"""The clusters we ship, by name, and the generic family."""
+"""The clusters we ship, by name, the user's own by path, and the generic family."""
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 
+from planner.documents import read_document
 from planner.errors import SpecError
-from planner.fabric import Accelerator, Fabric, Nic
-from planner.units import GB, KIB, TFLOPS, US
+from planner.fabric import Fabric
+from planner.nodes import meant
+from topologies.fabric_accelerators import CATALOGUE, load_accelerator, references
 from topologies.fabric_graph import build_fabric
+from topologies.fabric_reader import fabric_spec_from
 from topologies.fabric_rebuild import rebuild
-from topologies.fabric_spec import ClosSpec, FabricSpec, SupernodeSpec, SwitchTierSpec
+from topologies.fabric_spec import FabricSpec
+
+__all__ = [
+    "catalogue_names",
+    "generic_cluster",
+    "generic_fabric",
+    "load_accelerator",
+    "load_cluster",
+    "load_spec",
+]
 
 
-def load_accelerator(name: str) -> Accelerator:
-    """Return the accelerator called *name*."""
-    if name != "H100-SXM":
-        raise SpecError(f"unknown accelerator {name!r}")
-    return Accelerator(
-        name=name,
-        peak_flops_per_s=MappingProxyType({"bf16": 989 * TFLOPS, "fp16": 989 * TFLOPS, "fp8": 1979 * TFLOPS}),
-        memory_bytes=80 * GB,
-        memory_bytes_per_s=3350 * GB,
-        efficiency_share=MappingProxyType({"bf16": 0.80, "fp16": 0.80, "fp8": 0.71}),
-        memory_efficiency_share=0.9,
-        power_w=700,
-        scale_up_bytes_per_s=450 * GB,
-    )
-
-
-def generic_fabric(supernode: int, gpus: int) -> FabricSpec:
-    """Return the generic family's cluster: only the supernode size differs."""
-    spec = FabricSpec(
-        name="generic",
-        accelerator=load_accelerator("H100-SXM"),
-        supernode=SupernodeSpec(
-            sizes=(8,) * 128, size=8, kind="switched", bytes_per_s=450 * GB, latency_s=3.33 * US,
-            links=18, board_gpus=8, switches=4, in_network_reduction=True,
-        ),
-        nic=Nic(line_bytes_per_s=50 * GB, in_flight=8, transaction_bytes=512 * KIB, turnaround_s=20 * US),
-        endpoint_latency_s=2.35 * US,
-        pcie_bytes_per_s=63 * GB,
-        network=ClosSpec(
-            rails=1, planes=1, spine_scope="shared",
-            leaf=SwitchTierSpec(radix=128, hop_latency_s=0.225 * US, holds=64, uplinks=64, uplink_bytes_per_s=50 * GB),
-            spine=SwitchTierSpec(radix=128, hop_latency_s=0.45 * US),
-            core=SwitchTierSpec(radix=128, hop_latency_s=0.45 * US),
-        ),
-        network_label="fat_tree",
-        job_gpus=1024,
-        levels=("cluster",),
-    )
-    return rebuild(spec, supernode=supernode, gpus=gpus)
-
-
-def generic_cluster(supernode: int, gpus: int) -> Fabric:
-    """Return the generic family's Fabric."""
-    return build_fabric(generic_fabric(supernode, gpus))
-
-
+@cache
 def catalogue_names() -> tuple[str, ...]:
-    """Return the names of the clusters we ship."""
-    return ("generic",)
+    """Return the names of the clusters we ship, sorted."""
+    files = sorted(CATALOGUE.glob("*.yaml"))
+    return tuple(f.stem for f in files if "\nsupernode:\n" in f.read_text(encoding="utf-8"))
+
+
+def load_spec(
+    name_or_path: str | Path, *, supernode: int | None = None, gpus: int | None = None
+) -> FabricSpec:
+    """Return the cluster *name_or_path* as filed, or rebuilt.
+
+    Args:
+        name_or_path: a name of the catalogue, or the path of a cluster file; a text with a
+            ``/`` or a suffix is a path.
+        supernode: GPUs of a full supernode, or None for the filed size.
+        gpus: GPUs the job uses, or None for the filed number.
+
+    Raises:
+        SpecError: unknown name, or every fault of the file.
+    """
+    return rebuild(_filed(str(name_or_path)), supernode=supernode, gpus=gpus)
 
 
 def load_cluster(
-    name_or_path: str, *, supernode: int | None = None, gpus: int | None = None
+    name_or_path: str | Path, *, supernode: int | None = None, gpus: int | None = None
 ) -> Fabric:
-    """Return a cluster of the catalogue, by name."""
-    if name_or_path != "generic":
-        raise SpecError(f"unknown cluster {name_or_path!r}")
-    return build_fabric(rebuild(generic_fabric(8, 1024), supernode=supernode, gpus=gpus))
+    """Return the Fabric of a cluster; the arguments are those of ``load_spec``.
+
+    >>> load_cluster("cloudmatrix384").capacities("supernode")
+    (384, 384, 256)
+    """
+    return build_fabric(load_spec(name_or_path, supernode=supernode, gpus=gpus))
+
+
+def generic_fabric(supernode: int, gpus: int) -> FabricSpec:
+    """Return the generic family's cluster: same accelerator, same network, whatever the size.
+
+    >>> generic_fabric(5, 12).supernode.sizes
+    (5, 5, 2)
+    """
+    return load_spec("generic", supernode=supernode, gpus=gpus)
+
+
+def generic_cluster(supernode: int, gpus: int) -> Fabric:
+    """Return the generic family's Fabric.
+
+    >>> [round(t.bytes_per_s / 1e9) for t in generic_cluster(64, 1024).tiers]
+    [450, 50]
+    """
+    return build_fabric(generic_fabric(supernode, gpus))
+
+
+def _filed(name_or_path: str) -> FabricSpec:
+    if name_or_path in catalogue_names():
+        return _from_catalogue(name_or_path)
+    path = Path(name_or_path)
+    if "/" not in name_or_path and not path.suffix and not path.exists():
+        names = catalogue_names()
+        raise SpecError(
+            f"unknown cluster {name_or_path[:128]!r}{meant(name_or_path, names)}: expected the "
+            f"path of a file, or one of {', '.join(names)}"
+        )
+    return fabric_spec_from(read_document(path), MappingProxyType(dict(references())))
+
+
+@cache
+def _from_catalogue(name: str) -> FabricSpec:
+    document = read_document(CATALOGUE / f"{name}.yaml", name=f"{name}.yaml")
+    return fabric_spec_from(document, references())

@@ -81,7 +81,7 @@ def clos_wiring(network: ClosSpec, seats: Seats, board_gpus: int) -> ClosWiring:
     key = group * rails + rail
     leaf_key, leaf = np.unique(key, return_inverse=True)
     leaf_group, leaf_rail = leaf_key // rails, leaf_key % rails
-    pods = _Pods.of(network, owner, leaf_group, len(leaf_key))
+    pods = _Pods.of(network, owner, len(leaf_key))
     spines = _spines(network, pods, leaf_group, leaf_rail)
     core_up, cores = _cores(network, pods, spines)
     return ClosWiring(
@@ -128,7 +128,7 @@ class _Pods:
     spine_uplinks: int
 
     @classmethod
-    def of(cls, network: ClosSpec, owner: list[int], leaf_group: Ints, leaves: int) -> _Pods:
+    def of(cls, network: ClosSpec, owner: list[int], leaves: int) -> _Pods:
         """Return the pods; one when the spines' radix or the file says so."""
         spine, groups = network.spine, len(owner)
         if spine is None:
@@ -234,7 +234,9 @@ def _spines(network: ClosSpec, pods: _Pods, leaf_group: Ints, leaf_rail: Ints) -
             lowers = np.flatnonzero((leaf_pod == p) & (scope == r))
             if not lowers.size:
                 continue
-            count = _upper_count(network.leaf, len(lowers), pods.spine_down, "spine")
+            count = _upper_count(
+                network.leaf, len(lowers), pods.spine_down, "spine", network.spine.switches
+            )
             parts.append(deal(lowers, np.arange(len(pod), len(pod) + count), network.leaf.uplinks))
             pod += [p] * count
             rail += [r] * count
@@ -242,9 +244,18 @@ def _spines(network: ClosSpec, pods: _Pods, leaf_group: Ints, leaf_rail: Ints) -
     return _Spines(pod=np.array(pod), rail=np.array(rail), slot=np.array(slot), up=joined(parts))
 
 
-def _upper_count(lower: SwitchTierSpec, lowers: int, down: int, name: str) -> int:
-    """Return ⌈lowers · uplinks / down⌉ upper switches, if each lower one reaches them all."""
+def _upper_count(lower: SwitchTierSpec, lowers: int, down: int, name: str, stated: int = 0) -> int:
+    """Return ⌈lowers · uplinks / down⌉ upper switches, if each lower one reaches them all.
+
+    More than that where the file states how many there are.
+    """
     count = -(-lowers * lower.uplinks // down)
+    if 0 < stated < count:
+        raise SpecError(
+            f"network.{name}: {stated} switches of {down} ports cannot take {lowers} x "
+            f"{lower.uplinks} links: expected {count} or more"
+        )
+    count = max(count, stated)
     if count > lower.uplinks:
         raise SpecError(
             f"network: {lowers} switches with {lower.uplinks} uplinks each need {count} {name} "
@@ -260,9 +271,7 @@ def _cores(network: ClosSpec, pods: _Pods, spines: _Spines) -> tuple[Bundles, in
         return _NO_LINKS, 0
     parts: list[Bundles] = []
     cores = 0
-    lower = SwitchTierSpec(
-        radix=network.core.radix, hop_latency_s=1.0, uplinks=pods.spine_uplinks, uplink_bytes_per_s=1
-    )
+    lower = SwitchTierSpec(radix=network.core.radix, hop_latency_s=1.0, uplinks=pods.spine_uplinks)
     for r in range(int(spines.rail.max()) + 1):
         for j in range(int(spines.slot.max()) + 1):
             lowers = np.flatnonzero((spines.rail == r) & (spines.slot == j))

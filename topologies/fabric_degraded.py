@@ -49,8 +49,10 @@ def without_dead(graph: Any, spec: FabricSpec, seats: Seats) -> None:
     for a, b in spec.dead.links:
         if not graph.has_edge(a, b):
             wrong = next((x for x in (a, b) if x not in graph), None)
-            near = _meant(wrong, list(graph)) if wrong else f"; {a} is linked to " + ", ".join(
-                sorted(graph[a])[:5]
+            near = (
+                _meant(wrong, list(graph))
+                if wrong
+                else f"; {a} is linked to " + ", ".join(sorted(graph[a])[:5])
             )
             faults.append(f"dead link {a} - {b} does not exist{near}")
             continue

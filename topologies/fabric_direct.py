@@ -16,7 +16,7 @@ import numpy as np
 
 from topologies.fabric_fat_tree import link
 from topologies.fabric_levels import Level
-from topologies.fabric_seats import Seats
+from topologies.fabric_seats import Seats, sums
 from topologies.fabric_spec import FabricSpec, MeshSpec, TorusSpec
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class MeshPlan:
         """Return min(its NICs, its bundles to neighbours) for each supernode."""
         rate = np.where(self.seats.usable, self.alone_bytes_per_s, 0.0)
         bundles = self._neighbours * self._neighbour_bytes_per_s
-        return np.minimum(np.bincount(domain, rate, domains), bundles)
+        return np.minimum(sums(domain, rate, domains), bundles)
 
     def add_to(self, graph: Any, tier_of: dict[str, str]) -> None:
         """Add NICs, one switch vertex for each supernode, and the bundles between them."""
@@ -206,7 +206,7 @@ class TorusPlan:
         a, b = self.links
         leaving = (domain[a] != domain[b]) & self.seats.usable[a] & self.seats.usable[b]
         ends = np.concatenate([domain[a[leaving]], domain[b[leaving]]])
-        return np.bincount(ends, minlength=domains) * self.spec.supernode.axis_bytes_per_s
+        return sums(ends, np.ones(len(ends)), domains) * self.spec.supernode.axis_bytes_per_s
 
     def add_to(self, graph: Any, tier_of: dict[str, str]) -> None:
         """Add the links between boxes; those inside belong to the supernodes."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.errors import SpecError
 from topologies.fabric_clos import Bundles, ClosWiring, clos_wiring
 from topologies.fabric_levels import Level
-from topologies.fabric_seats import Seats
+from topologies.fabric_seats import Seats, sums
 from topologies.fabric_spec import ClosSpec, DragonflySpec, FabricSpec, SwitchTierSpec
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def out_of_exclusive(domain: Ints, domains: int, unit: Ints, unit_out: Floats) -
     """
     first = np.flatnonzero(np.append(True, np.diff(unit) > 0))
     last = np.append(first[1:], len(unit)) - 1
-    total = np.bincount(domain[first], unit_out, domains)
+    total = sums(domain[first], unit_out, domains)
     for g in np.flatnonzero(domain[first] != domain[last]):
         total[domain[first[g]] : domain[last[g]] + 1] = np.inf
     return total
@@ -49,6 +50,13 @@ class FatTreePlan:
     def wiring(self) -> ClosWiring:
         """Return the wiring of one plane."""
         return clos_wiring(self.network, self.seats, self.spec.supernode.board_gpus)
+
+    @property
+    def _spine(self) -> SwitchTierSpec:
+        """Return the spine tier; asked for only where there is one."""
+        if self.network.spine is None:
+            raise SpecError("network: no spine")
+        return self.network.spine
 
     @property
     def alone_bytes_per_s(self) -> float:
@@ -76,13 +84,11 @@ class FatTreePlan:
         leaf_s = self.spec.endpoint_latency_s + 2 * network.leaf.hop_latency_s
         spine_s = leaf_s + (2 * network.spine.hop_latency_s if network.spine else 0)
         core_s = spine_s + (2 * network.core.hop_latency_s if network.core else 0)
-        if w.cores:
-            top_s = core_s
-        else:
-            top_s = spine_s if w.group[-1] > 0 else leaf_s
+        pod_s = spine_s if w.group[-1] > 0 else leaf_s
+        top_s = core_s if w.cores else pod_s
         return (
             Level(name="leaf", of_gpu=w.group, latency_s=leaf_s),
-            Level(name="pod", of_gpu=w.pod, latency_s=spine_s if w.group[-1] > 0 else leaf_s),
+            Level(name="pod", of_gpu=w.pod, latency_s=pod_s),
             Level(name="cluster", of_gpu=np.zeros_like(w.group), latency_s=top_s),
         )
 
@@ -96,7 +102,7 @@ class FatTreePlan:
     def _leaf_out(self) -> Floats:
         """Return what each leaf lets out of its GPUs' traffic: min(NICs below, uplinks)."""
         leaf = self.network.leaf
-        below = np.bincount(self.wiring.leaf, self._nic_bytes_per_s, len(self.wiring.leaf_group))
+        below = sums(self.wiring.leaf, self._nic_bytes_per_s, len(self.wiring.leaf_group))
         return np.minimum(below, leaf.uplinks * leaf.uplink_bytes_per_s)
 
     @cached_property
@@ -105,17 +111,17 @@ class FatTreePlan:
         w, spine = self.wiring, self.network.spine
         if spine is None or not w.spine_uplinks:
             return np.full(int(w.pod[-1]) + 1, np.inf)
-        below = np.bincount(w.up.upper, w.up.links, len(w.spine_pod))
-        below = below * self.network.leaf.uplink_bytes_per_s
-        out = np.minimum(below, w.spine_uplinks * spine_uplink_bytes_per_s(self.network))
-        return np.bincount(w.spine_pod, out, int(w.pod[-1]) + 1)
+        below = sums(w.up.upper, w.up.links, len(w.spine_pod))
+        below *= self.network.leaf.uplink_bytes_per_s
+        out = np.minimum(below, w.spine_uplinks * spine.uplink_bytes_per_s)
+        return sums(w.spine_pod, out, int(w.pod[-1]) + 1)
 
     def uplinks(self, domain: Ints, domains: int) -> Floats:
         """Return the least capacity, over NICs, leaves and spines, that leaves each domain."""
         w, planes = self.wiring, self.network.planes
-        least = np.bincount(domain, self._nic_bytes_per_s, domains)
+        least = sums(domain, self._nic_bytes_per_s, domains)
         if w.spine_pod.size:
-            group_out = np.bincount(w.leaf_group, self._leaf_out)
+            group_out = sums(w.leaf_group, self._leaf_out, int(w.group[-1]) + 1)
             least = np.minimum(least, out_of_exclusive(domain, domains, w.group, group_out))
             least = np.minimum(least, out_of_exclusive(domain, domains, w.pod, self._pod_out))
         return planes * least
@@ -135,9 +141,7 @@ class FatTreePlan:
         gpus, supernode = self.seats.names("gpu"), self.seats.supernode.tolist()
         rate, half_s = self.spec.pcie_bytes_per_s, self.spec.endpoint_latency_s / 2
         graph.add_nodes_from((nics[g], {"kind": "nic", "supernode": supernode[g]}) for g in usable)
-        graph.add_edges_from(
-            (gpus[g], nics[g], link(rate, half_s, tier, 1)) for g in usable
-        )
+        graph.add_edges_from((gpus[g], nics[g], link(rate, half_s, tier, 1)) for g in usable)
 
     def _add_leaves(
         self, graph: Any, prefix: str, plane: int, nics: list[str], usable: list[int], tier: str
@@ -180,24 +184,15 @@ class FatTreePlan:
         add_bundles(graph, leaves, names, w.up, rate, spec, tier)
         return names
 
-    def _add_cores(
-        self, graph: Any, prefix: str, plane: int, spines: list[str], tier: str
-    ) -> None:
+    def _add_cores(self, graph: Any, prefix: str, plane: int, spines: list[str], tier: str) -> None:
         w, spec = self.wiring, self.network.core
         if spec is None or not w.cores:
             return
         digits = len(str(w.cores - 1))
         names = [f"{prefix}core{i:0{digits}d}" for i in range(w.cores)]
         graph.add_nodes_from((name, switch("core", spec, plane=plane)) for name in names)
-        rate = spine_uplink_bytes_per_s(self.network)
+        rate = self._spine.uplink_bytes_per_s
         add_bundles(graph, spines, names, w.core_up, rate, spec, tier)
-
-
-def spine_uplink_bytes_per_s(network: ClosSpec) -> float:
-    """Return the rate of a spine's uplink: its own, or a leaf's where the file gives none."""
-    if network.spine is not None and network.spine.uplink_bytes_per_s:
-        return network.spine.uplink_bytes_per_s
-    return network.leaf.uplink_bytes_per_s
 
 
 def link(
@@ -217,7 +212,8 @@ def link(
 
 def switch(kind: str, spec: SwitchTierSpec, **more: int) -> dict[str, Any]:
     """Return the attributes of one switch."""
-    return {"kind": kind, "radix": spec.radix, "buffer_bytes": spec.buffer_bytes, "units": 1, **more}
+    known = {"radix": spec.radix, "buffer_bytes": spec.buffer_bytes, "units": 1}
+    return {"kind": kind, **known, **more}
 
 
 def add_bundles(
@@ -271,28 +267,28 @@ class DragonflyPlan(FatTreePlan):
 
     @cached_property
     def _pod_out(self) -> Floats:
-        w, rate = self.wiring, spine_uplink_bytes_per_s(self.network)
+        w, rate = self.wiring, self._spine.uplink_bytes_per_s
         pods = int(w.pod[-1]) + 1
         if pods == 1:
             return np.full(1, np.inf)
         found = self._global
         ends = np.concatenate([found.lower, found.upper])
-        out = np.bincount(ends, np.concatenate([found.links, found.links]), len(w.spine_pod)) * rate
-        below = np.bincount(w.up.upper, w.up.links, len(w.spine_pod))
-        below = below * self.network.leaf.uplink_bytes_per_s
-        return np.bincount(w.spine_pod, np.minimum(below, out), pods)
+        out = sums(ends, np.concatenate([found.links, found.links]), len(w.spine_pod)) * rate
+        below = sums(w.up.upper, w.up.links, len(w.spine_pod))
+        below *= self.network.leaf.uplink_bytes_per_s
+        return sums(w.spine_pod, np.minimum(below, out), pods)
 
     @property
     def mixing_bytes_per_s(self) -> float:
         """Return the even all-to-all rate over direct links: x · n_p · n_q / (N - n_p) = c_pq."""
         w = self.wiring
-        gpus = np.bincount(w.pod, self.seats.usable)
+        gpus = sums(w.pod, self.seats.usable, int(w.pod[-1]) + 1)
         found, pods = self._global, len(gpus)
         if pods == 1:
             return np.inf
         pair = np.zeros((pods, pods))
         np.add.at(pair, (w.spine_pod[found.lower], w.spine_pod[found.upper]), found.links)
-        pair = (pair + pair.T) * spine_uplink_bytes_per_s(self.network)
+        pair = (pair + pair.T) * self._spine.uplink_bytes_per_s
         rate = pair * (gpus.sum() - gpus)[:, None] / np.maximum(1, gpus[:, None] * gpus[None, :])
         return float(rate[~np.eye(pods, dtype=bool)].min())
 
@@ -305,11 +301,16 @@ class DragonflyPlan(FatTreePlan):
         latency_s = pod.latency_s + self.network.core.hop_latency_s
         return leaf, pod, Level(name="cluster", of_gpu=cluster.of_gpu, latency_s=latency_s)
 
-    def _add_cores(
-        self, graph: Any, prefix: str, plane: int, spines: list[str], tier: str
+    def _add_cores(  # a group's spines are joined to other groups' instead
+        self,
+        graph: Any,
+        prefix: str,  # noqa: ARG002 - as in a fat tree
+        plane: int,  # noqa: ARG002 - as in a fat tree
+        spines: list[str],
+        tier: str,
     ) -> None:
         if self.network.core is not None:
-            rate = spine_uplink_bytes_per_s(self.network)
+            rate = self._spine.uplink_bytes_per_s
             add_bundles(graph, spines, spines, self._global, rate, self.network.core, tier)
 
 

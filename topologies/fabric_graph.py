@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.fabric import Domain, Fabric, Tier
+from topologies.fabric_degraded import measured_tiers, without_dead
 from topologies.fabric_direct import MeshPlan, TorusPlan
 from topologies.fabric_fat_tree import FatTreePlan, dragonfly_plan
 from topologies.fabric_levels import (
@@ -46,9 +47,7 @@ def build_graph(spec: FabricSpec) -> Any:
     ``radix``. Edges carry ``capacity_bytes_per_s`` (all parallel links, one direction),
     ``latency_s``, ``links``, ``tier`` and, where known, ``buffer_bytes``.
     """
-    import networkx as nx
-
-    from topologies.fabric_degraded import without_dead
+    import networkx as nx  # noqa: PLC0415 - 100 ms that tiers alone need not pay
 
     seats = seats_of(spec)
     plan = network_plan(spec, seats)
@@ -57,7 +56,8 @@ def build_graph(spec: FabricSpec) -> Any:
     add_supernodes(graph, spec.supernode, seats, "supernode")
     plan.add_to(graph, chosen.tier_of)
     without_dead(graph, spec, seats)
-    return nx.freeze(graph)
+    frozen: Any = nx.freeze(graph)  # type: ignore[no-untyped-call]
+    return frozen
 
 
 def build_fabric(spec: FabricSpec) -> Fabric:
@@ -74,8 +74,6 @@ def build_fabric(spec: FabricSpec) -> Fabric:
     if spec.dead.only_gpus:
         tiers = _tiers(spec, seats, plan, chosen)
     else:
-        from topologies.fabric_degraded import measured_tiers
-
         graph = graph()
         tiers = measured_tiers(graph, spec, seats, _tiers(spec, seats, plan, chosen))
     usable = int(seats.usable.sum())

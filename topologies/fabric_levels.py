@@ -140,9 +140,7 @@ def outer_tiers(
     """
     index = usable_index(seats)
     tiers: list[Tier] = []
-    shared = min(
-        plan.alone_bytes_per_s, *(d.uplink_bytes_per_s / len(d.gpus) for d in supernodes)
-    )
+    shared = min(plan.alone_bytes_per_s, *(d.uplink_bytes_per_s / len(d.gpus) for d in supernodes))
     passed: list[Level] = []
     for level in chosen.levels:
         last = level is chosen.levels[-1]
@@ -153,7 +151,9 @@ def outer_tiers(
         count = int(level.of_gpu[-1]) + 1
         ups = np.zeros(count) if last else plan.uplinks(level.of_gpu, count)
         digits = len(str(count - 1))
-        names = [level.name] if count == 1 else [f"{level.name}{i:0{digits}d}" for i in range(count)]
+        names = (
+            [level.name] if count == 1 else [f"{level.name}{i:0{digits}d}" for i in range(count)]
+        )
         domains = domains_of(names, level.of_gpu, seats, ups, index)
         tiers.append(
             Tier(

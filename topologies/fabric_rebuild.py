@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from planner.errors import SpecError
 from topologies.fabric_spec import (
+    MOST_GPUS,
     ClosSpec,
     FabricSpec,
     MeshSpec,
@@ -36,9 +37,9 @@ def rebuild(
     if supernode is None and gpus is None:
         return spec
     faults = [
-        f"{name}={value}: expected 1 or more"
+        f"{name}={value}: expected 1 to {MOST_GPUS:,}"
         for name, value in (("supernode", supernode), ("gpus", gpus))
-        if value is not None and value < 1
+        if value is not None and not 1 <= value <= MOST_GPUS
     ]
     total = spec.job_gpus if gpus is None else gpus
     if not faults and supernode is not None and supernode > total:
@@ -143,4 +144,3 @@ def _refitted(network: Network, supernode: SupernodeSpec) -> Network:
     if isinstance(network, TorusSpec) and prod(network.dims) != boxes:
         return replace(network, dims=even_factors(boxes, len(network.dims)))
     return network
-

@@ -13,7 +13,7 @@ from planner.fabric import Tier
 from topologies.fabric_direct import grid_links, link_load, mean_axis_hops
 from topologies.fabric_fat_tree import link
 from topologies.fabric_levels import domains_of, usable_index
-from topologies.fabric_seats import Seats
+from topologies.fabric_seats import Seats, sums
 from topologies.fabric_spec import SupernodeSpec
 
 if TYPE_CHECKING:
@@ -116,12 +116,8 @@ def scale_up_tiers(spec: SupernodeSpec, seats: Seats, uplinks: Floats) -> list[T
     if not spec.has_boards:
         return [supernodes]
     inside = board_rates(spec)
-    usable = np.bincount(seats.board, seats.usable, len(seats.board_names))
-    above = uplinks[seats.supernode] / np.bincount(seats.supernode, seats.usable)[seats.supernode]
-    owner_above = np.zeros(len(seats.board_names))
-    owner_above[seats.board] = np.nan_to_num(above)
-    across = _across_boards_bytes_per_s(spec, seats)
-    domains = domains_of(seats.board_names, seats.board, seats, across + usable * owner_above, index)
+    out = _out_of_boards_bytes_per_s(spec, seats, uplinks)
+    domains = domains_of(seats.board_names, seats.board, seats, out, index)
     boards = Tier(
         name="board",
         domains=domains,
@@ -134,20 +130,22 @@ def scale_up_tiers(spec: SupernodeSpec, seats: Seats, uplinks: Floats) -> list[T
     return [boards, supernodes]
 
 
-def _across_boards_bytes_per_s(spec: SupernodeSpec, seats: Seats) -> Floats:
-    """Return what the scale-up links from each board to the rest of its supernode carry."""
+def _out_of_boards_bytes_per_s(spec: SupernodeSpec, seats: Seats, uplinks: Floats) -> Floats:
+    """Return the capacity that leaves each board: scale-up links across, and its NICs' share."""
     count = len(seats.board_names)
+    in_supernode = sums(seats.supernode, seats.usable, len(uplinks))[seats.supernode]
+    share = uplinks[seats.supernode] / np.maximum(1, in_supernode)
+    across = np.full(len(seats.board), min(spec.bytes_per_s, spec.board_bytes_per_s))
     if spec.kind == "switched":
-        rate = min(spec.bytes_per_s, spec.board_bytes_per_s)
-        boards_in = np.zeros(count, np.int64)
-        owner = np.zeros(count, np.int64)
-        owner[seats.board] = seats.supernode
-        boards_in = np.bincount(owner)[owner]
-        alone = boards_in == 1
-        return np.where(alone, 0.0, np.bincount(seats.board, seats.usable * rate, count))
-    column = seats.supernode * spec.board_gpus + seats.place % spec.board_gpus
-    peers = np.bincount(column, seats.usable)[column] - seats.usable
-    return np.bincount(seats.board, seats.usable * peers * spec.across_pair_bytes_per_s, count)
+        of_supernode = np.zeros(count, np.int64)
+        of_supernode[seats.board] = seats.supernode
+        boards = sums(of_supernode, np.ones(count), len(uplinks))
+        across = np.where(boards[seats.supernode] > 1, across, 0.0)
+    else:
+        column = seats.supernode * spec.board_gpus + seats.place % spec.board_gpus
+        peers = sums(column, seats.usable, len(uplinks) * spec.board_gpus)[column] - seats.usable
+        across = peers * spec.across_pair_bytes_per_s
+    return sums(seats.board, seats.usable * (share + across), count)
 
 
 def add_supernodes(graph: Any, spec: SupernodeSpec, seats: Seats, scale_up_tier: str) -> None:
@@ -239,9 +237,7 @@ def _add_mesh_2d(graph: Any, spec: SupernodeSpec, seats: Seats, names: list[str]
             graph.add_edges_from((a, b, one) for a, b in pairs)
 
 
-def _add_torus(
-    graph: Any, spec: SupernodeSpec, seats: Seats, names: list[str], tier: str
-) -> None:
+def _add_torus(graph: Any, spec: SupernodeSpec, seats: Seats, names: list[str], tier: str) -> None:
     """Add the neighbour links of each box."""
     one = link(spec.axis_bytes_per_s, spec.latency_s, tier, 1)
     a, b = grid_links(spec.dims, [spec.wraps] * len(spec.dims))

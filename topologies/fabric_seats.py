@@ -6,7 +6,7 @@ Arrays run over all GPUs of the file in order, dead ones too; ``usable`` picks t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from topologies.fabric_spec import FabricSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+def sums(index: NDArray[np.int64], values: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """Return the sum of *values* at each index from 0 to *count* - 1.
+
+    >>> sums(np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [1.0, 5.0, 0.0]
+    """
+    return np.bincount(index, values, count).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +74,9 @@ def seats_of(spec: FabricSpec) -> Seats:
     digits = max(2, len(str(len(sizes) - 1)))
     names = tuple(f"sn{i:0{digits}d}" for i in range(len(sizes)))
     board_names = tuple(
-        f"{name}.board{b:02d}" for name, n in zip(names, boards.tolist(), strict=True) for b in range(n)
+        f"{name}.board{b:02d}"
+        for name, n in zip(names, boards.tolist(), strict=True)
+        for b in range(n)
     )
     return Seats(
         supernode=supernode,

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from planner.errors import SpecError
 from planner.fabric import Accelerator, Nic
 
+MOST_GPUS = 2**20
 SUPERNODE_KINDS = ("switched", "full_mesh", "mesh_2d", "torus")
 
 
@@ -85,6 +86,8 @@ class SupernodeSpec:
             faults.append(f"supernode.kind={self.kind!r}: expected {', '.join(SUPERNODE_KINDS)}")
         if not self.sizes:
             faults.append("supernode.sizes is empty: expected one supernode at least")
+        if self.gpus > MOST_GPUS:
+            faults.append(f"supernode: {self.gpus:,} GPUs: expected {MOST_GPUS:,} at most")
         for size in sorted({s for s in self.sizes if not 1 <= s <= self.size}):
             faults.append(f"supernode of {size} GPUs: expected 1 to size={self.size}")
         if self.kind == "switched" and self.switches < 1:
@@ -145,6 +148,7 @@ class SwitchTierSpec:
             half of the switch at each end that is one [s].
         holds: NIC ports below one leaf switch, or GPUs below one pod of spines; 0 for "as many
             as the radix allows" [1].
+        switches: spines of one pod (and rail and plane); 0 for as many as the links fill [1].
         uplinks: links of one switch to the tier above; 0 where there is none [1].
         uplink_bytes_per_s: rate of one such link [bytes/s].
         buffer_bytes: packet buffer of one switch, 0 where unknown [bytes].
@@ -153,6 +157,7 @@ class SwitchTierSpec:
     radix: int
     hop_latency_s: float
     holds: int = 0
+    switches: int = 0
     uplinks: int = 0
     uplink_bytes_per_s: float = 0.0
     buffer_bytes: float = 0.0
@@ -160,10 +165,8 @@ class SwitchTierSpec:
     def faults(self, owner: str) -> list[str]:
         """Return what cannot be about this tier, called *owner* in the file."""
         faults = _wrong(owner, radix=self.radix, hop_latency_s=self.hop_latency_s)
-        if self.uplinks < 0 or self.holds < 0 or self.buffer_bytes < 0:
-            faults.append(f"{owner}: uplinks, holds and buffer must be 0 or more")
-        if self.uplinks:
-            faults += _wrong(owner, uplink_bytes_per_s=self.uplink_bytes_per_s)
+        if min(self.uplinks, self.holds, self.switches, self.buffer_bytes) < 0:
+            faults.append(f"{owner}: uplinks, holds, switches and buffer must be 0 or more")
         return faults
 
 
@@ -202,11 +205,18 @@ class ClosSpec:
             faults.append("network: a spine is described exactly when spine_scope is not 'none'")
         if self.spine is not None:
             faults += self.spine.faults("network.spine")
-            faults += _wrong("network.leaf", uplinks=self.leaf.uplinks)
+            faults += _wrong(
+                "network.leaf",
+                uplinks=self.leaf.uplinks,
+                uplink_bytes_per_s=self.leaf.uplink_bytes_per_s,
+            )
         if self.core is not None:
             faults += self.core.faults("network.core")
             if self.spine is None:
                 faults.append("network.core: expected a spine below the core")
+            else:
+                rate = self.spine.uplink_bytes_per_s
+                faults += _wrong("network.spine", uplink_bytes_per_s=rate)
         _refuse(faults)
 
 
@@ -264,8 +274,13 @@ class DragonflySpec:
 
     def __post_init__(self) -> None:
         faults = self.leaf.faults("network.leaf") + self.spine.faults("network.spine")
-        faults += _wrong("network.leaf", holds=self.leaf.holds, uplinks=self.leaf.uplinks)
-        faults += _wrong("network.spine", holds=self.spine.holds, uplinks=self.spine.uplinks)
+        for owner, tier in (("network.leaf", self.leaf), ("network.spine", self.spine)):
+            faults += _wrong(
+                owner,
+                holds=tier.holds,
+                uplinks=tier.uplinks,
+                uplink_bytes_per_s=tier.uplink_bytes_per_s,
+            )
         if self.leaf.holds + self.leaf.uplinks > self.leaf.radix:
             faults.append(
                 f"network.leaf: {self.leaf.holds} NIC ports + {self.leaf.uplinks} uplinks "
@@ -356,18 +371,15 @@ class FabricSpec:
     def _network_faults(self) -> list[str]:
         network, boxes = self.network, len(self.supernode.sizes)
         if isinstance(network, ClosSpec) and network.rails > self.supernode.board_gpus:
-            return [
-                f"network.rails={network.rails}: expected at most the "
-                f"{self.supernode.board_gpus} GPUs of a board"
-            ]
+            board = self.supernode.board_gpus
+            return [f"network.rails={network.rails}: expected at most the {board} GPUs of a board"]
         if isinstance(network, MeshSpec) and prod(network.dims) != boxes:
             return [f"network.dims={network.dims}: expected a product of {boxes} supernodes"]
         if isinstance(network, TorusSpec):
             if self.supernode.kind != "torus" or self.supernode.wraps:
                 return ["network torus: expected supernodes that are open boxes of a torus"]
             if prod(network.dims) != boxes or len(network.dims) != len(self.supernode.dims):
-                return [
-                    f"network.dims={network.dims}: expected {len(self.supernode.dims)} axes whose "
-                    f"product is the {boxes} supernodes"
-                ]
+                axes = len(self.supernode.dims)
+                wanted = f"{axes} axes whose product is the {boxes} supernodes"
+                return [f"network.dims={network.dims}: expected {wanted}"]
         return []
