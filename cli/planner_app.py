@@ -1,0 +1,166 @@
+"""The ``planner`` command: finds a command's module when it is called, and errors to exit codes.
+
+Exit codes: 0 done; 2 input refused; 3 proved impossible; 4 solver, worker or internal trouble;
+130 interrupted. A user never sees a traceback unless ``PLANNER_TRACEBACK=1``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from cli.planner_errors import exit_code_of
+from cli.planner_version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LazyCommand:
+    """A command that is imported only when it is called.
+
+    Args:
+        name: what the user types.
+        module: module whose ``app`` is the command or the group of commands.
+        help: the line ``planner --help`` shows.
+    """
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = (
+    LazyCommand(
+        name="place",
+        module="cli.place_command",
+        help="Seat a layout's groups so that the least traffic leaves supernodes, with a proof.",
+    ),
+    LazyCommand(
+        name="step",
+        module="cli.step_command",
+        help="Step time of a layout on a placement, with its critical path.",
+    ),
+    LazyCommand(
+        name="compare",
+        module="cli.compare_command",
+        help="Layouts by clusters: a ranked table, and where the winner flips.",
+    ),
+    LazyCommand(
+        name="search",
+        module="cli.search_command",
+        help="The best layouts of a model on a cluster: step time, memory, money.",
+    ),
+    LazyCommand(
+        name="net",
+        module="cli.net_command",
+        help="The network models alone, each with its premises.",
+    ),
+    LazyCommand(
+        name="topology",
+        module="cli.topology_command",
+        help="The clusters on file: list, show, check, draw, import.",
+    ),
+    LazyCommand(
+        name="export",
+        module="cli.export_command",
+        help="Write a plan for a launcher: slurm, mpi-rankfile, torchrun, megatron, kueue.",
+    ),
+    LazyCommand(
+        name="verify",
+        module="cli.verify_command",
+        help="Check a plan again, with code that shares nothing with what made it.",
+    ),
+    LazyCommand(
+        name="validate",
+        module="cli.validate_command",
+        help="Predict measured steps and say how far off the predictions are.",
+    ),
+    LazyCommand(
+        name="calibrate",
+        module="cli.calibrate_command",
+        help="Fit an accelerator's efficiencies to measurements.",
+    ),
+    LazyCommand(
+        name="report",
+        module="cli.report_command",
+        help="Write a report of a plan that opens offline in a browser.",
+    ),
+)
+
+
+class LazyGroup(TyperGroup):
+    """A group that knows its commands' names and help without importing them."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._lazy = {command.name: command for command in COMMANDS if find_spec(command.module)}
+        for command in self._lazy.values():
+            self.add_command(TyperCommand(name=command.name, callback=None, help=command.help))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the called command itself, imported now, instead of its line in the help."""
+        name, command, rest = super().resolve_command(ctx, args)
+        lazy = self._lazy.get(name or "")
+        if lazy is not None:
+            command = typer.main.get_command(import_module(lazy.module).app)
+            command.name = lazy.name
+        return name, command, rest
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"planner {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="planner",
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+@app.callback()
+def planner(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Seat a training job on a GPU cluster, prove how good the seating is, and time the step.
+
+    Start with: planner place --supernode 64
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a narrow locale shows \u00d7 rather than a traceback
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = typer.main.get_command(app).main(
+            args=None if arguments is None else list(arguments),
+            prog_name="planner",
+            standalone_mode=False,
+        )
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 - the one place where errors become exit codes
+        return exit_code_of(error)
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Errors to what a person reads on stderr, and to exit codes."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+
+from typer.exceptions import Abort, Exit, TyperException
+
+from planner.errors import PlannerError
+
+INTERRUPTED = 130
+REFUSED = 2
+TROUBLE = 4
+
+_USERS_OS_ERRORS = {
+    errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
+    errno.EPERM, errno.EROFS,
+}  # fmt: skip
+
+
+def exit_code_of(error: BaseException) -> int:
+    """Say on stderr what *error* means for the user and return the exit code."""
+    match error:
+        case Exit():
+            return error.exit_code
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else 1
+        case BrokenPipeError():
+            _let_go_of_stdout()
+            return 0
+        case KeyboardInterrupt() | Abort():
+            _say(["interrupted; what was finished is kept"])
+            return INTERRUPTED
+        case PlannerError():
+            _say(fault_lines(error.faults))
+            return error.exit_code
+        case TyperException():
+            _say(misuse_lines(error))
+            return REFUSED
+    return _trouble(error)
+
+
+def fault_lines(faults: Iterable[str]) -> list[str]:
+    """Return one line that says what happened, then one for each fault if there are several.
+
+    >>> fault_lines(["ep=3 does not divide dp x cp = 8"])
+    ['error: ep=3 does not divide dp x cp = 8']
+    >>> fault_lines(["sn64.yaml:3:17: a", "sn64.yaml:4:1: b"])
+    ['error: 2 faults', '  sn64.yaml:3:17: a', '  sn64.yaml:4:1: b']
+    """
+    listed = [line for fault in faults for line in fault.splitlines()] or ["no reason was given"]
+    if len(listed) == 1:
+        return [f"error: {listed[0]}"]
+    return [f"error: {len(listed)} faults", *(f"  {fault}" for fault in listed)]
+
+
+def misuse_lines(error: TyperException) -> list[str]:
+    """Return what was wrong with the command line, what was probably meant, where to read on."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return [error.message]
+    option = getattr(error, "option_name", None)
+    message = error.format_message()
+    hints = []
+    if type(error).__name__ == "NoSuchOption" and option is not None:
+        known = [] if context is None else _options_of(context)
+        message = f"no such option {option!r}"
+        hints = [
+            f"  did you mean {near}?" for near in difflib.get_close_matches(option, known, n=1)
+        ]
+    lines = [f"error: {message[:1].lower()}{message[1:]}", *hints]
+    if context is not None:
+        lines.append(f"  see '{context.command_path} --help'")
+    return lines
+
+
+def _options_of(context: object) -> list[str]:
+    parameters = context.command.get_params(context)  # type: ignore[attr-defined]
+    return [
+        name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)
+    ]
+
+
+def _trouble(error: BaseException) -> int:
+    """Say what went wrong that is no refusal of ours, and return the exit code."""
+    if os.environ.get("PLANNER_TRACEBACK"):
+        traceback.print_exception(error)
+    match error:
+        case MemoryError():
+            _say(["error: out of memory; fewer GPUs, layouts or groups would need less"])
+        case RecursionError():
+            _say(["error: the input is nested too deeply to be worked on"])
+        case OSError():
+            name = "" if error.filename is None else f"{error.filename}: "
+            _say([f"error: {name}{error.strerror or error}"])
+            return REFUSED if error.errno in _USERS_OS_ERRORS else TROUBLE
+        case _:
+            frames = traceback.extract_tb(error.__traceback__)
+            where = f", at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+            _say(
+                [
+                    f"error: a fault of the planner itself: {type(error).__name__}: {error}{where}",
+                    "  PLANNER_TRACEBACK=1 shows where it came from; please report it",
+                ]
+            )
+    return TROUBLE
+
+
+def _say(lines: Iterable[str]) -> None:
+    try:
+        sys.stdout.flush()
+        sys.stderr.write("\n".join(lines) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        _let_go_of_stdout()
+
+
+def _let_go_of_stdout() -> None:
+    """Keep the interpreter from complaining, at its end, about a reader that has gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,200 @@
+"""The options that several commands share, so that each has one name and one meaning.
+
+A command module does ``app = command_app()`` (or ``group_app(help)``) and annotates its
+parameters with these aliases; the default stands in the signature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from planner.errors import PlannerError
+
+_HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def command_app() -> typer.Typer:
+    """Return the Typer app of a module with one command."""
+    return typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings=_HELP,
+    )
+
+
+def group_app(help_line: str) -> typer.Typer:
+    """Return the Typer app of a module with several commands below one name."""
+    group = typer.Typer(
+        add_completion=False,
+        help=help_line,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings=_HELP,
+    )
+    group.callback()(_nothing)
+    return group
+
+
+def _nothing() -> None:
+    """Keep a group a group while it has only one command."""
+
+
+def quantity(
+    name: str,
+    parse: Callable[[str], float],
+    *,
+    shown: str,
+    help: str,  # noqa: A002 - Typer's word
+) -> Any:
+    """Return an option whose text has a unit and whose value is SI.
+
+    Args:
+        name: e.g. ``--payload``.
+        parse: one of ``planner.units.parse_*``.
+        shown: the default as a person writes it, for the help text.
+        help: what the option means.
+    """
+
+    def parsed(text: Any) -> float:
+        if isinstance(text, float | int):  # the default, already SI
+            return float(text)
+        try:
+            return parse(text)
+        except PlannerError as error:
+            raise typer.BadParameter(error.faults[0]) from None
+
+    return typer.Option(name, parser=parsed, metavar="QUANTITY", show_default=shown, help=help)
+
+
+def counts(text: str, *, option: str) -> tuple[int, ...]:
+    """Return the whole numbers of a list such as ``8,64,384``.
+
+    Args:
+        text: numbers of at least 1, parted by commas.
+        option: what to call it in the error.
+
+    >>> counts("8,64,384", option="--supernode")
+    (8, 64, 384)
+    """
+    parts = [part.strip() for part in text.split(",")]
+    wrong = [
+        part for part in parts if not (part.isascii() and part.isdigit() and 0 < len(part) < 10)
+    ]
+    if wrong or any(int(part) < 1 for part in parts):
+        raise typer.BadParameter(f"{option}: expected whole numbers such as 8,64,384, got {text!r}")
+    return tuple(int(part) for part in parts)
+
+
+def _finite_and_positive(value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise typer.BadParameter(f"expected a number of seconds above 0, got {value}")
+    return value
+
+
+def _degree(name: str, what: str) -> Any:
+    return typer.Option(name, min=1, max=1_000_000, show_default=False, help=what)
+
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", show_default=False, help="Also write the document here."),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="NAME|FILE",
+        show_default=False,
+        help="A cluster of the catalogue, or a file.",
+    ),
+]
+Supernode = Annotated[
+    int | None,
+    typer.Option(
+        "--supernode",
+        min=1,
+        max=1_000_000,
+        show_default=False,
+        help="GPUs in a supernode: alone, of the generic family; with --cluster, that one rebuilt.",
+    ),
+]
+Supernodes = Annotated[
+    str | None,
+    typer.Option(
+        "--supernode",
+        metavar="N,N,…",
+        show_default=False,
+        help="Supernode sizes to compare, e.g. 8,64,384.",
+    ),
+]
+Gpus = Annotated[int, typer.Option("--gpus", min=1, max=1_000_000, help="GPUs of the cluster.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME|FILE",
+        show_default=False,
+        help="A model of the catalogue, a config.json, or a YAML file.",
+    ),
+]
+LayoutFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--layout",
+        metavar="FILE",
+        show_default=False,
+        help="A YAML file with the layout, instead of the options below.",
+    ),
+]
+Tp = Annotated[int | None, _degree("--tp", "Tensor-parallel degree.")]
+Cp = Annotated[int | None, _degree("--cp", "Context-parallel degree.")]
+Ep = Annotated[int | None, _degree("--ep", "Expert-parallel degree.")]
+Etp = Annotated[int | None, _degree("--etp", "Tensor-parallel degree inside an expert.")]
+Dp = Annotated[int | None, _degree("--dp", "Data-parallel degree.")]
+Pp = Annotated[int | None, _degree("--pp", "Pipeline stages.")]
+Vpp = Annotated[int | None, _degree("--vpp", "Virtual stages on each pipeline stage.")]
+Zero = Annotated[
+    int | None,
+    typer.Option("--zero", min=0, max=3, show_default=False, help="ZeRO stage."),
+]
+MicroBatch = Annotated[int | None, _degree("--micro-batch", "Sequences in a micro-batch.")]
+GlobalBatch = Annotated[int | None, _degree("--global-batch", "Sequences in a step.")]
+Seq = Annotated[
+    int | None,
+    typer.Option("--seq", min=1, max=100_000_000, show_default=False, help="Tokens in a sequence."),
+]
+Recompute = Annotated[
+    Literal["none", "selective", "full"] | None,
+    typer.Option("--recompute", show_default=False, help="Activations computed again."),
+]
+Precision = Annotated[
+    Literal["bf16", "fp16", "fp8"] | None,
+    typer.Option("--precision", show_default=False, help="Precision of the matrix products."),
+]
+Order = Annotated[
+    str,
+    typer.Option("--order", help="Rank order of the launcher, innermost degree first."),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of whatever is drawn at random.")
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        callback=_finite_and_positive,
+        show_default=False,
+        help="Stop the solver after this long and report the gap.",
+    ),
+]

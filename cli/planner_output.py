@@ -1,0 +1,184 @@
+"""What leaves the command: documents, files written whole or not at all, notes, a console."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.planner_version import __version__
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NARROWEST, WIDEST = 80, 160
+
+
+def document(command: str, inputs: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON document of *command*.
+
+    Args:
+        command: the schema's name, e.g. ``place`` or ``net-slots``.
+        inputs: every input after defaults.
+        body: the results.
+    """
+    plain_inputs = plain(inputs)
+    return {
+        **plain(body),
+        "schema": f"planner.{command}/1",
+        "version": __version__,
+        "inputs": {**plain_inputs, "sha256": inputs_sha256(inputs)},
+    }
+
+
+def inputs_sha256(inputs: Mapping[str, Any]) -> str:
+    """Return the hash of *inputs*, the same for the same inputs whatever their order."""
+    return hashlib.sha256(_dumps(plain(inputs), indent=None).encode()).hexdigest()
+
+
+def json_text(value: Any) -> str:
+    """Return *value* as JSON text with sorted keys: the same value gives the same bytes.
+
+    >>> print(json_text({"b": (1, 2.5), "a": None}), end="")
+    {
+      "a": null,
+      "b": [
+        1,
+        2.5
+      ]
+    }
+    """
+    return _dumps(plain(value), indent=2) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return *value* as dicts, lists, text, finite numbers, booleans and None.
+
+    Dataclasses, mappings, sequences, enumerations and NumPy values are taken apart.
+
+    Raises:
+        ValueError: a number that is not finite, which JSON cannot say.
+        TypeError: a set, which has no order, or anything else JSON does not know.
+    """
+    match value:
+        case Enum():
+            return plain(value.value)
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():
+            if not math.isfinite(value):
+                raise ValueError(f"{value} cannot be written as JSON")
+            return float(value)
+        case Mapping():
+            return {_key(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case Path():
+            return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: plain(getattr(value, name)) for name in names}
+    if type(value).__module__ == "numpy":
+        return plain(value.tolist())
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+def emit(text: str) -> None:
+    """Write *text* to stdout."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Write one line to stderr, where it is in nobody's way."""
+    sys.stderr.write(text.rstrip("\n") + "\n")
+    sys.stderr.flush()
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console of 80 to 160 columns, without colour unless a terminal reads it.
+
+    Markup and emoji codes are off, so that a name from a file is shown as it is.
+    """
+    from rich.console import Console  # noqa: PLC0415 - only what prints tables pays for it
+
+    stream = sys.stderr if stderr else sys.stdout
+    probe = Console(file=stream)
+    width = min(max(probe.width, NARROWEST), WIDEST)
+    return Console(
+        file=stream,
+        width=width,
+        no_color=None if stream.isatty() else True,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def write_file(path: Path | str, content: str | bytes) -> None:
+    """Write *content* to *path*, whole or not at all.
+
+    Text is UTF-8, line ends as they are. An existing file is replaced in one step, with its
+    permissions kept; what a reader sees is the old content or the new one.
+
+    Raises:
+        InputError: *path* is a directory, or its folder is missing or cannot be written to.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path}: is a directory; name a file")
+    if not target.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {target.parent}; make it first")
+    data = content.encode() if isinstance(content, str) else content
+    if target.exists() and not target.is_file():  # a pipe or a device: nothing to replace
+        with target.open("wb") as stream:
+            stream.write(data)
+        return
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(_mode_for(target))
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _mode_for(target: Path) -> int:
+    """Return the permissions of *target*, or those a new file gets."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, Enum):
+        return str(key.value)
+    if isinstance(key, str | int):
+        return str(key)
+    raise TypeError(f"key {key!r} cannot be written as JSON")
+
+
+def _dumps(value: Any, *, indent: int | None) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=indent)
