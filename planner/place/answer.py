@@ -1,0 +1,125 @@
+"""What ``place()`` returns: a seating, what it cuts, and how far that is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Proof(Enum):
+    """How the answer is known to be no worse than its gap says."""
+
+    BOUND = "bound"  # the cut meets the lower bound of every seating
+    SOLVER = "solver"  # a solver closed the gap on the merged grid, and the bound on the rest
+    INCUMBENT = "time_limit"  # a limit came first: the gap stands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A seating of a question's cells.
+
+    Args:
+        home: domain of each cell.
+        objective_bytes: bytes that cross between domains in one step [bytes].
+        lower_bound_bytes: bytes that every seating crosses at least [bytes].
+        proof: how the bound was reached.
+        method: how the seating was found, in words.
+    """
+
+    home: tuple[int, ...]
+    objective_bytes: float
+    lower_bound_bytes: float
+    proof: Proof
+    method: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatedDomain:
+    """One domain and the ranks in it.
+
+    Args:
+        name: the domain's name in the fabric.
+        tier: its tier.
+        capacity: usable GPUs in it [1].
+        ranks: ranks seated there, ascending.
+    """
+
+    name: str
+    tier: str
+    capacity: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A seating that an answer must beat.
+
+    Args:
+        name: ``megatron-order``, ``greedy``, ``best-of-32-random`` …
+        cut_bytes: bytes it crosses [bytes].
+        rank_to_gpu: GPU index of each rank.
+    """
+
+    name: str
+    cut_bytes: float
+    rank_to_gpu: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierCut:
+    """What crosses between the domains of one tier.
+
+    Args:
+        tier: name of the tier.
+        cut_bytes: bytes over all domains' borders in one step [bytes].
+        cut_time_s: the longest that any one border takes for its bytes at line rate [s].
+        bottleneck_link: the domain whose border takes that long.
+    """
+
+    tier: str
+    cut_bytes: float
+    cut_time_s: float
+    bottleneck_link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Every rank's seat, the cut, its bound and proof, and what it is better than.
+
+    Args:
+        rank_to_gpu: index into ``Fabric.gpus`` of each rank; one to one.
+        tier: the tier whose cut was minimised.
+        objective: ``total``.
+        objective_bytes: bytes that cross that tier in one step [bytes].
+        lower_bound_bytes: bytes that every placement crosses at least [bytes].
+        proof: how the bound was reached.
+        method: how the seating was found, in words.
+        checked_bytes: the same cut by the independent checker [bytes].
+        by_family: bytes that cross by family [bytes].
+        domains: the tier's domains and their ranks.
+        tiers: cuts of every tier, innermost first.
+        baselines: what the answer is held against.
+        seed: of everything random in it.
+    """
+
+    rank_to_gpu: tuple[int, ...]
+    tier: str
+    objective: str
+    objective_bytes: float
+    lower_bound_bytes: float
+    proof: Proof
+    method: str
+    checked_bytes: float
+    by_family: Mapping[str, float]
+    domains: tuple[SeatedDomain, ...]
+    tiers: tuple[TierCut, ...]
+    baselines: tuple[Baseline, ...]
+    seed: int
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / objective, 0 when both are 0 [share]."""
+        if self.objective_bytes == 0:
+            return 0.0
+        return (self.objective_bytes - self.lower_bound_bytes) / self.objective_bytes

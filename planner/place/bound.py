@@ -1,0 +1,426 @@
+"""The lower bound: what one domain must pay, exactly enough to prove most seatings optimal.
+
+A domain that holds a set p of C cells touches t_S groups of the family along axes S. Finner's
+inequality (the box theorem of Bollobas and Thomason, Loomis-Whitney for single axes) says
+
+    prod_S t_S^lambda_S x prod_i n_i^mu_i >= C    whenever  sum_{S not with i} lambda_S + mu_i >= 1
+
+for every axis i. ``domain_bound`` is the least sum_S w_S t_S over integers that satisfy every such
+inequality; ``lower_bound`` adds it up over the domains, choosing how full each one is where there
+are spare seats. Both hold for every seating whatever. Proofs: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import ceil, inf, log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.question import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from planner.place.question import Question
+
+_ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
+_FRONTIER_LIMIT = 400_000  # partial touch vectors kept; past it the bound stops at what is proved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchWeights:
+    """A linear lower bound of what one domain pays: sum_S weight_S t_S + per_cell x C.
+
+    Args:
+        axes: axes S of each family.
+        weights: bytes for each group touched [bytes].
+        per_cell: bytes for each cell held [bytes].
+        rebate: bytes that all domains together have been charged too much [bytes].
+    """
+
+    axes: tuple[tuple[int, ...], ...]
+    weights: tuple[float, ...]
+    per_cell: float
+    rebate: float
+
+
+def touch_weights(question: Question, capacity: int, domains: int) -> TouchWeights:
+    """Return touches' prices that no seating of *question* undercuts.
+
+    Reductions pay for k - 1; a ring's k >= (k - 1) n'/(n' - 1) with n' = min(n, domains); a chain
+    crosses at least k - 1 times, and when its ends pay u extra (u no more than the chain) at least
+    u more; an all-to-all's n_i (n - n_i) is concave, so it lies above the chord from 1 to
+    min(n, capacity).
+    """
+    weights: dict[tuple[int, ...], float] = {}
+    per_cell = rebate = 0.0
+    chains = {c.axes: c.weight_bytes for c in question.charges if c.kind is Kind.CHAIN}
+    for charge in question.charges:
+        size, w = question.group_size(charge.axes), charge.weight_bytes
+        if size < 2:
+            continue
+        reach = min(size, domains)
+        if reach < 2:
+            continue
+        if charge.kind is Kind.PAIRS:
+            most = min(size, capacity)
+            slope = 0.0 if most == 1 else (most * (size - most) - (size - 1)) / (most - 1)
+            base = (size - 1) - slope
+            weights[charge.axes] = weights.get(charge.axes, 0.0) + w * base
+            per_cell += w * slope
+            continue
+        if charge.kind is Kind.RING:
+            w *= reach / (reach - 1)
+        elif charge.kind is Kind.ENDS:
+            w = min(w, chains.get(charge.axes, 0.0)) / (reach - 1)
+        weights[charge.axes] = weights.get(charge.axes, 0.0) + w
+        rebate += w * question.groups(charge.axes)
+    kept = sorted(axes for axes, weight in weights.items() if weight > 0)
+    return TouchWeights(axes=tuple(kept), weights=tuple(weights[a] for a in kept),
+                        per_cell=per_cell, rebate=rebate)
+
+
+def domain_bound(question: Question, held: int, capacity: int, domains: int) -> float:
+    """Return the least that a domain holding *held* cells adds to the cut [bytes].
+
+    The domain's share of the rebate is not taken off: see ``lower_bound``.
+    """
+    prices = touch_weights(question, capacity, domains)
+    if held == 0:
+        return 0.0
+    least = least_touches(question.sizes, prices.axes, prices.weights, held)
+    return least + prices.per_cell * held
+
+
+def lower_bound(question: Question) -> float:
+    """Return bytes that every seating of *question* crosses at least [bytes]."""
+    domains, cells = len(question.capacities), question.cells
+    largest = max(question.capacities)
+    if domains == 1:
+        return 0.0
+    prices = touch_weights(question, largest, domains)
+    bounds: dict[int, float] = {}
+
+    def bound_of(held: int) -> float:
+        if held not in bounds:
+            bounds[held] = domain_bound(question, held, largest, domains)
+        return bounds[held]
+
+    if sum(question.capacities) == cells:
+        total = sum(bound_of(capacity) for capacity in question.capacities)
+    else:
+        total = _cheapest_filling(question.capacities, cells, bound_of)
+    return max(0.0, total - prices.rebate)
+
+
+def _cheapest_filling(capacities: Sequence[int], cells: int, bound_of: object) -> float:
+    """Return min over fillings c_s <= capacities, sum c_s = cells, of sum_s f(c_s) [bytes]."""
+    best = np.full(cells + 1, inf)
+    best[0] = 0.0
+    spare = sum(capacities) - cells
+    for capacity in sorted(capacities):
+        least = max(0, capacity - spare)
+        held = np.arange(least, capacity + 1)
+        costs = [bound_of(int(c)) for c in held]  # type: ignore[operator]
+        merged = np.full(cells + 1, inf)
+        for c, cost in zip(held, costs, strict=True):
+            if c <= cells:
+                merged[c:] = np.minimum(merged[c:], best[: cells + 1 - c] + cost)
+        best = merged
+    return float(best[cells])
+
+
+def least_touches(
+    sizes: Sequence[int],
+    families: Sequence[tuple[int, ...]],
+    weights: Sequence[float],
+    held: int,
+) -> float:
+    """Return a lower bound of sum_S w_S t_S over all sets of *held* cells of the grid.
+
+    Args:
+        sizes: axis sizes n_i [1].
+        families: axes S along which the groups of each family run.
+        weights: w_S, price of one touched group [bytes].
+        held: cells of the set [1].
+
+    Returns:
+        The least over integer touches allowed by every Finner inequality, or, should that search
+        grow too large, the least over real boxes [bytes].
+
+    >>> least_touches((2, 16, 4), ((0,), (1,), (2,)), (4.0, 1.0, 0.2), 8)
+    19.6
+    """
+    live = [i for i, n in enumerate(sizes) if n > 1]
+    index = {axis: i for i, axis in enumerate(live)}
+    logs = np.log([sizes[i] for i in live])
+    merged: dict[tuple[int, ...], float] = {}
+    for family, weight in zip(families, weights, strict=True):
+        key = tuple(sorted(index[a] for a in family if a in index))
+        if weight > 0:
+            merged[key] = merged.get(key, 0.0) + weight
+    constant = merged.pop((), 0.0) * held
+    if not merged:
+        return constant
+    sets = tuple(sorted(merged))
+    prices = np.array([merged[s] for s in sets])
+    box = _cheapest_real_box(logs, sets, prices, log(held))
+    real = _tangent_bound(logs, sets, prices, log(held), box)
+    whole = _least_integer_touches(
+        np.array([sizes[i] for i in live]), sets, prices, held, box
+    )
+    least = max(real, whole)
+    # One group that is touched can be no fewer than the cells divided by its size.
+    return constant + least
+
+
+def _touches(sets: Sequence[tuple[int, ...]], box: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log of the groups of each family that a box with log sides *box* touches."""
+    total = box.sum()
+    return np.array([total - sum(box[i] for i in s) for s in sets])
+
+
+def _cheapest_real_box(
+    logs: NDArray[np.float64], sets: Sequence[tuple[int, ...]], prices: NDArray[np.float64],
+    log_held: float,
+) -> NDArray[np.float64]:
+    """Return the log sides of the real box of the given volume with the least price.
+
+    The price is convex in the log sides. Moving a little of the volume from one side to another
+    scales some terms by e^d and others by e^-d, so each pair has its best move in closed form.
+    """
+    sides = _start_box(logs, log_held)
+    count = len(sides)
+    outside = [[s for s in range(len(sets)) if i not in sets[s]] for i in range(count)]
+    for _ in range(400):
+        moved = 0.0
+        for i in range(count):
+            for j in range(i):
+                terms = prices * np.exp(_touches(sets, sides))
+                grow = float(sum(terms[s] for s in outside[i] if s not in outside[j]))
+                shrink = float(sum(terms[s] for s in outside[j] if s not in outside[i]))
+                low = max(-sides[i], sides[j] - logs[j])
+                high = min(logs[i] - sides[i], sides[j])
+                if grow > 0 and shrink > 0:
+                    step = min(max(0.5 * log(shrink / grow), low), high)
+                elif grow > 0:
+                    step = low
+                elif shrink > 0:
+                    step = high
+                else:
+                    continue
+                sides[i] += step
+                sides[j] -= step
+                moved = max(moved, abs(step))
+        if moved < 1e-12:
+            break
+    return np.clip(sides, 0.0, logs)
+
+
+def _start_box(logs: NDArray[np.float64], log_held: float) -> NDArray[np.float64]:
+    share = min(1.0, log_held / float(logs.sum()))
+    return logs * share
+
+
+def _tangent_bound(
+    logs: NDArray[np.float64], sets: Sequence[tuple[int, ...]], prices: NDArray[np.float64],
+    log_held: float, box: NDArray[np.float64],
+) -> float:
+    """Return the least of the tangent plane at *box* over all boxes: below the convex price."""
+    terms = prices * np.exp(_touches(sets, box))
+    slopes = np.array(
+        [sum(terms[s] for s in range(len(sets)) if i not in sets[s]) for i in range(len(logs))]
+    )
+    left, least = log_held, 0.0
+    for i in np.argsort(slopes, kind="stable"):
+        part = min(left, float(logs[i]))
+        least += slopes[i] * part
+        left -= part
+    value = float(terms.sum() + least - float(slopes @ box))
+    return value * (1 - _ROUNDING * 10)
+
+
+@lru_cache(maxsize=256)
+def covers(sets: tuple[tuple[int, ...], ...], axes: int) -> NDArray[np.float64]:
+    """Return the vertices (lambda, mu) of the fractional covers of *axes* by *sets*.
+
+    Row: lambda for each set, then mu for each axis; sum_{S not with i} lambda_S + mu_i >= 1 for
+    every axis i, checked in exact arithmetic.
+    """
+    rows = np.zeros((axes, len(sets) + 2 * axes))
+    for i in range(axes):
+        for s, members in enumerate(sets):
+            rows[i, s] = 0.0 if i in members else 1.0
+        rows[i, len(sets) + i] = 1.0
+        rows[i, len(sets) + axes + i] = -1.0
+    picks = np.array(list(combinations(range(rows.shape[1]), axes)))
+    bases = rows[:, picks].transpose(1, 0, 2)
+    regular = np.abs(np.linalg.det(bases)) > 1e-9
+    solved = np.linalg.solve(bases[regular], np.ones((int(regular.sum()), axes, 1)))[..., 0]
+    feasible = (solved > -1e-9).all(axis=1)
+    found: set[tuple[Fraction, ...]] = set()
+    for pick, values in zip(picks[regular][feasible], solved[feasible], strict=True):
+        full = [Fraction(0)] * (len(sets) + axes)
+        for column, value in zip(pick, values, strict=True):
+            if column < len(full):
+                full[column] = Fraction(float(value)).limit_denominator(60)
+        if _is_cover(full, sets, axes):
+            found.add(tuple(full))
+    return np.array([[float(v) for v in row] for row in sorted(found)])
+
+
+def _is_cover(
+    weights: Sequence[Fraction], sets: Sequence[tuple[int, ...]], axes: int
+) -> bool:
+    return all(value >= 0 for value in weights) and all(
+        sum(weights[s] for s, members in enumerate(sets) if i not in members)
+        + weights[len(sets) + i] >= 1
+        for i in range(axes)
+    )
+
+
+def finner_rows(
+    sizes: NDArray[np.int64], sets: tuple[tuple[int, ...], ...], held: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (lambda, rhs): lambda @ log t >= rhs holds for the touches t of any *held* cells."""
+    vertices = covers(sets, len(sizes))
+    lambdas = vertices[:, : len(sets)]
+    rhs = log(held) - vertices[:, len(sets):] @ np.log(sizes)
+    useful = (lambdas > 0).any(axis=1) & (rhs > 0)
+    return lambdas[useful], rhs[useful]
+
+
+def _least_integer_touches(
+    sizes: NDArray[np.int64], sets: tuple[tuple[int, ...], ...], prices: NDArray[np.float64],
+    held: int, box: NDArray[np.float64],
+) -> float:
+    """Return the least sum w t over integers t that satisfy every Finner inequality."""
+    volume = int(np.prod(sizes))
+    groups = np.array([volume // int(np.prod(sizes[list(s)])) for s in sets])
+    floors = np.array([ceil(held / int(np.prod(sizes[list(s)]))) for s in sets])
+    lambdas, rhs = finner_rows(sizes, sets, held)
+    lambdas, rhs = _with_dual(lambdas, rhs, sizes, sets, prices, held, box)
+    known = np.minimum(np.ceil(np.exp(_touches(sets, box)) - 1e-9), groups)
+    upper = float(prices @ np.maximum(known, floors))
+    order = np.argsort(prices * -1.0, kind="stable")
+    return _search(prices[order], lambdas[:, order], rhs, floors[order], groups[order], upper)
+
+
+def _with_dual(
+    lambdas: NDArray[np.float64], rhs: NDArray[np.float64], sizes: NDArray[np.int64],
+    sets: tuple[tuple[int, ...], ...], prices: NDArray[np.float64], held: int,
+    box: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Add the inequality that is tight at the real optimum: lambda_S in proportion to w_S t_S."""
+    terms = prices * np.exp(_touches(sets, box))
+    slopes = np.array(
+        [sum(terms[s] for s in range(len(sets)) if i not in sets[s]) for i in range(len(sizes))]
+    )
+    logs = np.log(sizes)
+    inner = [i for i in range(len(sizes)) if 1e-9 < box[i] < logs[i] - 1e-9]
+    scales = {float(slopes[i]) for i in inner} or {float(s) for s in slopes if s > 0}
+    for scale in sorted(scales)[:4]:
+        if scale <= 0:
+            continue
+        dual = terms / scale
+        cover = slopes / scale
+        mu = np.maximum(0.0, 1.0 - cover)
+        lambdas = np.vstack([lambdas, dual])
+        rhs = np.append(rhs, log(held) - float(mu @ logs) - 1e-12)
+    return lambdas, rhs
+
+
+def _search(
+    prices: NDArray[np.float64], lambdas: NDArray[np.float64], rhs: NDArray[np.float64],
+    floors: NDArray[np.int64], groups: NDArray[np.int64], upper: float,
+) -> float:
+    """Branch on the touches of one family after another, all partial vectors side by side."""
+    count = len(prices)
+    partial = np.zeros((1, 0))
+    rest = np.concatenate([np.cumsum((prices * floors)[::-1])[::-1], [0.0]])
+    proved = 0.0
+    for level in range(count):
+        later = lambdas[:, level + 1:]
+        alone = (lambdas[:, level] > 1e-12) & (later <= 1e-12).all(axis=1)
+        paid = partial @ prices[:level]
+        used = np.log(np.maximum(partial, 1.0)) @ lambdas[:, :level].T
+        lowest = np.full(len(partial), float(floors[level]))
+        if alone.any():
+            need = (rhs[alone] - used[:, alone]) / lambdas[alone, level]
+            lowest = np.maximum(lowest, _round_up(np.exp(need.max(axis=1))))
+        if level == count - 1:
+            totals = paid + prices[level] * lowest
+            totals = totals[lowest <= groups[level]]
+            return float(min(upper, totals.min())) if len(totals) else upper
+        room = (upper * (1 - _ROUNDING) - paid - rest[level + 1]) / prices[level]
+        highest = np.minimum(np.floor(room), groups[level])
+        counts = np.maximum(highest - lowest + 1, 0).astype(np.int64)
+        if counts.sum() > _FRONTIER_LIMIT:
+            return max(proved, _least_total(partial, paid, prices, lambdas, rhs, floors, level))
+        partial = _extended(partial, lowest, counts)
+        if not len(partial):
+            return upper
+        totals = _totals(partial, prices, lambdas, rhs, floors, level + 1)
+        keep = totals < upper * (1 - _ROUNDING)
+        partial = partial[keep]
+        if not len(partial):
+            return upper
+        proved = min(upper, float(totals[keep].min()))
+    return upper
+
+
+def _round_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    rounded: NDArray[np.float64] = np.ceil(values * (1 - _ROUNDING) - 1e-9)
+    return rounded
+
+
+def _extended(
+    partial: NDArray[np.float64], lowest: NDArray[np.float64], counts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    steps = np.arange(int(counts.sum())) - starts
+    values = np.repeat(lowest, counts) + steps
+    return np.column_stack([np.repeat(partial, counts, axis=0), values])
+
+
+def _least_total(
+    partial: NDArray[np.float64], paid: NDArray[np.float64], prices: NDArray[np.float64],
+    lambdas: NDArray[np.float64], rhs: NDArray[np.float64], floors: NDArray[np.int64], level: int,
+) -> float:
+    return float(_totals(partial, prices, lambdas, rhs, floors, level).min())
+
+
+def _totals(
+    partial: NDArray[np.float64], prices: NDArray[np.float64], lambdas: NDArray[np.float64],
+    rhs: NDArray[np.float64], floors: NDArray[np.int64], level: int,
+) -> NDArray[np.float64]:
+    """Return a lower bound of the total price of each partial touch vector [bytes].
+
+    For one inequality with exponents lambda on the families still open, the arithmetic and
+    geometric means give sum w t >= L (R prod (w / lambda)^lambda)^(1/L), L = sum lambda; families
+    outside the inequality pay their floor.
+    """
+    paid = partial @ prices[:level]
+    open_lambdas, open_prices = lambdas[:, level:], prices[level:]
+    floor_paid = open_prices * floors[level:]
+    sums = open_lambdas.sum(axis=1)
+    live = sums > 1e-12
+    if not live.any():
+        return np.asarray(paid + floor_paid.sum())
+    used = np.log(np.maximum(partial, 1.0)) @ lambdas[live, :level].T
+    lam = open_lambdas[live]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(lam > 1e-12, lam * np.log(open_prices / lam), 0.0).sum(axis=1)
+    outside = np.where(lam > 1e-12, 0.0, floor_paid).sum(axis=1)
+    exponent = (rhs[live] - used + mean) / sums[live]
+    totals = sums[live] * np.exp(exponent) * (1 - _ROUNDING * 10) + outside
+    return np.asarray(paid + np.maximum(totals.max(axis=1), floor_paid.sum()))
+
+
