@@ -7,7 +7,7 @@ which ``check_graph`` has seen to be there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from math import isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ def check_graph(graph: Any, gpus: Sequence[str]) -> None:
     faults = [f"GPU {name!r} is no vertex of the graph" for name in gpus if name not in graph]
     for a, b, link in graph.edges(data=True):
         rate, latency_s = link.get("capacity_bytes_per_s"), link.get("latency_s")
-        if rate is None or not (isfinite(rate) and rate > 0):
+        if rate is None or not 0 < rate < inf:
             faults.append(f"link {a} - {b}: capacity_bytes_per_s={rate!r}: expected above 0")
-        if latency_s is None or not (isfinite(latency_s) and latency_s >= 0):
+        if latency_s is None or not 0 <= latency_s < inf:
             faults.append(f"link {a} - {b}: latency_s={latency_s!r}: expected 0 or more")
     if faults:
         raise SpecError(*faults)

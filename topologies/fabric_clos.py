@@ -154,12 +154,17 @@ class _Pods:
                 f"network: {count} pods of {per_pod} leaf groups and no core: two tiers of radix "
                 f"{spine.radix} join {per_pod * leaves_per_group} leaves per spine group at most"
             )
-        if uplinks >= spine.radix:
+        if max(uplinks, spine.uplinks) >= spine.radix:
             raise SpecError(
-                f"network.spine: {uplinks} uplinks leave no port of radix {spine.radix} for leaves"
+                f"network.spine: {spine.uplinks} uplinks leave no port for leaves of radix "
+                f"{spine.radix}: expected fewer uplinks"
             )
+        reserved = max(uplinks, spine.uplinks)
         return cls(
-            of_group=of_group, count=count, spine_down=spine.radix - uplinks, spine_uplinks=uplinks
+            of_group=of_group,
+            count=count,
+            spine_down=spine.radix - reserved,
+            spine_uplinks=uplinks,
         )
 
 

@@ -86,14 +86,15 @@ class MeshPlan:
         """Return the same: the switches of a supernode spread one GPU over all its links."""
         return min(self.alone_bytes_per_s, self._neighbour_bytes_per_s)
 
-    @cached_property
-    def _neighbours(self) -> int:
-        return sum(n - 1 for n in self.network.dims)
+    @property
+    def _bundle_links(self) -> int:
+        """Return the links between two neighbours: a full supernode's, dealt over all of them."""
+        return self.spec.supernode.size * self.network.links // max(1, self.network.neighbours)
 
     @property
     def _neighbour_bytes_per_s(self) -> float:
-        """Return the rate of the bundle between two neighbours: a full supernode's NICs, dealt."""
-        return self.spec.supernode.size * self.alone_bytes_per_s / max(1, self._neighbours)
+        """Return the rate of the bundle between two neighbours [bytes/s]."""
+        return self._bundle_links * self.alone_bytes_per_s / self.network.links
 
     @property
     def mixing_bytes_per_s(self) -> float:
@@ -119,7 +120,7 @@ class MeshPlan:
     def uplinks(self, domain: Ints, domains: int) -> Floats:
         """Return min(its NICs, its bundles to neighbours) for each supernode."""
         rate = np.where(self.seats.usable, self.alone_bytes_per_s, 0.0)
-        bundles = self._neighbours * self._neighbour_bytes_per_s
+        bundles = self.network.neighbours * self._neighbour_bytes_per_s
         return np.minimum(sums(domain, rate, domains), bundles)
 
     def add_to(self, graph: Any, tier_of: dict[str, str]) -> None:
@@ -128,7 +129,9 @@ class MeshPlan:
         gpus, nics = self.seats.names("gpu"), self.seats.names("nic")
         supernode = self.seats.supernode.tolist()
         hubs = [f"{name}.mesh" for name in self.seats.supernode_names]
-        hub = {"kind": "leaf", "radix": self.network.radix, "units": 1, "buffer_bytes": 0.0}
+        units = self.network.switches
+        radix = units * self.network.radix
+        hub = {"kind": "leaf", "radix": radix, "units": units, "buffer_bytes": 0.0}
         graph.add_nodes_from((name, hub) for name in hubs)
         half_s, links = spec.endpoint_latency_s / 2, self.network.links
         for g in self.seats.numbers.tolist():
@@ -138,8 +141,8 @@ class MeshPlan:
                 nics[g], hubs[supernode[g]], **link(spec.nic.line_bytes_per_s, 0.0, tier, links)
             )
         grid = np.arange(len(hubs)).reshape(self.network.dims)
-        count = max(1, spec.supernode.size * links // max(1, self._neighbours))
-        bundle = link(self._neighbour_bytes_per_s, self.network.hop_latency_s, tier, count)
+        hop_s = self.network.hop_latency_s
+        bundle = link(self._neighbour_bytes_per_s, hop_s, tier, self._bundle_links)
         for axis in range(grid.ndim):
             for row in np.moveaxis(grid, axis, -1).reshape(-1, grid.shape[axis]).tolist():
                 for i, a in enumerate(row):

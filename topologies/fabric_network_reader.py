@@ -100,11 +100,16 @@ class _MeshDraft:
     dims: tuple[int, ...]
     latency_s: float
     links: int
+    switches: int
     radix: int
 
     def built(self) -> Network:
         return MeshSpec(
-            dims=self.dims, hop_latency_s=self.latency_s, links=self.links, radix=self.radix
+            dims=self.dims,
+            hop_latency_s=self.latency_s,
+            links=self.links,
+            switches=self.switches,
+            radix=self.radix,
         )
 
 
@@ -154,7 +159,7 @@ class NetworkReader:
             covering = self._note("leaf", "spine")
             leaf = self._leaf(covering, nic_bytes_per_s)
             return _DragonflyDraft(leaf=leaf, spine=self._spine(covering, goes_up=True))
-        figures = ("latency", "links", "radix") if self.kind == "mesh" else ()
+        figures = ("latency", "links", "switches", "radix") if self.kind == "mesh" else ()
         self._note("dims", figures=figures)
         dims = tuple(n.as_count() for n in self.node.list("dims"))
         if self.kind == "torus":
@@ -163,6 +168,7 @@ class NetworkReader:
             dims=dims,
             latency_s=positive(self.node, "latency", self.node.time),
             links=self.node.count("links"),
+            switches=self.node.count("switches"),
             radix=self.node.count("radix"),
         )
 

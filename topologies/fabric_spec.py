@@ -228,21 +228,32 @@ class MeshSpec:
         dims: supernodes along each axis; their product is the number of supernodes.
         hop_latency_s: start-up added by one link between supernodes [s].
         links: physical links of one GPU that lead out of its supernode [1].
-        radix: ports of the low-radix switches of a supernode, together [1].
+        switches: low-radix switches of a supernode [1].
+        radix: ports of one of them [1].
     """
 
     dims: tuple[int, ...]
     hop_latency_s: float
     links: int
+    switches: int
     radix: int
 
     def __post_init__(self) -> None:
         faults = _wrong(
-            "network", hop_latency_s=self.hop_latency_s, links=self.links, radix=self.radix
+            "network",
+            hop_latency_s=self.hop_latency_s,
+            links=self.links,
+            switches=self.switches,
+            radix=self.radix,
         )
         if not self.dims or min(self.dims) < 1:
             faults.append(f"network.dims={self.dims}: expected axes of 1 or more supernodes")
         _refuse(faults)
+
+    @property
+    def neighbours(self) -> int:
+        """Return how many supernodes one is joined to directly [1]."""
+        return sum(n - 1 for n in self.dims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,8 +384,12 @@ class FabricSpec:
         if isinstance(network, ClosSpec) and network.rails > self.supernode.board_gpus:
             board = self.supernode.board_gpus
             return [f"network.rails={network.rails}: expected at most the {board} GPUs of a board"]
-        if isinstance(network, MeshSpec) and prod(network.dims) != boxes:
-            return [f"network.dims={network.dims}: expected a product of {boxes} supernodes"]
+        if isinstance(network, MeshSpec):
+            if prod(network.dims) != boxes:
+                return [f"network.dims={network.dims}: expected a product of {boxes} supernodes"]
+            links, neighbours = self.supernode.size * network.links, network.neighbours
+            if links < neighbours:
+                return [f"network.links: {links} links reach {neighbours} neighbours: too few"]
         if isinstance(network, TorusSpec):
             if self.supernode.kind != "torus" or self.supernode.wraps:
                 return ["network torus: expected supernodes that are open boxes of a torus"]
