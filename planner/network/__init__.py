@@ -1,1 +1,1 @@
-""""""
+"""One model of the network in each file: queues, slots, limits, loss, sharing, deadlock."""
