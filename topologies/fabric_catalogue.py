@@ -89,7 +89,7 @@ def _filed(name_or_path: str) -> FabricSpec:
             f"unknown cluster {name_or_path[:128]!r}{meant(name_or_path, names)}: expected the "
             f"path of a file, or one of {', '.join(names)}"
         )
-    return fabric_spec_from(read_document(path), MappingProxyType(dict(references())))
+    return fabric_spec_from(read_document(path), MappingProxyType({}))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ class Figures:
     """Where the figures of one document come from, gathered while it is read.
 
     Args:
-        references: short keys that a source may begin with (``ML``) to what they stand for.
+        references: short keys (``ML``) to what they stand for; none for a user's own file.
         sources: figure, by its path in the document, to source.
         assumed: figure to reason.
     """
@@ -42,7 +43,7 @@ class Figures:
                 continue
             name = f"{path}.{key}" if path else key
             if key in reasons:
-                self.assumed[name] = reasons[key]
+                self.assumed[name] = self._spelled_out(reasons[key])
             if key in stated:
                 self.sources[name] = self._spelled_out(stated[key])
             elif key not in reasons:
@@ -61,13 +62,9 @@ class Figures:
         value.only(*figures)
         return {name: value.text(name) for name in value.keys() if name in figures}, None  # noqa: SIM118
 
-    def _spelled_out(self, source: str) -> str:
-        """Return *source* with the short key it begins with spelled out."""
-        head, _, rest = source.partition(" ")
-        known = self.references.get(head.rstrip(",;:"))
-        if known is None:
-            return source
-        return f"{known}, {rest}" if rest else known
+    def _spelled_out(self, words: str) -> str:
+        """Return *words* with the short keys in it spelled out."""
+        return re.sub(r"\w+", lambda word: self.references.get(word.group(), word.group()), words)
 
 
 def positive(node: Node, key: str, read: Callable[[str], float]) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.errors import SpecError
 from planner.fabric import Domain, Fabric, Tier
 from topologies.fabric_degraded import measured_tiers, without_dead
 from topologies.fabric_direct import MeshPlan, TorusPlan
@@ -69,7 +70,6 @@ def build_fabric(spec: FabricSpec) -> Fabric:
     seats = seats_of(spec)
     plan = network_plan(spec, seats)
     chosen = chosen_levels(seats, plan.levels, spec.levels)
-    gpu_names = seats.names("gpu")
     graph: Callable[[], Any] | Any = partial(build_graph, spec)
     if spec.dead.only_gpus:
         tiers = _tiers(spec, seats, plan, chosen)
@@ -80,7 +80,7 @@ def build_fabric(spec: FabricSpec) -> Fabric:
     return Fabric(
         name=spec.name,
         graph=graph,
-        gpus=tuple(gpu_names[g] for g in seats.numbers.tolist()),
+        gpus=usable_gpus(spec),
         tiers=tuple(tiers),
         accelerator=spec.accelerator,
         nic=spec.nic,
@@ -89,6 +89,24 @@ def build_fabric(spec: FabricSpec) -> Fabric:
         job_gpus=min(spec.job_gpus, usable),
         hosts=_hosts(seats),
     )
+
+
+def usable_gpus(spec: FabricSpec) -> tuple[str, ...]:
+    """Return the vertex name of each usable GPU, in order."""
+    seats = seats_of(spec)
+    names = seats.names("gpu")
+    return tuple(names[g] for g in seats.numbers.tolist())
+
+
+def whole_tiers(spec: FabricSpec) -> tuple[Tier, ...]:
+    """Return the tiers of *spec*, or none where what is dead leaves no working cluster.
+
+    For a report on a cluster that cannot be planned on as it is.
+    """
+    try:
+        return build_fabric(spec).tiers
+    except SpecError:
+        return ()
 
 
 def _tiers(spec: FabricSpec, seats: Seats, plan: NetworkPlan, chosen: TierPlan) -> list[Tier]:

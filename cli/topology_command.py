@@ -1,0 +1,151 @@
+"""``planner topology``: the clusters on file, what one is made of, and what is wrong with it."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.planner_options import Cluster, Json, Out, Supernode, group_app
+
+if TYPE_CHECKING:
+    from topologies.fabric_check import Check
+    from topologies.fabric_spec import FabricSpec
+
+app = group_app("The clusters on file: list, show, check, draw, import.")
+
+# Further commands of the group stand in modules of their own, each with ``add_to(app)``.
+for _module in ("cli.topology_draw", "cli.topology_import"):
+    if find_spec(_module) is not None:
+        import_module(_module).add_to(app)
+
+Named = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME|FILE]", show_default=False, help="The cluster, as --cluster."),
+]
+SomeGpus = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        min=1,
+        max=1_000_000,
+        show_default=False,
+        help="GPUs of the job; left out, what the file says, or 1024 of the generic family.",
+    ),
+]
+
+
+@app.command("list")
+def list_clusters(as_json: Json = False, out: Out = None) -> None:
+    """Name the clusters and accelerators on file."""
+    from cli.topology_text import accelerator_rows, cluster_rows, list_text
+
+    clusters, accelerators = cluster_rows(), accelerator_rows()
+    body = {"clusters": clusters, "accelerators": accelerators}
+    _put_out("topology-list", {}, body, as_json=as_json, out=out)
+    if not as_json:
+        list_text(clusters, accelerators)
+
+
+@app.command("show")
+def show(
+    named: Named = None,
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: SomeGpus = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Show a cluster's tiers, rates, oversubscription, parts, and where its figures come from."""
+    from cli.topology_text import show_body, show_text
+    from topologies.fabric_graph import build_fabric
+
+    spec = _spec(named, cluster, supernode, gpus)
+    fabric = build_fabric(spec)
+    inputs = _inputs(spec, named or cluster, supernode, gpus)
+    _put_out("topology-show", inputs, show_body(spec, fabric), as_json=as_json, out=out)
+    if not as_json:
+        show_text(spec, fabric)
+
+
+@app.command("check")
+def check(
+    named: Named = None,
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: SomeGpus = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Look for parts cut off, dead, oversubscribed, over their radix, or without a second way.
+
+    Exits with 2 where something cannot work as it is.
+    """
+    from cli.topology_text import check_text
+    from topologies.fabric_check import findings_of
+    from topologies.fabric_graph import build_graph, usable_gpus, whole_tiers
+
+    spec = _spec(named, cluster, supernode, gpus)
+    graph, names = build_graph(spec), usable_gpus(spec)
+    found = findings_of(
+        graph, names, tiers=whole_tiers(spec), dead=spec.dead, more=_further_checks()
+    )
+    faults = sum(f.severity == "fault" for f in found)
+    inputs = _inputs(spec, named or cluster, supernode, gpus)
+    body = {"cluster": spec.name, "faults": faults, "findings": found}
+    _put_out("topology-check", inputs, body, as_json=as_json, out=out)
+    if not as_json:
+        check_text(spec.name, len(names), found)
+    if faults:
+        raise typer.Exit(2)
+
+
+def _further_checks() -> list[Check]:
+    """Return the check for deadlock, where the network models have one."""
+    if find_spec("planner.network.deadlock") is None:
+        return []
+    module = import_module("planner.network.deadlock")
+    found = getattr(module, "fabric_findings", None)
+    return [] if found is None else [found]
+
+
+def _spec(
+    named: str | None, cluster: str | None, supernode: int | None, gpus: int | None
+) -> FabricSpec:
+    """Return the cluster that the options name; without a name, of the generic family."""
+    from topologies.fabric_catalogue import load_spec
+
+    if named is not None and cluster is not None:
+        raise typer.BadParameter(f"name one cluster, not both {named!r} and {cluster!r}")
+    return load_spec(named or cluster or "generic", supernode=supernode, gpus=gpus)
+
+
+def _inputs(
+    spec: FabricSpec, name: str | None, supernode: int | None, gpus: int | None
+) -> dict[str, Any]:
+    """Return every input after defaults."""
+    return {
+        "cluster": name or "generic",
+        "supernode": spec.supernode.size if supernode is None else supernode,
+        "gpus": spec.job_gpus if gpus is None else gpus,
+    }
+
+
+def _put_out(
+    command: str, inputs: dict[str, Any], body: dict[str, Any], *, as_json: bool, out: Path | None
+) -> None:
+    """Write the document to *out*, print it where JSON is asked for."""
+    from cli.planner_output import document, emit, json_text, note, write_file
+
+    if not as_json and out is None:
+        return
+    text = json_text(document(command, inputs, body))
+    if out is not None:
+        write_file(out, text)
+        note(f"wrote {out}")
+    if as_json:
+        emit(text)
