@@ -104,6 +104,6 @@ class HfKeys:
 def _repeated(holder: Node, key: str, node: Node, minimum: int, maximum: int) -> int:
     items = [item.as_count(minimum=minimum) for item in holder.list(key)]
     if not items or len({*items}) > 1 or items[0] > maximum:
-        node.fault(f"{key} differs from layer to layer: layers of different shapes are not modelled")
+        node.fault("differs from layer to layer: layers of different shapes are not modelled")
         return minimum
     return items[0]

@@ -53,7 +53,7 @@ def refuse_mixed_shapes(keys: HfKeys) -> None:
             )
     for key in ("hidden_size_per_layer_input", "num_kv_shared_layers"):
         node = keys.node(key)
-        if node is not None and node.plain() not in {0, False}:
+        if node is not None and node.plain():
             keys.part.fault("layers that share or add to each other are not modelled", key=key)
     blocks = keys.node("block_configs")
     if blocks is not None:
@@ -62,7 +62,8 @@ def refuse_mixed_shapes(keys: HfKeys) -> None:
 
 def _differing_blocks(blocks: Node) -> str:
     plain = blocks.plain()
-    layers = [layer for layer in plain if isinstance(layer, dict)] if isinstance(plain, list) else []
+    listed = plain if isinstance(plain, list) else []
+    layers = [layer for layer in listed if isinstance(layer, dict)]
     lost: Counter[str] = Counter()
     for layer in layers:
         for part in ("attention", "ffn"):
@@ -102,7 +103,7 @@ def _listed_flags(keys: HfKeys, layers: int) -> tuple[bool, ...]:
     listed = keys.text("moe_layers_enum")
     if listed:
         try:
-            chosen = {int(entry) for entry in listed.split(",")}
+            chosen = frozenset(int(entry) for entry in listed.split(","))
         except ValueError:
             keys.part.fault("expected layer numbers such as '4,5,6'", key="moe_layers_enum")
             return (True,) * layers

@@ -9,10 +9,10 @@ one shape (state space, linear attention, per-layer widths) are refused with the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from types import MappingProxyType
+from typing import Any
 
 from planner.documents import Document, Node
 from planner.errors import SpecError
@@ -114,7 +114,7 @@ def import_hf_config(document: Document, *, name: str) -> ModelSpec:
     layers = keys.count(*LAYERS)
     if not entries_allowed(keys, layers):
         layers = 1
-    fields = _shape(keys, family, layers)
+    fields = _shape(keys, family)
     attention = _attention(keys, family, fields["hidden"])
     moe = _moe(keys, family, layers)
     ffn = _dense_width(keys, family, fields["hidden"], moe)
@@ -165,7 +165,7 @@ def _family(keys: HfKeys) -> HfFamily | None:
         keys.part.fault("describes an encoder; only decoder-only models are modelled")
         return None
     if not kind and all(keys.has(key) for key in _INFERENCE_KEYS):
-        keys.assumed["model_type"] = "not stated: the keys are those of DeepSeek-V3's inference code"
+        keys.assumed["model_type"] = "not stated: its keys are those of DeepSeek-V3's inference code"
         return FAMILIES["deepseek_v3"]
     if not kind and keys.has("dim") and keys.has("norm_eps"):
         keys.assumed["model_type"] = "not stated: the keys are those of a Llama params.json"
@@ -204,7 +204,7 @@ def _note_what_is_left_out(keys: HfKeys) -> None:
         )
 
 
-def _shape(keys: HfKeys, family: HfFamily | None, layers: int) -> dict[str, int]:
+def _shape(keys: HfKeys, family: HfFamily | None) -> dict[str, Any]:
     family = family or LLAMA
     hidden = keys.count(*HIDDEN)
     positions = keys.count(*POSITIONS, default=0, minimum=0)
@@ -240,7 +240,7 @@ def _new_falcon(keys: HfKeys) -> bool:
     return keys.flag("new_decoder_architecture", default=kind == "RefinedWeb")
 
 
-def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> Mapping[str, str | int | bool]:
+def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> dict[str, Any]:
     family = family or LLAMA
     heads = keys.count(*HEADS)
     bias = keys.flag(*family.bias_keys, default=family.qkv_bias)
@@ -362,11 +362,11 @@ def _llama_width(keys: HfKeys, hidden: int) -> int:
     """Return the feed-forward width that Llama's own code derives in params.json."""
     multiple = keys.count("multiple_of")
     factor = keys.part.number("ffn_dim_multiplier", default=1.0, minimum=0.01, maximum=100.0)
-    keys.assumed["ffn"] = "not stated: from multiple_of and ffn_dim_multiplier, as Llama's code does"
+    keys.assumed["ffn"] = "not stated: from multiple_of and ffn_dim_multiplier, as in Llama's code"
     return multiple * ceil(int(factor * int(8 * hidden / 3)) / multiple)
 
 
-def _flags(keys: HfKeys, family: HfFamily | None) -> dict[str, bool]:
+def _flags(keys: HfKeys, family: HfFamily | None) -> dict[str, Any]:
     family = family or LLAMA
     kind = keys.text("model_type")
     mlp_bias = keys.flag(*family.mlp_bias_keys, default=family.mlp_bias)

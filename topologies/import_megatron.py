@@ -28,6 +28,7 @@ NODES = ("nnodes", "num_nodes", "nodes", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", 
          "NUM_NODES", "NODES")  # fmt: skip
 PER_NODE = ("nproc_per_node", "nproc-per-node", "gpus_per_node", "GPUS_PER_NODE",
             "NPROC_PER_NODE", "ntasks_per_node", "GPUS_PER_HOST")  # fmt: skip
+_SBATCH = re.compile(r"^#SBATCH\s+--([a-z-]{1,40})[= ]+([0-9]{1,9})\s*$", re.MULTILINE)
 _WORLD = ("WORLD_SIZE", "NUM_GPUS", "N_GPUS")
 
 
@@ -119,10 +120,7 @@ def _argument_words(script: Script) -> list[Word]:
 
 
 def _gpus(script: Script, arguments: Mapping[str, Argument], text: str) -> int | None:
-    directives = {
-        normal_name(match.group(1)): match.group(2)
-        for match in re.finditer(r"^#SBATCH\s+--([a-z-]{1,40})[= ]+([0-9]{1,9})\s*$", text, re.M)
-    }
+    directives = {normal_name(match.group(1)): match.group(2) for match in _SBATCH.finditer(text)}
 
     def number(names: tuple[str, ...]) -> int | None:
         for key in names:

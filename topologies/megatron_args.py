@@ -66,6 +66,11 @@ class MegatronArguments:
             return default
         return text
 
+    def hint(self, name: str) -> str:
+        """Return what is known of a text that need not be known in full."""
+        given = self.arguments.get(name)
+        return given.text.replace(UNKNOWN, "").strip() if given is not None else ""
+
     def count(self, name: str, default: int = 0, *, minimum: int = 0, maximum: int = 10**9) -> int:
         """Return a whole number."""
         text = self.text(name)

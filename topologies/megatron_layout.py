@@ -24,15 +24,15 @@ def megatron_layout(args: MegatronArguments, *, layers: int, experts: int) -> di
     Args:
         args: the arguments; faults and assumptions are recorded there.
         layers: transformer layers, 0 where unknown [1].
-        experts: experts of a layer, 0 for a dense model [1].
+        experts: experts of a layer, 0 for a dense model or where unknown [1].
     """
     tp = args.count("tensor_model_parallel_size", 1, minimum=1)
     pp = args.count("pipeline_model_parallel_size", 1, minimum=1)
+    ep = args.count("expert_model_parallel_size", 1, minimum=1)
     fields: dict[str, Field] = {
         "tp": tp, "pp": pp,
         "cp": args.count("context_parallel_size", 1, minimum=1),
-        "ep": args.count("expert_model_parallel_size", 1, minimum=1) if experts else 1,
-        "etp": _expert_tensor(args, tp) if experts else 1,
+        "ep": ep, "etp": _expert_tensor(args, tp) if experts or ep > 1 else 1,
         "vpp": _virtual_stages(args, pp, layers),
         "zero_stage": _zero_stage(args),
         "sequence_parallel": tp > 1 and args.flag("sequence_parallel"),
@@ -145,7 +145,7 @@ def _precision(args: MegatronArguments) -> str:
 
 
 def _optimizer_bytes(args: MegatronArguments) -> int:
-    """Return bytes of master weight and both moments, 12 unless the optimizer is precision-aware."""
+    """Return bytes of master weight and both moments: 12, unless the optimizer says otherwise."""
     if not args.flag("use_precision_aware_optimizer"):
         return 12
     total = 0

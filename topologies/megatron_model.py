@@ -51,16 +51,19 @@ def megatron_model(args: MegatronArguments, *, tp: int) -> ModelSpec | None:
     """
     for name, reason in _NOT_MODELLED.items():
         if args.has(name):
-            return _none(args, f"{name}: {reason}, which is not modelled")
+            _not_read(args, f"{name}: {reason}, which is not modelled")
+            return None
     needed = ("num_layers", "hidden_size", "num_attention_heads")
     missing = [name for name in needed if not args.has(name)]
     if missing:
-        return _none(args, f"{', '.join(missing)} not stated")
+        _not_read(args, f"{', '.join(missing)} not stated")
+        return None
     layers = args.count("num_layers", minimum=1, maximum=MOST_ENTRIES)
     hidden = args.count("hidden_size", minimum=1)
     vocab = _vocabulary(args, tp)
     if not vocab:
-        return _none(args, "neither vocab_size nor a tokenizer whose vocabulary is known is stated")
+        _not_read(args, "neither vocab_size nor a tokenizer whose vocabulary is known is stated")
+        return None
     heads = args.count("num_attention_heads", minimum=1)
     if args.faults:
         return None
@@ -101,7 +104,7 @@ def megatron_model(args: MegatronArguments, *, tp: int) -> ModelSpec | None:
         return None
 
 
-def _none(args: MegatronArguments, reason: str) -> None:
+def _not_read(args: MegatronArguments, reason: str) -> None:
     args.assumed["model"] = f"not read: {reason}"
 
 
@@ -121,7 +124,7 @@ def _vocabulary(args: MegatronArguments, tp: int) -> int:
         return args.count("padded_vocab_size", minimum=1)
     vocab = args.count("vocab_size", minimum=1) if args.has("vocab_size") else 0
     if not vocab:
-        label = f"{args.text('tokenizer_type')} {args.text('tokenizer_model')}".lower()
+        label = f"{args.hint('tokenizer_type')} {args.hint('tokenizer_model')}".lower()
         vocab = next((size for part, size in TOKENIZERS if part in label), 0)
         if vocab:
             args.assumed["vocab"] = f"not stated: {vocab}, that of the tokenizer {label.strip()!a}"
@@ -165,7 +168,7 @@ def _attention(
 
 def _moe_flags(args: MegatronArguments, layers: int) -> tuple[bool, ...]:
     """Return which layers are MoE: every n-th from the first, or a list of flags."""
-    text = args.text("moe_layer_freq", "1")
+    text = args.text("moe_layer_freq", "1").strip("'\" ")
     try:
         pattern = parse_pattern(text)
     except SpecError as error:

@@ -23,7 +23,9 @@ MOST_EXPANDED = 100_000
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
-_PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?])(?:\[[@*]\])?(?:(:?[-=?+])(.*))?$", re.DOTALL)
+_PARAMETER = re.compile(
+    r"([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?])(?:\[[@*]\])?(?:(:?[-=?+])(.*))?$", re.DOTALL
+)
 _ARITHMETIC = re.compile(
     r"\s*(?:([0-9]{1,12})(?![0-9])|(\$?\{?[A-Za-z_][A-Za-z0-9_]*\}?)|([-+*/%()]))"
 )
@@ -272,15 +274,15 @@ class _Sum:
         return product
 
     def _atom(self, depth: int) -> int:
-        token = self.tokens.pop(0)
-        if token == "-" and depth <= MOST_NESTED:
+        first = self.tokens.pop(0)
+        if first == "-" and depth <= MOST_NESTED:
             return -self._atom(depth + 1)
-        if token == "(" and depth <= MOST_NESTED:
+        if first == "(" and depth <= MOST_NESTED:
             total = self._sum(depth + 1)
             if self.tokens.pop(0) != ")":
                 raise ValueError
             return total
-        return int(token)
+        return int(first)
 
 
 def _tested(script: Script, words: list[Word]) -> bool | None:

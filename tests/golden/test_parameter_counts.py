@@ -181,8 +181,8 @@ CONFIGS: dict[str, tuple[dict[str, object], Published]] = {
              "num_hidden_layers": 32, "vocab_size": 65024, "bias": False, "multi_query": True,
              "parallel_attn": True, "new_decoder_architecture": False},
             Published(
-                model="Falcon-7B", total=6_921_720_704,
-                source="arXiv:2311.16867: 7B; num_parameters() of its class",
+                model="Falcon-7B", total=7.22e9 - 0.295e9,
+                source="model page: 7.22B with a second copy of the tied embedding (0.295B)",
             ),
         ),
         (
