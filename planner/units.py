@@ -221,9 +221,10 @@ def _parse(text: str, units: Mapping[str, float], wanted: str) -> float:
 
 def _unit_hint(unit: str, units: Mapping[str, float]) -> str:
     """Return what the writer of *unit* may have meant, or nothing: never a silent choice."""
-    folded = [known for known in units if known.lower() == unit.lower()]
-    if not folded and unit.lower().endswith("ps"):  # GBps, spelt like Gbps
-        folded = [known for known in units if known.lower() == unit.lower()[:-2] + "/s"]
+    spellings = {unit.lower()}
+    if unit.lower().endswith("ps"):  # GBps, spelt like Gbps
+        spellings.add(unit.lower()[:-2] + "/s")
+    folded = [known for known in units if known.lower() in spellings]
     if not folded:
         folded = difflib.get_close_matches(unit, list(units), n=2, cutoff=0.5)
     if not folded:
@@ -238,7 +239,7 @@ def _format(value: float, scales: Mapping[str, float], unit: str, base: float, d
     prefixes = list(scales)
     chosen = 0
     while chosen + 1 < len(prefixes):
-        rounded = abs(float(f"{value / scales[prefixes[chosen]]:.{digits}g}"))
+        rounded = abs(float(_significant(value / scales[prefixes[chosen]], digits)))
         if rounded < base:
             break
         chosen += 1
