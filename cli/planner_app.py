@@ -6,6 +6,7 @@ Exit codes: 0 done; 2 input refused; 3 proved impossible; 4 solver, worker or in
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from cli.planner_errors import exit_code_of
 from cli.planner_version import __version__
+
+PROGRAM = "planner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +123,7 @@ def _print_version(wanted: bool) -> None:
 
 
 app = typer.Typer(
-    name="planner",
+    name=PROGRAM,
     cls=LazyGroup,
     no_args_is_help=True,
     add_completion=True,
@@ -150,16 +153,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a narrow locale shows \u00d7 rather than a traceback
             stream.reconfigure(errors="backslashreplace")
+    command = typer.main.get_command(app)
     try:
-        code = typer.main.get_command(app).main(
-            args=None if arguments is None else list(arguments),
-            prog_name="planner",
-            standalone_mode=False,
-        )
+        if "_PLANNER_COMPLETE" in os.environ:  # a shell asks for completions
+            command.main(prog_name=PROGRAM)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        with command.make_context(PROGRAM, given) as context:
+            command.invoke(context)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - the one place where errors become exit codes
         return exit_code_of(error)
-    return code if isinstance(code, int) else 0
+    return 0
 
 
 if __name__ == "__main__":
