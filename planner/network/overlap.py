@@ -40,7 +40,9 @@ def overlapped_step_s(compute_s: Any, communication_s: Any, update_s: Any, ready
     >>> overlapped_step_s(20, 1.3, 2, 17)
     22.0
     """
-    return plain(np.maximum(compute_s, np.asarray(ready_s, np.float64) + communication_s)) + update_s
+    return (
+        plain(np.maximum(compute_s, np.asarray(ready_s, np.float64) + communication_s)) + update_s
+    )
 
 
 def exposed_s(compute_s: Any, communication_s: Any, ready_s: Any) -> Any:
@@ -118,8 +120,12 @@ def overlap(
         below_zero(communication_s=communication_s, update_s=update_s, ready_s=ready_s),
     )
     if ready_s > compute_s:
-        refuse([f"ready_s={ready_s!r}: expected at most compute_s={compute_s!r}: "
-                "what is sent is made by the compute"])
+        refuse(
+            [
+                f"ready_s={ready_s!r}: expected at most compute_s={compute_s!r}: "
+                "what is sent is made by the compute"
+            ]
+        )
     rest_s = compute_s + update_s
     slack_s = compute_s - ready_s - communication_s
     # 20 - 17 - 3 in floats may miss zero by its last digit

@@ -10,6 +10,9 @@ import numpy as np
 from planner.errors import InputError
 
 
+_MOST = 1e30
+
+
 def _numbers(value: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
     """Return *value* as an array of floats, or None if it is no number."""
     if isinstance(value, bool | str | bytes) or value is None:
@@ -21,24 +24,25 @@ def _numbers(value: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
 
 
 def not_above_zero(**values: Any) -> list[str]:
-    """Return one fault for each value that is not a finite number above 0.
+    """Return one fault for each value that is not above 0.
 
     >>> not_above_zero(line_bytes_per_s=0.0)
-    ['line_bytes_per_s=0.0: expected a finite number above 0']
+    ['line_bytes_per_s=0.0: expected above 0, at most 1e30']
     """
     return [
-        f"{name}={value!r}: expected a finite number above 0"
+        f"{name}={value!r}: expected above 0, at most 1e30"
         for name, value in values.items()
-        if (seen := _numbers(value)) is None or not bool(np.all(np.isfinite(seen) & (seen > 0)))
+        if (seen := _numbers(value)) is None
+        or not bool(np.all((seen >= 1 / _MOST) & (seen <= _MOST)))
     ]
 
 
 def below_zero(**values: Any) -> list[str]:
-    """Return one fault for each value that is not a finite number of 0 or more."""
+    """Return one fault for each value that is below 0 or no number."""
     return [
-        f"{name}={value!r}: expected a finite number of 0 or more"
+        f"{name}={value!r}: expected 0 to 1e30"
         for name, value in values.items()
-        if (seen := _numbers(value)) is None or not bool(np.all(np.isfinite(seen) & (seen >= 0)))
+        if (seen := _numbers(value)) is None or not bool(np.all((seen >= 0) & (seen <= _MOST)))
     ]
 
 
@@ -63,7 +67,9 @@ def not_shares(*, one_allowed: bool = True, **values: Any) -> list[str]:
             np.all((seen >= 0) & ((seen <= 1) if one_allowed else (seen < 1)))
         )
         if not fits:
-            faults.append(f"{name}={value!r}: expected 0 to 1" + ("" if one_allowed else ", below 1"))
+            faults.append(
+                f"{name}={value!r}: expected 0 to 1" + ("" if one_allowed else ", below 1")
+            )
     return faults
 
 
