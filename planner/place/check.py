@@ -1,0 +1,257 @@
+"""The independent judge: a rank -> GPU map, lists of groups and the graph, to cut bytes.
+
+Nothing here is shared with what decides (no code of ``question``, ``bound``, ``tiles``, ``fill``
+or ``Family.members``): domains are found by walking the graph's edges, members are read from the
+lists given, and each group is priced by counting who sits where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.errors import PlannerError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    _Members = Sequence[Sequence[int]] | NDArray[np.int64]
+
+_FAULTS_SHOWN = 20
+
+
+class CheckError(PlannerError):
+    """A placement that no cluster could run, or traffic that cannot be read (exit 4)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedEntry:
+    """One entry of the traffic to judge.
+
+    Args:
+        collective: ``all_reduce``, ``reduce_scatter``, ``all_gather``, ``all_to_all``, ``ring``
+            or ``chain``.
+        payload_bytes: V, v per ordered pair, or the bytes of one hop [bytes].
+        times_per_step: executions by one group in one step [1].
+        members: ranks of each group, in group order.
+    """
+
+    collective: str
+    payload_bytes: float
+    times_per_step: float
+    members: _Members
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedCut:
+    """What the judge found.
+
+    Args:
+        total_bytes: bytes that cross between domains in one step [bytes].
+        by_entry: the same for each entry of the traffic, in its order [bytes].
+        domains: domains that hold a rank [1].
+    """
+
+    total_bytes: float
+    by_entry: tuple[float, ...]
+    domains: int
+
+
+def checked_cut_bytes(
+    graph: Any,
+    gpu_names: Sequence[str],
+    rank_to_gpu: Sequence[int],
+    traffic: Sequence[CheckedEntry],
+    *,
+    tier: str,
+    tiers: Sequence[str],
+) -> CheckedCut:
+    """Return the bytes that cross the borders of *tier*'s domains in one step.
+
+    Args:
+        graph: NetworkX graph whose edges carry ``tier``.
+        gpu_names: vertex of each usable GPU.
+        rank_to_gpu: index into *gpu_names* of each rank.
+        traffic: what the groups exchange.
+        tier: the tier whose borders are counted.
+        tiers: names of all tiers, innermost first.
+
+    Raises:
+        CheckError: two ranks on one GPU, seats that are not in the cluster, unknown collectives or
+            members; every fault is named.
+    """
+    return judged(walked_domains(graph, gpu_names, tier=tier, tiers=tiers), rank_to_gpu, traffic)
+
+
+def walked_domains(
+    graph: Any, gpu_names: Sequence[str], *, tier: str, tiers: Sequence[str]
+) -> NDArray[np.int64]:
+    """Return the domain of each GPU: which of them reach each other without leaving *tier*.
+
+    Two GPUs share a domain when a walk joins them over edges of that tier or an inner one.
+    Domains are numbered in the order of their first GPU.
+
+    Raises:
+        CheckError: an unknown tier, or a GPU that the graph does not have.
+    """
+    if tier not in tiers:
+        raise CheckError(f"tier {tier!r} is unknown: one of {', '.join(tiers)}")
+    adjacency = graph.adj
+    missing = [name for name in gpu_names if name not in adjacency]
+    if missing:
+        raise CheckError(*(f"GPU {name!r} is not in the cluster's graph: dead, or misspelt"
+                           for name in missing[:_FAULTS_SHOWN]))
+    inside = frozenset(tiers[: list(tiers).index(tier) + 1])
+    label_of: dict[Any, int] = {}
+    found = 0
+    for name in gpu_names:
+        if name in label_of:
+            continue
+        label_of[name] = found
+        to_visit = [name]
+        while to_visit:
+            for neighbour, edge in adjacency[to_visit.pop()].items():
+                if edge["tier"] in inside and neighbour not in label_of:
+                    label_of[neighbour] = found
+                    to_visit.append(neighbour)
+        found += 1
+    return np.fromiter((label_of[name] for name in gpu_names), np.int64, len(gpu_names))
+
+
+def judged(
+    domain_of_gpu: NDArray[np.int64],
+    rank_to_gpu: Sequence[int],
+    traffic: Sequence[CheckedEntry],
+) -> CheckedCut:
+    """Return the cut of a map, given the walked domain of each GPU.
+
+    >>> two_supernodes = np.array([0, 0, 1, 1])
+    >>> entry = CheckedEntry(collective="all_reduce", payload_bytes=5.0, times_per_step=1.0,
+    ...                      members=[[0, 1], [2, 3]])
+    >>> judged(two_supernodes, [0, 1, 2, 3], [entry]).total_bytes
+    0.0
+    >>> judged(two_supernodes, [0, 2, 1, 3], [entry]).total_bytes
+    20.0
+    """
+    seats = np.asarray(rank_to_gpu)
+    _refuse_bad_seats(seats, len(domain_of_gpu))
+    domain_of_rank = np.asarray(domain_of_gpu)[seats]
+    faults = [
+        f"traffic[{i}]: {fault}"
+        for i, entry in enumerate(traffic)
+        for fault in _entry_faults(entry, len(seats))
+    ]
+    if faults:
+        raise CheckError(*faults[:_FAULTS_SHOWN])
+    by_entry = tuple(_entry_bytes(entry, domain_of_rank) for entry in traffic)
+    return CheckedCut(
+        total_bytes=float(sum(by_entry)),
+        by_entry=by_entry,
+        domains=len(np.unique(domain_of_rank)),
+    )
+
+
+def _refuse_bad_seats(seats: NDArray[np.int64], gpus: int) -> None:
+    if seats.ndim != 1 or (seats.size and seats.dtype.kind not in "iu"):
+        raise CheckError("rank_to_gpu: expected one whole GPU number for each rank")
+    outside = np.flatnonzero((seats < 0) | (seats >= gpus))
+    if outside.size:
+        raise CheckError(*(
+            f"rank {rank} sits on GPU {seats[rank]}: expected 0 to {gpus - 1}"
+            for rank in outside[:_FAULTS_SHOWN].tolist()
+        ))
+    first_rank: dict[int, int] = {}
+    faults = []
+    for rank, gpu in enumerate(seats.tolist()):
+        if gpu in first_rank:
+            faults.append(f"ranks {first_rank[gpu]} and {rank} both sit on GPU {gpu}: expected "
+                          "one rank to a GPU")
+        first_rank.setdefault(gpu, rank)
+    if faults:
+        raise CheckError(*faults[:_FAULTS_SHOWN])
+
+
+def _entry_faults(entry: CheckedEntry, ranks: int) -> list[str]:
+    faults = []
+    if entry.collective not in _PRICE:
+        faults.append(f"collective {entry.collective!r} is unknown: one of {', '.join(_PRICE)}")
+    for name in ("payload_bytes", "times_per_step"):
+        value = getattr(entry, name)
+        if not (isfinite(value) and value >= 0):
+            faults.append(f"{name}={value!r}: expected 0 or more")
+    for members in _by_size(entry.members):
+        if members.size and not (members.min() >= 0 and members.max() < ranks):
+            faults.append(f"members {members.min()} to {members.max()}: expected 0 to {ranks - 1}")
+        in_order = np.sort(members, axis=1)
+        twice = np.flatnonzero((in_order[:, 1:] == in_order[:, :-1]).any(axis=1))
+        if twice.size:
+            faults.append(f"group {members[twice[0]].tolist()} names a rank twice")
+    return faults
+
+
+def _by_size(members: _Members) -> list[NDArray[np.int64]]:
+    """Return the groups as arrays [groups, size], one array for each size of group."""
+    if isinstance(members, np.ndarray):
+        return [members.astype(np.int64, copy=False)] if members.size else []
+    sizes = sorted({len(group) for group in members} - {0})
+    return [np.array([g for g in members if len(g) == size], np.int64) for size in sizes]
+
+
+def _entry_bytes(entry: CheckedEntry, domain_of_rank: NDArray[np.int64]) -> float:
+    price = _PRICE[entry.collective]
+    units = sum(price(domain_of_rank[members]) for members in _by_size(entry.members))
+    return float(units) * entry.payload_bytes * entry.times_per_step
+
+
+def _occupied(domains: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (group, members there) for every domain that some group touches."""
+    span = int(domains.max()) + 1
+    place = (np.arange(len(domains))[:, None] * span + domains).ravel()
+    where, count = np.unique(place, return_counts=True)
+    return where // span, count
+
+
+def _touched(domains: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return k, the domains that each group touches."""
+    group, _ = _occupied(domains)
+    return np.bincount(group, minlength=len(domains))
+
+
+def _tree_edges(domains: NDArray[np.int64]) -> int:
+    """Σ (k - 1): what a hierarchical reduction, gather or scatter of one byte crosses."""
+    return int((_touched(domains) - 1).sum())
+
+
+def _all_reduce(domains: NDArray[np.int64]) -> int:
+    return 2 * _tree_edges(domains)
+
+
+def _all_to_all(domains: NDArray[np.int64]) -> int:
+    """Σ n_i (n - n_i): ordered pairs whose ends sit apart."""
+    _, here = _occupied(domains)
+    return int((here * (domains.shape[1] - here)).sum())
+
+
+def _ring(domains: NDArray[np.int64]) -> int:
+    touched = _touched(domains)
+    return int(touched[touched > 1].sum())
+
+
+def _chain(domains: NDArray[np.int64]) -> int:
+    return int(sum(
+        np.count_nonzero(domains[:, i] != domains[:, i + 1]) for i in range(domains.shape[1] - 1)
+    ))
+
+
+_PRICE: dict[str, Callable[[NDArray[np.int64]], int]] = {
+    "all_reduce": _all_reduce,
+    "reduce_scatter": _tree_edges,
+    "all_gather": _tree_edges,
+    "all_to_all": _all_to_all,
+    "ring": _ring,
+    "chain": _chain,
+}
