@@ -120,6 +120,26 @@ def lower_bound(question: Question) -> float:
     return max(0.0, total - prices.rebate)
 
 
+def split_bound(question: Question, axis: int) -> float:
+    """Return bytes crossed at least by every seating that parts some line along *axis* [bytes].
+
+    Two domains then hold a part of that line, and each pays the domain bound of such a set.
+    Needs every seat taken; with spare seats it is no more than ``lower_bound``.
+    """
+    capacities = question.capacities
+    plain = lower_bound(question)
+    if sum(capacities) != question.cells or len(capacities) < 2:
+        return plain
+    largest, domains = max(capacities), len(capacities)
+    prices = touch_weights(question, largest, domains)
+    extra: dict[int, float] = {}
+    for held in sorted(set(capacities)):
+        free = least_touches(question.sizes, prices.axes, prices.weights, held)
+        parted = least_touches(question.sizes, prices.axes, prices.weights, held, axis)
+        extra[held] = max(0.0, parted - free)
+    return plain + sum(sorted(extra[held] for held in capacities)[:2])
+
+
 def _cheapest_filling(capacities: Sequence[int], cells: int, bound_of: object) -> float:
     """Return min over fillings c_s <= capacities, sum c_s = cells, of sum_s f(c_s) [bytes]."""
     best = np.full(cells + 1, inf)
@@ -142,6 +162,7 @@ def least_touches(
     families: Sequence[tuple[int, ...]],
     weights: Sequence[float],
     held: int,
+    split_axis: int | None = None,
 ) -> float:
     """Return a lower bound of sum_S w_S t_S over all sets of *held* cells of the grid.
 
@@ -150,6 +171,8 @@ def least_touches(
         families: axes S along which the groups of each family run.
         weights: w_S, price of one touched group [bytes].
         held: cells of the set [1].
+        split_axis: if given, only sets that hold a part, not all, of some line along this axis:
+            of every family along it they hold a group in part, so t_S >= held // n_S + 1.
 
     Returns:
         The least over integer touches allowed by every Finner inequality, or, should that search
@@ -174,11 +197,37 @@ def least_touches(
     box = _cheapest_real_box(logs, sets, prices, log(held))
     real = _tangent_bound(logs, sets, prices, log(held), box)
     whole = _least_integer_touches(
-        np.array([sizes[i] for i in live]), sets, prices, held, box
+        np.array([sizes[i] for i in live]), sets, prices, held, box,
+        None if split_axis is None else index[split_axis],
     )
-    least = max(real, whole)
-    # One group that is touched can be no fewer than the cells divided by its size.
-    return constant + least
+    return constant + max(real, whole)
+
+
+def touch_front(
+    sizes: Sequence[int], a: tuple[int, ...], b: tuple[int, ...], held: int
+) -> list[tuple[int, int]]:
+    """Return the least t_b for each t_a that any set of *held* cells may touch, where it falls.
+
+    >>> touch_front((16, 4), (0,), (1,), 24)
+    [(2, 12), (3, 8), (4, 6)]
+    """
+    live = [i for i, n in enumerate(sizes) if n > 1]
+    index = {axis: i for i, axis in enumerate(live)}
+    sets = (tuple(index[i] for i in a if i in index), tuple(index[i] for i in b if i in index))
+    shape = np.array([sizes[i] for i in live])
+    lambdas, rhs = finner_rows(shape, sets, held)
+    most = [int(np.prod(shape)) // int(np.prod(shape[list(s)])) for s in sets]
+    front: list[tuple[int, int]] = []
+    for t_a in range(1, most[0] + 1):
+        used = rhs - lambdas[:, 0] * log(t_a)
+        alone = lambdas[:, 1] <= 1e-12
+        if (used[alone] > 1e-9).any():
+            continue
+        need = (used[~alone] / lambdas[~alone, 1]).max(initial=0.0)
+        t_b = max(1, int(_round_up(np.exp(np.array(need)))))
+        if t_b <= most[1] and (not front or t_b < front[-1][1]):
+            front.append((t_a, t_b))
+    return front
 
 
 def _touches(sets: Sequence[tuple[int, ...]], box: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -299,12 +348,17 @@ def finner_rows(
 
 def _least_integer_touches(
     sizes: NDArray[np.int64], sets: tuple[tuple[int, ...], ...], prices: NDArray[np.float64],
-    held: int, box: NDArray[np.float64],
+    held: int, box: NDArray[np.float64], split_axis: int | None,
 ) -> float:
     """Return the least sum w t over integers t that satisfy every Finner inequality."""
     volume = int(np.prod(sizes))
     groups = np.array([volume // int(np.prod(sizes[list(s)])) for s in sets])
     floors = np.array([ceil(held / int(np.prod(sizes[list(s)]))) for s in sets])
+    if split_axis is not None:
+        split = [held // int(np.prod(sizes[list(s)])) + 1 for s in sets]
+        floors = np.where([split_axis in s for s in sets], split, floors)
+        if (floors > groups).any():
+            return inf
     lambdas, rhs = finner_rows(sizes, sets, held)
     lambdas, rhs = _with_dual(lambdas, rhs, sizes, sets, prices, held, box)
     known = np.minimum(np.ceil(np.exp(_touches(sets, box)) - 1e-9), groups)

@@ -1,0 +1,190 @@
+"""MILP to seating: runs HiGHS, and alone reads a solver's status.
+
+A long solve runs in a spawned child that the parent ends at the limit plus a grace, because
+HiGHS' own limit is not kept on large models. What the solver says is believed only as far as its
+dual bound; the seating it returns is priced again by our own arithmetic.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.errors import SolverError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.connection import Connection
+
+    from numpy.typing import NDArray
+
+    from planner.place.question import Question
+
+_GRACE_S = 3.0
+_START_S = 20.0  # a child that imports slowly on a busy machine is not a hung solver
+_SMALL_ROWS_CELLS = 200  # seats (cells x domains) up to which a solve runs in this process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solved:
+    """What a solver run is worth.
+
+    Args:
+        home: domain of each cell, None where no seating was found.
+        lower_bound_bytes: the solver's proved bound [bytes].
+        closed: the solver proved its own optimum.
+    """
+
+    home: tuple[int, ...] | None
+    lower_bound_bytes: float
+    closed: bool
+
+
+def solve_milp(
+    question: Question, start: NDArray[np.int64], unit_bytes: float, time_limit_s: float, seed: int
+) -> Solved:
+    """Return what HiGHS proves of *question* within *time_limit_s*.
+
+    Args:
+        question: the grid and its charges.
+        start: a seating to start from, shape [cells].
+        unit_bytes: bytes of one unit of the objective [bytes].
+        time_limit_s: seconds for the solve, the child's start not counted [s].
+        seed: HiGHS' random seed.
+
+    Raises:
+        SolverError: the solver failed without an answer.
+    """
+    seats = question.cells * len(question.capacities)
+    if seats <= _SMALL_ROWS_CELLS:
+        return _run(question, start.tolist(), unit_bytes, time_limit_s, seed)
+    return _run_in_child(question, start, unit_bytes, time_limit_s, seed)
+
+
+def _run_in_child(
+    question: Question, start: NDArray[np.int64], unit_bytes: float, time_limit_s: float, seed: int
+) -> Solved:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(
+        target=_child, args=(theirs, question, start.tolist(), unit_bytes, time_limit_s, seed),
+        daemon=True,
+    )
+    child.start()
+    theirs.close()
+    try:
+        if not ours.poll(time_limit_s + _GRACE_S + _START_S):
+            return Solved(home=None, lower_bound_bytes=0.0, closed=False)
+        result = ours.recv()
+    except EOFError:
+        raise SolverError(
+            "the solver's process ended without an answer "
+            f"(exit code {child.exitcode}); a smaller --time-limit skips the solver"
+        ) from None
+    finally:
+        child.kill()
+        child.join()
+        ours.close()
+    if isinstance(result, str):
+        raise SolverError(f"the solver failed: {result}")
+    return Solved(**result)
+
+
+def _child(
+    pipe: Connection, question: Question, start: list[int], unit_bytes: float,
+    time_limit_s: float, seed: int,
+) -> None:
+    try:
+        solved = _run(question, start, unit_bytes, time_limit_s, seed)
+        pipe.send({"home": solved.home, "lower_bound_bytes": solved.lower_bound_bytes,
+                   "closed": solved.closed})
+    except Exception as error:  # the parent names it; a traceback would reach the user
+        pipe.send(f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def _quiet_stdout() -> Iterator[None]:
+    """Keep HiGHS' banner off descriptor 1 (highspy 1.16 prints it whatever is asked)."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(sink, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(sink)
+        os.close(kept)
+
+
+def _run(
+    question: Question, start: list[int], unit_bytes: float, time_limit_s: float, seed: int
+) -> Solved:
+    import highspy
+    import pulp
+
+    from planner.place.formulate import formulate
+
+    model = formulate(question, unit_bytes)
+
+    class Started(pulp.HiGHS):  # type: ignore[misc]
+        """PuLP's HiGHS with a starting point (PuLP 3 ignores its own)."""
+
+        def callSolver(self, lp: Any) -> None:  # noqa: N802 - PuLP's name
+            lp.solverModel.setOptionValue("mip_abs_gap", 1e-7)
+            _set_start(lp, model.seat, start)
+            lp.solverModel.run()
+
+    solver = Started(msg=False, threads=1, timeLimit=time_limit_s, gapRel=0.0, random_seed=seed)
+    with _quiet_stdout():
+        try:
+            model.problem.solve(solver)
+        except (KeyError, pulp.PulpSolverError) as error:  # PuLP 3.3: statuses it does not know
+            if not hasattr(model.problem, "solverModel"):
+                raise SolverError(f"PuLP could not run HiGHS: {error}") from error
+    highs = model.problem.solverModel
+    status = highs.getModelStatus()
+    bound = float(highs.getInfo().mip_dual_bound)
+    closed = status == highspy.HighsModelStatus.kOptimal
+    home = _decode(model.problem, model.seat, question, highs) if closed or _has_solution(highs) else None
+    lower = (bound + model.constant) * unit_bytes if math.isfinite(bound) else 0.0
+    return Solved(home=home, lower_bound_bytes=max(0.0, lower), closed=closed)
+
+
+def _columns(lp: Any) -> dict[str, int]:
+    """Return the solver's column of each variable by name (PuLP 3 and 4 both keep this order)."""
+    return {variable.name: i for i, variable in enumerate(lp.variables())}
+
+
+def _set_start(lp: Any, seat: dict[tuple[int, int], Any], start: list[int]) -> None:
+    columns = _columns(lp)
+    indices = [columns[variable.name] for variable in seat.values()]
+    chosen = [1.0 if start[b] == s else 0.0 for b, s in seat]
+    lp.solverModel.setSolution(len(indices), np.array(indices, dtype=np.int32),
+                               np.array(chosen, dtype=np.float64))
+
+
+def _has_solution(highs: Any) -> bool:
+    import highspy
+
+    return bool(highs.getInfo().primal_solution_status
+                == highspy.SolutionStatus.kSolutionStatusFeasible)
+
+
+def _decode(
+    lp: Any, seat: dict[tuple[int, int], Any], question: Question, highs: Any
+) -> tuple[int, ...] | None:
+    values = np.asarray(highs.getSolution().col_value)
+    columns = _columns(lp)
+    home = [-1] * question.cells
+    for (b, s), variable in seat.items():
+        if values[columns[variable.name]] > 0.5:
+            home[b] = s
+    return None if -1 in home else tuple(home)

@@ -1,0 +1,202 @@
+"""Question to Answer: bound first, then tiles and fillings, then a solver for what is left.
+
+The lower bound comes from three sources, each valid by itself; the greatest is kept:
+the domain bound of ``bound.py`` on the ungrouped grid; where the solver ran on a grid whose boxes
+are kept together, the lesser of its bound and of what splitting any box would cost; and zero.
+"""
+
+from __future__ import annotations
+
+from math import gcd, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.answer import Answer, Proof
+from planner.place.bound import lower_bound, split_bound
+from planner.place.fill import filled
+from planner.place.question import Charge, Kind, Question, coarsen, cut_bytes, refine_home
+from planner.place.tiles import best_tiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+_MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
+_SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
+_SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
+_EXACT_SEATS = 200  # cells x domains up to which nothing is merged
+_IMPROVE_CELLS = 20_000
+
+
+def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int = 0) -> Answer:
+    """Return the best seating found, its bound, and how that was proved.
+
+    Args:
+        question: the grid, its charges, the domains' capacities.
+        time_limit_s: seconds the solver may take, 0 to do without it [s].
+        seed: of everything random.
+
+    Raises:
+        SolverError: the solver failed without an answer.
+    """
+    bound = lower_bound(question)
+    home, method = _best_seating(question, bound, seed)
+    cut = cut_bytes(question, home)
+    if _meets(cut, bound, _MET):
+        return _answer(home, cut, cut, Proof.BOUND, method)
+    proof = Proof.INCUMBENT
+    if time_limit_s > 0:
+        for sides in _merges(question, home):
+            home, cut, bound, proof, method = _solve_merged(
+                question, sides, home, cut, bound, method, time_limit_s, seed
+            )
+            if proof is not Proof.INCUMBENT:
+                break
+    if _meets(cut, bound, _MET) and proof is Proof.INCUMBENT:
+        proof = Proof.BOUND
+    lower = cut if proof is not Proof.INCUMBENT else min(bound, cut)
+    return _answer(home, cut, lower, proof, method)
+
+
+def _answer(
+    home: NDArray[np.int64], cut: float, bound: float, proof: Proof, method: str
+) -> Answer:
+    return Answer(home=tuple(home.tolist()), objective_bytes=cut, lower_bound_bytes=bound,
+                  proof=proof, method=method)
+
+
+def _meets(cut: float, bound: float, share: float) -> bool:
+    return cut - bound <= share * max(cut, 1e-300)
+
+
+def _best_seating(
+    question: Question, bound: float, seed: int
+) -> tuple[NDArray[np.int64], str]:
+    """Return the cheapest of tile, fillings and their exchanges, stopping when the bound is met."""
+    capacities = question.capacities
+    if len(set(capacities)) == 1 and sum(capacities) == question.cells:
+        for tile in best_tiles(question, capacities[0]):
+            coarse = np.arange(len(capacities))
+            home = refine_home(question, tile.sides, coarse)
+            if _meets(tile.cut_bytes, bound, _MET):
+                return home, f"equal tiles {_spelled(tile.sides)}"
+    best: NDArray[np.int64] | None = None
+    least, method = np.inf, ""
+    for candidate in _candidates(question):
+        cut = cut_bytes(question, candidate[0])
+        if cut < least:
+            best, least, method = candidate[0], cut, candidate[1]
+            if _meets(cut, bound, _MET):
+                return best, method
+    if best is None:
+        raise AssertionError("filling the domains in order always gives a seating")
+    if question.cells <= _IMPROVE_CELLS:
+        better = _improved(question, best, seed)
+        if cut_bytes(question, better) < least * (1 - _MET):
+            return better, f"{method}, then exchanges"
+    return best, method
+
+
+def _improved(question: Question, home: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    return home
+
+
+def _spelled(sides: Sequence[int]) -> str:
+    return "x".join(str(a) for a in sides)
+
+
+def _candidates(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
+    capacities = question.capacities
+    if len(set(capacities)) == 1 and sum(capacities) == question.cells:
+        for tile in best_tiles(question, capacities[0]):
+            yield (refine_home(question, tile.sides, np.arange(len(capacities))),
+                   f"equal tiles {_spelled(tile.sides)}")
+    for home in filled(question):
+        yield home, "tiles filled one domain after the other"
+
+
+def _merges(question: Question, home: NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
+    """Yield boxes to keep together for the solver, the finest grid it can handle first."""
+    domains = len(question.capacities)
+    if question.cells * domains <= _EXACT_SEATS:
+        yield tuple(1 for _ in question.sizes)
+        return
+    step = gcd(*question.capacities)
+    whole = [i for i, n in enumerate(question.sizes) if n > 1 and _stays_whole(question, home, i)]
+    seen = set()
+    for count in range(1, len(whole) + 1):
+        for axes in (tuple(whole[:count]), tuple(whole[-count:])):
+            sides = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
+            volume = prod(sides)
+            seats = question.cells // volume * domains
+            if step % volume == 0 and seats <= _SOLVER_SEATS and sides not in seen:
+                seen.add(sides)
+                yield sides
+
+
+def _stays_whole(question: Question, home: NDArray[np.int64], axis: int) -> bool:
+    grid = home.reshape(tuple(reversed(question.sizes)))
+    place = len(question.sizes) - 1 - axis
+    return bool((grid == np.take(grid, [0], axis=place)).all())
+
+
+def _solve_merged(
+    question: Question, sides: tuple[int, ...], home: NDArray[np.int64], cut: float, bound: float,
+    method: str, time_limit_s: float, seed: int,
+) -> tuple[NDArray[np.int64], float, float, Proof, str]:
+    from planner.place.milp import solve_milp
+
+    volume = prod(sides)
+    merged = coarsen(question, sides, [c // volume for c in question.capacities])
+    start = _coarse_home(question, sides, home)
+    solved = solve_milp(merged, start, max(cut / 1000.0, 1e-300), time_limit_s, seed)
+    if solved.home is not None:
+        found = refine_home(question, sides, np.array(solved.home))
+        price = cut_bytes(question, found)
+        if price < cut * (1 - _MET):
+            home, cut, method = found, price, f"solver on a grid of {merged.cells} blocks"
+    split = _least_when_split(question, sides)
+    proved = min(solved.lower_bound_bytes, split)
+    if solved.closed and _meets(cut, min(solved.lower_bound_bytes, cut), _SOLVER_MET) and (
+        split >= cut * (1 - _MET)
+    ):
+        return home, cut, cut, Proof.SOLVER, method
+    return home, cut, max(bound, proved), Proof.INCUMBENT, method
+
+
+def _coarse_home(
+    question: Question, sides: Sequence[int], home: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    grid = home.reshape(tuple(reversed(question.sizes)))
+    picks = tuple(slice(None, None, a) for a in reversed(list(sides)))
+    return np.ascontiguousarray(grid[picks]).ravel()
+
+
+def _least_when_split(question: Question, sides: Sequence[int]) -> float:
+    """Return what every seating that splits one of the boxes crosses at least [bytes].
+
+    A split box has a line along some merged axis i in two domains, and with it one group of every
+    family that runs along i. Either the other families pay their own bound besides, or the two
+    domains pay that of a set with a parted line: the greater of both holds.
+    """
+    least = np.inf
+    for axis, side in enumerate(sides):
+        if side == 1:
+            continue
+        along = [c for c in question.charges if axis in c.axes]
+        others = tuple(c for c in question.charges if axis not in c.axes)
+        rest = lower_bound(
+            Question(sizes=question.sizes, charges=others, capacities=question.capacities)
+        )
+        paid = rest + sum(_least_split(question, charge) for charge in along)
+        least = min(least, max(paid, split_bound(question, axis)))
+    return least
+
+
+def _least_split(question: Question, charge: Charge) -> float:
+    """Return the least that one split group of a charge pays [bytes]."""
+    size = question.group_size(charge.axes)
+    units = {Kind.TOUCH: 1, Kind.CHAIN: 1, Kind.RING: 2, Kind.PAIRS: 2 * (size - 1), Kind.ENDS: 0}
+    return charge.weight_bytes * units[charge.kind]
