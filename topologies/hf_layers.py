@@ -153,7 +153,7 @@ def windows(keys: HfKeys, family: HfFamily | None, layers: int) -> tuple[int, ..
         return ()
     by_rule = [] if named else _by_rule(keys, rule, layers, family.window_pattern if family else 0)
     narrow = named or by_rule
-    if not named and any(narrow):
+    if not named and any(narrow) and "windows" not in keys.assumed:
         keys.assumed["windows"] = (
             f"{sum(narrow)} of {layers} layers see {width} tokens; the file does not list them, "
             f"this is what its class does"

@@ -89,7 +89,8 @@ def looks_like_hf_config(root: Node) -> bool:
     part = _language_part(root)
     keys = HfKeys(part, root)
     named = keys.has("model_type", "architectures")
-    return named or (keys.has(*HIDDEN) and keys.has(*LAYERS) and keys.has(*HEADS))
+    layers = keys.has(*LAYERS) and not keys.has("num_layers")  # which is Megatron's word
+    return named or (layers and keys.has(*HIDDEN) and keys.has(*HEADS))
 
 
 def import_hf_config(document: Document, *, name: str) -> ModelSpec:
@@ -165,7 +166,7 @@ def _family(keys: HfKeys) -> HfFamily | None:
         keys.part.fault("describes an encoder; only decoder-only models are modelled")
         return None
     if not kind and all(keys.has(key) for key in _INFERENCE_KEYS):
-        keys.assumed["model_type"] = "not stated: its keys are those of DeepSeek-V3's inference code"
+        keys.assumed["model_type"] = "not stated: the keys of DeepSeek-V3's inference code"
         return FAMILIES["deepseek_v3"]
     if not kind and keys.has("dim") and keys.has("norm_eps"):
         keys.assumed["model_type"] = "not stated: the keys are those of a Llama params.json"

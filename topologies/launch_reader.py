@@ -9,12 +9,14 @@ from pathlib import Path
 from planner.documents import Document, document_from_text, read_bytes
 from planner.errors import SpecError
 from topologies.import_deepspeed import import_deepspeed, looks_like_deepspeed
+from topologies.import_hf_config import looks_like_hf_config
 from topologies.import_megatron import FLAGS, import_megatron_script
 from topologies.import_megatron_yaml import import_megatron_yaml, looks_like_megatron_yaml
 from topologies.import_mlperf import import_mlperf_script, looks_like_mlperf
 from topologies.import_nemo import import_nemo, looks_like_nemo
 from topologies.import_torchtitan import import_torchtitan
 from topologies.imported_run import ImportedRun
+from topologies.model_yaml import looks_like_own_model
 
 _FLAG = re.compile(
     rf"--(?:{'|'.join(sorted(flag.replace('_', '[-_]') for flag in FLAGS))})(?![\w-])(?!\s*:)"
@@ -46,7 +48,7 @@ class LaunchFile:
         if self.document is None:
             return True
         root = self.document.root
-        return (
+        return not (looks_like_hf_config(root) or looks_like_own_model(root)) and (
             looks_like_megatron_yaml(root) or looks_like_nemo(root) or looks_like_deepspeed(root)
         )
 
