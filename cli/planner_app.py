@@ -42,7 +42,7 @@ COMMANDS = (
     LazyCommand(
         name="place",
         module="cli.place_command",
-        help="Seat a layout's groups so that the least traffic leaves supernodes, with a proof.",
+        help="Seat a layout's groups so that the least traffic is cut.",
     ),
     LazyCommand(
         name="step",
@@ -52,12 +52,12 @@ COMMANDS = (
     LazyCommand(
         name="compare",
         module="cli.compare_command",
-        help="Layouts by clusters: a ranked table, and where the winner flips.",
+        help="Layouts by clusters, ranked, and where the winner flips.",
     ),
     LazyCommand(
         name="search",
         module="cli.search_command",
-        help="The best layouts of a model on a cluster: step time, memory, money.",
+        help="The best layouts of a model on a cluster.",
     ),
     LazyCommand(
         name="net",
@@ -72,17 +72,17 @@ COMMANDS = (
     LazyCommand(
         name="export",
         module="cli.export_command",
-        help="Write a plan for a launcher: slurm, mpi-rankfile, torchrun, megatron, kueue.",
+        help="Write a plan for a launcher: Slurm, MPI, torchrun, Megatron.",
     ),
     LazyCommand(
         name="verify",
         module="cli.verify_command",
-        help="Check a plan again, with code that shares nothing with what made it.",
+        help="Check a plan with code that had no part in making it.",
     ),
     LazyCommand(
         name="validate",
         module="cli.validate_command",
-        help="Predict measured steps and say how far off the predictions are.",
+        help="Predict measured steps and say how far off that is.",
     ),
     LazyCommand(
         name="calibrate",
@@ -92,7 +92,7 @@ COMMANDS = (
     LazyCommand(
         name="report",
         module="cli.report_command",
-        help="Write a report of a plan that opens offline in a browser.",
+        help="Write a report that opens offline in a browser.",
     ),
 )
 

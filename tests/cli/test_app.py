@@ -90,6 +90,8 @@ def test_help_fits_80_columns(planner_process: Planner) -> None:
     ran = planner_process("--help", COLUMNS="80")
 
     assert max(len(line) for line in ran.out.splitlines()) <= 80
+    widest = max(len(command.name) for command in planner_app.COMMANDS)
+    assert all(2 + widest + 2 + len(c.help) <= 78 for c in planner_app.COMMANDS)
 
 
 def test_the_version_is_that_of_the_package(planner: Planner) -> None:

@@ -1,0 +1,81 @@
+"""A quantity ends in its unit, so that no reader has to ask which one it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.conftest import ROOT
+
+UNIT = re.compile(
+    r"(?:^|_)(?:s|seconds|bytes|bytes_per_s|flops|flops_per_s|per_s|share|w|wh|m|s_per_m|money"
+    r"|money_per_\w+|factor|speedup|gain|ratio|pct)$"
+)
+UNITLESS = {
+    # Counts that a model lets be fractional, and numbers without a dimension.
+    "by_entry": "one number for each entry of traffic, in the unit its owner says",
+    "by_family": "one number for each family, in the unit its owner says",
+    "constant": "in the unit of the question's weights",
+    "default": "of whatever the reader of a document asks for",
+    "domains": "domains a group touches, a mean",
+    "free_speedup": "step with communication over step without",
+    "in_flight": "transactions outstanding, a mean",
+    "maximum": "of whatever the reader of a document asks for",
+    "minimum": "of whatever the reader of a document asks for",
+    "most": "of whatever the option is",
+    "per_cell": "weight of one cell of a box, in the unit of the question's weights",
+    "rebate": "in the unit of the question's weights",
+    "speedup_limit": "step over step without one entry",
+    "spread": "relative width of a fit",
+    "supernode": "GPUs of a supernode as a table's column",
+    "table": "a table's column",
+    "times_per_step": "executions in one step, a mean over stages",
+    "value": "of whatever the option is",
+    "weights": "of the families, in one unit of the owner's choice",
+}
+
+
+def quantities() -> Iterator[tuple[str, str]]:
+    """Yield every public float parameter and field of the core, and where it is."""
+    for path in sorted((ROOT / "planner").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        where = path.relative_to(ROOT).as_posix()
+        for owner in tree.body:
+            if isinstance(owner, ast.FunctionDef):
+                yield from _parameters(owner, where)
+            if isinstance(owner, ast.ClassDef) and not owner.name.startswith("_"):
+                for part in owner.body:
+                    if isinstance(part, ast.FunctionDef):
+                        yield from _parameters(part, where)
+                    if isinstance(part, ast.AnnAssign) and _is_float(part.annotation):
+                        yield ast.unparse(part.target), f"{where}:{part.lineno} {owner.name}"
+
+
+def _parameters(function: ast.FunctionDef, where: str) -> Iterator[tuple[str, str]]:
+    if function.name.startswith("_"):
+        return
+    every = function.args
+    for argument in (*every.posonlyargs, *every.args, *every.kwonlyargs):
+        if argument.annotation is not None and _is_float(argument.annotation):
+            yield argument.arg, f"{where}:{argument.lineno} {function.name}()"
+
+
+def _is_float(annotation: ast.expr) -> bool:
+    return re.search(r"\bfloat\b|\bfloat64\b|\bFloats\b", ast.unparse(annotation)) is not None
+
+
+def test_every_quantity_of_the_core_ends_in_its_unit() -> None:
+    unclear = sorted(
+        f"{where}: {name}"
+        for name, where in quantities()
+        if UNIT.search(name) is None and name not in UNITLESS
+    )
+
+    assert unclear == [], (
+        "end the name in its unit; if it has none, add it to UNITLESS with what it means"
+    )
+
+
+def test_the_list_of_names_without_a_unit_names_nothing_that_is_gone() -> None:
+    assert set(UNITLESS) - {name for name, _ in quantities()} == set()
