@@ -125,8 +125,8 @@ def _gpus(script: Script, arguments: Mapping[str, Argument], text: str) -> int |
     def number(names: tuple[str, ...]) -> int | None:
         for key in names:
             given = arguments.get(key.replace("-", "_"))
-            for value in (given.text if given else None, directives.get(key),
-                          script.variables.get(key)):  # fmt: skip
+            first = given.text.partition(" ")[0] if given else None
+            for value in (first, directives.get(key), script.variables.get(key)):
                 if value is not None and re.fullmatch(r"[0-9]{1,9}", value) and int(value):
                     return int(value)
         return None

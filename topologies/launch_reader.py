@@ -98,12 +98,12 @@ def run_from(opened: LaunchFile) -> ImportedRun:
     if opened.document is None:
         return import_torchtitan(opened.text, name=opened.name)
     root = opened.document.root
+    if looks_like_deepspeed(root):  # before Megatron's: GPT-NeoX shares words with it
+        return import_deepspeed(opened.document)
     if looks_like_megatron_yaml(root):
         return import_megatron_yaml(opened.document, folder=opened.path.parent)
     if looks_like_nemo(root):
         return import_nemo(opened.document)
-    if looks_like_deepspeed(root):
-        return import_deepspeed(opened.document)
     raise SpecError(
         f"{opened.name}: no launch file of a kind we know: a script or YAML of Megatron's "
         f"arguments, Primus, NeMo, GPT-NeoX, DeepSpeed, torchtitan, MLPerf"

@@ -1,14 +1,16 @@
-"""A layout from a file: our own YAML, or a training launch file.
+"""A layout from a file: the words of the command's options, or a training launch file.
 
-Our own YAML has the fields of ``Layout`` as keys, and nothing else::
+Our own YAML has the fields of ``Layout`` as keys, and nothing else. Every key may be left out;
+what is missing is chosen by whoever asks::
 
     tp: 8
-    cp: 2
-    dp: 16
-    pp: 4
-    global_batch: 256
+    pp: 16
+    zero: 1
+    recompute: full
+    global_batch: 2048
+    seq: 8192
 
-``zero`` may stand for ``zero_stage``. A file without ``dp`` gets what the GPUs leave over.
+``zero`` and ``zero_stage`` are one.
 """
 
 from __future__ import annotations
@@ -19,30 +21,39 @@ from pathlib import Path
 
 from planner.documents import Document
 from planner.errors import LayoutError
-from planner.layout import Layout
-from topologies.imported_run import Field, ImportedRun, layout_of
+from planner.layout import CP_KINDS, EP_COPIES, PRECISIONS, RECOMPUTES, SCHEDULES, Layout
+from topologies.imported_run import Field, ImportedRun
 from topologies.launch_reader import open_launch_file, run_from
 
 _SPELLED = {"zero": "zero_stage"}
 _KINDS = {entry.name: str(entry.type) for entry in fields(Layout)}
+_WORDS = {
+    "recompute": RECOMPUTES, "precision": PRECISIONS, "cp_kind": CP_KINDS, "schedule": SCHEDULES,
+    "ep_copies": EP_COPIES,
+}  # fmt: skip
+_MOST = {"zero_stage": 3} | {name: 64 for name in _KINDS if name.endswith("_bytes")}
 
 
-def read_layout(path: Path | str, *, gpus: int | None = None) -> Layout:
-    """Return the layout in the file at *path*.
+def read_layout(path: Path | str) -> dict[str, Field]:
+    """Return the fields of ``planner.layout.Layout`` that the file *path* states.
 
     Args:
         path: our own YAML, or a launch file.
-        gpus: GPUs of the cluster, where the file does not state ``dp`` [1].
 
     Raises:
-        SpecError: every fault in the file, with its line.
-        LayoutError: degrees that do not fit each other or the number of GPUs.
+        SpecError: every fault of the file, with its line.
     """
-    return layout_of(read_layout_run(path), gpus=gpus)
+    return dict(read_layout_run(path).layout)
 
 
 def read_layout_run(path: Path | str) -> ImportedRun:
-    """Return what the file at *path* states about a layout, and about its model if it does."""
+    """Return what the file at *path* states: a layout, and model and GPUs where it has them.
+
+    ``imported_run.layout_of`` makes a whole ``Layout`` of it.
+
+    Raises:
+        SpecError: every fault of the file, with its line.
+    """
     opened = open_launch_file(path)
     if opened.document is None or opened.is_launch_file:
         return run_from(opened)
@@ -66,13 +77,16 @@ def layout_fields(document: Document) -> dict[str, Field]:
     for key in stated:
         name = _SPELLED.get(key, key)
         if name in found:
-            root.fault(f"says the same as {name}, which is there as well", key=key)
+            root.fault("zero and zero_stage are one: give one of them", key=key)
         elif _KINDS.get(name) == "int":
-            found[name] = root.count(key, minimum=0 if name == "zero_stage" else 1)
+            least, most = int(name != "zero_stage"), _MOST.get(name, 100_000_000)
+            found[name] = root.count(key, minimum=least, maximum=most)
         elif _KINDS.get(name) == "bool":
             found[name] = root.flag(key)
-        elif _KINDS.get(name) == "str":
-            found[name] = root.text(key)
+        elif name in _WORDS:
+            found[name] = root.text(key, choices=_WORDS[name])
+        elif name in _KINDS:
+            found[name] = root.name(key)
     document.finish()
     if "dp" in found and "global_batch" in found:
         _check(document, found)
@@ -84,10 +98,7 @@ def _check(document: Document, found: dict[str, Field]) -> None:
     try:
         Layout(**found)  # type: ignore[arg-type]
     except LayoutError as error:
-        names = {value: key for key, value in _SPELLED.items()}
         for fault in error.faults:
-            keys = [word for word in re.findall(r"[a-z_]+", fault) if word in found]
-            key = next(iter(keys), None)
-            spelled = names.get(key, key) if key and not document.root.has(key) else key
-            document.root.fault(fault, key=spelled) if spelled else document.root.fault(fault)
+            named = [word for word in re.findall(r"[a-z_]+", fault) if document.root.has(word)]
+            document.root.fault(fault, key=next(iter(named), None))
     document.finish()

@@ -245,7 +245,8 @@ def test_old_keys_of_gpt_2_opt_bloom_and_falcon_are_known() -> None:
 def test_parallel_blocks_are_known_as_such() -> None:
     assert read(LLAMA | {"model_type": "cohere"}).parallel_block
     assert read(LLAMA | {"model_type": "gpt_neox"}).parallel_block
-    assert not read(LLAMA | {"model_type": "gpt_neox", "use_parallel_residual": False}).parallel_block
+    serial = LLAMA | {"model_type": "gpt_neox", "use_parallel_residual": False}
+    assert not read(serial).parallel_block
     assert not read(LLAMA).parallel_block
 
 
@@ -372,7 +373,7 @@ def test_what_is_no_model_is_refused_with_its_place(text: str, tmp_path: Path) -
 def test_a_folder_is_refused_and_the_config_in_it_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
 
-    with pytest.raises(SpecError, match="config.json"):
+    with pytest.raises(SpecError, match=r"config\.json"):
         read_model(tmp_path)
     assert read_model(tmp_path / "config.json").name == tmp_path.name.replace("_", "_")
 
@@ -389,9 +390,11 @@ REAL = sorted((SHARED / "inputs").glob("hf-config*/*.json"))
 @pytest.mark.skipif(not REAL, reason="the folder of real input files is not here")
 @pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
 def test_a_real_config_is_read_or_refused_with_a_reason(file: Path) -> None:
-    try:
-        model = read_model(file)
-    except SpecError as error:
-        assert all("missing key" in fault or "not modelled" in fault for fault in error.faults)
+    incomplete = {"deepseek_v2": "num_experts_per_tok", "glm4_moe": "head_dim"}
+    reason = incomplete.get(file.stem) or ("not modelled" if "Nemotron" in file.name else "")
+
+    if reason:
+        with pytest.raises(SpecError, match=reason):
+            read_model(file)
     else:
-        assert model.parameters() > 10**7
+        assert read_model(file).parameters() > 10**7
