@@ -28,7 +28,6 @@ UNITLESS = {
     "rebate": "in the unit of the question's weights",
     "speedup_limit": "step over step without one entry",
     "spread": "relative width of a fit",
-    "supernode": "GPUs of a supernode as a table's column",
     "table": "a table's column",
     "times_per_step": "executions in one step, a mean over stages",
     "value": "of whatever the option is",
