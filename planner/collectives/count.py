@@ -97,3 +97,15 @@ def flat_ring_payloads(collective: str, counts: Sequence[int]) -> Fraction:
     n, k = sum(held), len(held)
     passes = 2 if collective == "all_reduce" else 1
     return Fraction(passes * (n - 1) * k, n) if k > 1 else Fraction(0)
+
+
+def one_copy_payloads(counts: Sequence[int]) -> Fraction:
+    """Return the copies that cross when every rank sends one to each other domain: n (k-1).
+
+    The payload is one copy. Each is forwarded inside to all that need it.
+
+    >>> int(one_copy_payloads([5, 5, 2]))
+    24
+    """
+    held = [count for count in counts if count > 0]
+    return Fraction(sum(held) * (len(held) - 1)) if held else Fraction(0)

@@ -17,21 +17,49 @@ COLLECTIVES: Mapping[str, str] = {
 }
 """Names that tables use, to ours."""
 
-_MACHINES: Sequence[tuple[str, str, float, bool]] = (
-    # part of the machine's name, class, nominal scale-up rate per GPU one direction [bytes/s],
-    # switch reduction; rates from the vendors' data sheets (NVLink 3, 4, 5 and the export H800)
-    ("A100", "ampere", 300e9, False),
-    ("A800", "ampere", 200e9, False),
-    ("H800", "hopper", 200e9, True),
-    ("H100", "hopper", 450e9, True),
-    ("H200", "hopper", 450e9, True),
-    ("H20", "hopper", 450e9, True),
-    ("GB200", "blackwell", 900e9, True),
-    ("GB300", "blackwell", 900e9, True),
-    ("B200", "blackwell", 900e9, True),
-    ("B300", "blackwell", 900e9, True),
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A GPU as the measurements know it.
+
+    Args:
+        word: what its name contains.
+        scale_up: class of ``library.ScaleUpClass``.
+        bytes_per_s: nominal scale-up rate per GPU, one direction [bytes/s].
+        reduces: its scale-up switch can reduce.
+    """
+
+    word: str
+    scale_up: str
+    bytes_per_s: float
+    reduces: bool
+
+
+_MACHINES: Sequence[Machine] = (
+    # nominal rates from the vendors' data sheets: NVLink 3, 4, 5 and the export versions
+    Machine("A100", "ampere", 300e9, False),
+    Machine("A800", "ampere", 200e9, False),
+    Machine("H800", "hopper", 200e9, True),
+    Machine("H100", "hopper", 450e9, True),
+    Machine("H200", "hopper", 450e9, True),
+    Machine("H20", "hopper", 450e9, True),
+    Machine("GB200", "blackwell", 900e9, True),
+    Machine("GB300", "blackwell", 900e9, True),
+    Machine("B200", "blackwell", 900e9, True),
+    Machine("B300", "blackwell", 900e9, True),
 )
-_NO_SWITCH = ("PCIe", "V100", "L40S", "L4", "A10G", "T4", "RTX", "NVL2")
+_NO_SWITCH = ("PCIe", "V100", "L40S", "L4", "A10G", "T4", "RTX")
+
+
+def machine_named(name: str) -> Machine | None:
+    """Return the machine that *name* speaks of, None where no switch joins its GPUs or it is new.
+
+    >>> machine_named("GB200-NVL72").scale_up, machine_named("MI300X"), machine_named("A100 PCIe")
+    ('blackwell', None, None)
+    """
+    if any(word in name for word in _NO_SWITCH):
+        return None
+    return next((machine for machine in _MACHINES if machine.word in name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +128,11 @@ def measured_collective(row: Mapping[str, str]) -> MeasuredCollective:
     if not collective:
         known = sorted(COLLECTIVES)
         raise InputError(f"{row['id']}: collective {row['collective']!r}: expected one of {known}")
-    known_machine = next((m for m in _MACHINES if m[0] in machine), None)
+    known_machine = machine_named(machine)
     why = ""
-    if known_machine is None or any(word in machine for word in _NO_SWITCH):
-        why = "no switch joins the GPUs: rates depend on which pairs are wired"
-        known_machine = ("", "", 0.0, False)
+    if known_machine is None:
+        why = "a machine not measured, or no switch joins its GPUs and rates depend on the pair"
+        known_machine = Machine("", "", 0.0, False)
     elif gpus > supernode and nic == 0:
         why = "the group leaves its supernode and the NIC's rate is missing"
     elif supernode < 1:
@@ -118,10 +146,10 @@ def measured_collective(row: Mapping[str, str]) -> MeasuredCollective:
         supernode=max(supernode, 1),
         payload_bytes=size / gpus if collective == "all_to_all" else size,
         time_s=float(row.get("time_us") or 0) * 1e-6,
-        scale_up=known_machine[1],
+        scale_up=known_machine.scale_up,
         network=network_class(machine, nic) if gpus > supernode else "",
-        inside_bytes_per_s=known_machine[2],
+        inside_bytes_per_s=known_machine.bytes_per_s,
         nic_bytes_per_s=nic,
-        switch_reduction=known_machine[3],
+        switch_reduction=known_machine.reduces,
         skipped_because=why,
     )
