@@ -36,7 +36,7 @@ _PARTS = {
     "spine": "spine switch",
     "core": "core switch",
 }
-_RATES = "up / NIC, GB/s"
+_RATES = "up/NIC, GB/s"
 _NUMERIC = {"GPUs", "node", "number", "one GPU alone", "all send", "over", "start-up"}
 _WHOLE = {"name", "GPU", "network", "tier", "severity"}
 
@@ -92,7 +92,7 @@ def list_text(clusters: Sequence[dict[str, Any]], accelerators: Sequence[dict[st
             f"{row['job_gpus']}" + (f"+{spare}" if spare else ""),
             str(row["supernode"]),
             row["network"],
-            f"{row['scale_up_bytes_per_s'] / GB:.3g} / {row['nic_bytes_per_s'] / GB:.3g}",
+            _two_rates(row),
         )
     chips = _table("Accelerators", "name", "bf16/fp16", "fp8", "memory", "its rate", "power")
     for row in accelerators:
@@ -110,10 +110,13 @@ def list_text(clusters: Sequence[dict[str, Any]], accelerators: Sequence[dict[st
     screen.print(table)
     screen.print(chips)
     screen.print(
-        Text(
-            "node: GPUs of a supernode; +: spares. Rates are of one GPU, one direction; dense peaks."
-        )
+        Text("node: GPUs of a supernode; +: spares; up: scale-up. Per GPU, one direction; dense.")
     )
+
+
+def _two_rates(row: dict[str, Any]) -> str:
+    """Return ``450/50``: scale-up and NIC [GB/s]."""
+    return f"{row['scale_up_bytes_per_s'] / GB:.3g}/{row['nic_bytes_per_s'] / GB:.3g}"
 
 
 def tier_rows(fabric: Fabric) -> list[dict[str, Any]]:

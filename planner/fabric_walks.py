@@ -97,7 +97,8 @@ def min_cut_bytes_per_s(graph: Any, gpus: Sequence[str], inside: Collection[int]
         heads.append(0 if g in inside else vertex[name])
         tails.append(vertex[name] if g in inside else 1)
     degree = np.bincount(np.array(heads[: len(rates)]), link_rates, len(vertex) + 2)
-    ends = np.array([degree[vertex[name]] for name in gpus])
+    # Twice what a GPU's own links carry: the ends themselves never are the cut.
+    ends = 2 * np.array([degree[vertex[name]] for name in gpus])
     scale = (_FLOW_LIMIT // 2) / ends.sum()
     capacity = np.floor(np.concatenate([link_rates, ends]) * scale).astype(np.int32)
     size = len(vertex) + 2

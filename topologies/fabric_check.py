@@ -73,15 +73,19 @@ def findings_of(
 
 
 def disconnected(graph: Any, gpus: Sequence[str]) -> list[Finding]:
-    """Return one fault for each set of GPUs that cannot reach the largest one."""
+    """Return a fault if some GPUs cannot reach the largest set that reach each other."""
+    apart = islands(graph, gpus)[1:]
+    if not apart:
+        return []
+    lost = sum(map(len, apart))
+    parts = f" in {len(apart)} parts" if len(apart) > 1 else ""
     return [
         Finding(
             severity="fault",
             check="disconnected",
-            where=part[:3],
-            message=f"{_count(len(part), 'GPU')} cannot reach the other {len(gpus) - len(part)}",
+            where=tuple(part[0] for part in apart[:3]),
+            message=f"{_count(lost, 'GPU')}{parts} cannot reach the other {len(gpus) - lost}",
         )
-        for part in islands(graph, gpus)[1:]
     ]
 
 

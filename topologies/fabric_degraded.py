@@ -123,14 +123,12 @@ def measured_tiers(graph: Any, spec: FabricSpec, seats: Seats, whole: list[Tier]
         SpecError: GPUs that cannot reach each other any more, or without scale-up.
     """
     names = [name for g, name in enumerate(seats.names("gpu")) if seats.usable[g]]
-    parts = islands(graph, names)
-    if len(parts) > 1:
+    apart = islands(graph, names)[1:]
+    if apart:
         raise SpecError(
-            *(
-                f"cluster {spec.name!r}: what is dead cuts off {len(part)} GPUs, {part[0]} to "
-                f"{part[-1]}: expected every usable GPU to reach every other"
-                for part in parts[1:]
-            )
+            f"cluster {spec.name!r}: what is dead cuts off {sum(map(len, apart))} GPUs in "
+            f"{len(apart)} parts, the first at {apart[0][0]}: expected every usable GPU to reach "
+            "every other"
         )
     tiers: list[Tier] = []
     shared = float("inf")

@@ -28,11 +28,11 @@ def out_of_exclusive(domain: Ints, domains: int, unit: Ints, unit_out: Floats) -
         domain: of each GPU, never decreasing; shape (gpus,).
         domains: how many.
         unit: of each GPU, never decreasing; shape (gpus,).
-        unit_out: capacity that leaves each unit [bytes/s].
+        unit_out: capacity that leaves each unit, by unit [bytes/s].
     """
     first = np.flatnonzero(np.append(True, np.diff(unit) > 0))
     last = np.append(first[1:], len(unit)) - 1
-    total = sums(domain[first], unit_out, domains)
+    total = sums(domain[first], unit_out[unit[first]], domains)
     for g in np.flatnonzero(domain[first] != domain[last]):
         total[domain[first[g]] : domain[last[g]] + 1] = np.inf
     return total
@@ -122,8 +122,10 @@ class FatTreePlan:
         least = sums(domain, self._nic_bytes_per_s, domains)
         if w.spine_pod.size:
             group_out = sums(w.leaf_group, self._leaf_out, int(w.group[-1]) + 1)
-            least = np.minimum(least, out_of_exclusive(domain, domains, w.group, group_out))
-            least = np.minimum(least, out_of_exclusive(domain, domains, w.pod, self._pod_out))
+            usable = self.seats.usable
+            for unit, out in ((w.group, group_out), (w.pod, self._pod_out)):
+                own = out_of_exclusive(domain[usable], domains, unit[usable], out)
+                least = np.minimum(least, own)
         return planes * least
 
     def add_to(self, graph: Any, tier_of: dict[str, str]) -> None:

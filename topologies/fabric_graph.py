@@ -57,7 +57,7 @@ def build_graph(spec: FabricSpec) -> Any:
     add_supernodes(graph, spec.supernode, seats, "supernode")
     plan.add_to(graph, chosen.tier_of)
     without_dead(graph, spec, seats)
-    frozen: Any = nx.freeze(graph)  # type: ignore[no-untyped-call]
+    frozen: Any = nx.freeze(graph)
     return frozen
 
 
@@ -112,7 +112,8 @@ def whole_tiers(spec: FabricSpec) -> tuple[Tier, ...]:
 def _tiers(spec: FabricSpec, seats: Seats, plan: NetworkPlan, chosen: TierPlan) -> list[Tier]:
     """Return the tiers that follow from the wiring, innermost first."""
     count = len(seats.supernode_names)
-    uplinks = plan.uplinks(seats.supernode, count) if count > 1 else np.zeros(1)
+    alone = len(np.unique(seats.supernode[seats.usable])) == 1
+    uplinks = np.zeros(count) if alone else plan.uplinks(seats.supernode, count)
     inner = scale_up_tiers(spec.supernode, seats, uplinks)
     return inner + outer_tiers(spec, seats, plan, chosen, inner[-1].domains)
 

@@ -81,13 +81,16 @@ def chosen_levels(seats: Seats, levels: Sequence[Level], listed: Sequence[str]) 
     The links of a level that is no tier belong to the next tier outside it, so that the domains
     of a tier are what stays connected by the links of that tier and of the tiers inside it.
     """
-    inner_count = len(seats.supernode_names)
-    starts = np.flatnonzero(np.append(True, np.diff(seats.supernode) > 0))
-    ends = np.append(starts[1:], len(seats.supernode)) - 1
+    usable = seats.numbers
+    supernode = seats.supernode[usable]
+    first = np.flatnonzero(np.append(True, np.diff(supernode) > 0))
+    last = np.append(first[1:], len(usable)) - 1
+    inner_count = len(first)
     chosen: list[Level] = []
     for level in levels:
-        whole = bool((level.of_gpu[starts] == level.of_gpu[ends]).all())
-        count = int(level.of_gpu[-1]) + 1
+        of_usable = level.of_gpu[usable]
+        whole = bool((of_usable[first] == of_usable[last]).all())
+        count = 1 + int((np.diff(of_usable) > 0).sum())
         asked = level.name in listed and count > 1
         if whole and count < inner_count and (asked or level is levels[-1]):
             chosen.append(level)
@@ -95,14 +98,15 @@ def chosen_levels(seats: Seats, levels: Sequence[Level], listed: Sequence[str]) 
     tier_of: dict[str, str] = {}
     for i, level in enumerate(levels):
         outer = [x.name for x in chosen if any(x is y for y in levels[i:])]
-        same = [x.name for x in chosen if _same(x, level)]
+        same = [x.name for x in chosen if _same(x, level, seats)]
         tier_of[level.name] = (same or outer or [chosen[-1].name if chosen else "supernode"])[0]
     return TierPlan(levels=tuple(chosen), tier_of=tier_of)
 
 
-def _same(a: Level, b: Level) -> bool:
-    """Return whether two levels group the GPUs alike."""
-    return bool((a.of_gpu == b.of_gpu).all())
+def _same(a: Level, b: Level, seats: Seats) -> bool:
+    """Return whether two levels group the usable GPUs alike."""
+    changes_a, changes_b = np.diff(a.of_gpu[seats.usable]), np.diff(b.of_gpu[seats.usable])
+    return bool(((changes_a > 0) == (changes_b > 0)).all())
 
 
 def domains_of(
@@ -145,7 +149,7 @@ def outer_tiers(
     for level in chosen.levels:
         last = level is chosen.levels[-1]
         for inside in plan.levels[: [x is level for x in plan.levels].index(True)]:
-            if not any(inside is x for x in passed) and not _same(inside, level):
+            if not any(inside is x for x in passed) and not _same(inside, level, seats):
                 shared = min(shared, _least_share(plan, inside, seats))
                 passed.append(inside)
         count = int(level.of_gpu[-1]) + 1

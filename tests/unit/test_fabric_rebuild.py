@@ -1,0 +1,119 @@
+"""The generic family and rebuilt clusters: only the supernode size, or only the scale, differs."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import SpecError
+from topologies.fabric_catalogue import generic_cluster, load_cluster, load_spec
+from topologies.fabric_spec import MeshSpec, TorusSpec
+
+
+@pytest.mark.parametrize(
+    ("supernode", "gpus", "sizes"),
+    [
+        (8, 1024, (8,) * 128),
+        (64, 1024, (64,) * 16),
+        (384, 1024, (384, 384, 256)),
+        (5, 12, (5, 5, 2)),
+        (1, 3, (1, 1, 1)),
+        (1024, 1024, (1024,)),
+        (7, 8, (7, 1)),
+    ],
+)
+def test_the_generic_family_has_full_supernodes_and_a_partial_one(
+    supernode: int, gpus: int, sizes: tuple[int, ...]
+) -> None:
+    assert generic_cluster(supernode, gpus).capacities("supernode") == sizes
+
+
+def test_only_the_supernode_size_differs_between_generic_clusters() -> None:
+    clusters = [generic_cluster(n, 1024) for n in (1, 5, 8, 64, 72, 384, 1023)]
+
+    for fabric in clusters:
+        assert [t.name for t in fabric.tiers] == ["supernode", "cluster"]
+        assert [t.bytes_per_s for t in fabric.tiers] == [450e9, 50e9]
+        assert [t.shared_bytes_per_s for t in fabric.tiers] == [450e9, 50e9]
+        assert [t.latency_s for t in fabric.tiers] == pytest.approx([3.33e-6, 3.7e-6])
+        assert fabric.accelerator == clusters[0].accelerator
+        assert fabric.nic == clusters[0].nic
+
+
+def test_one_supernode_alone_is_the_outermost_tier() -> None:
+    fabric = generic_cluster(384, 384)
+
+    assert [t.name for t in fabric.tiers] == ["supernode"]
+    assert fabric.tiers[0].domains[0].uplink_bytes_per_s == 0
+
+
+@pytest.mark.parametrize(
+    ("supernode", "gpus", "fault"),
+    [
+        (2048, 1024, "supernode=2048 is larger than gpus=1024: expected 1 to 1024"),
+        (0, 8, "supernode=0: expected 1 to 1,048,576"),
+        (8, 0, "gpus=0: expected 1 to 1,048,576"),
+        (-1, -1, "supernode=-1"),
+        (8, 2**40, "gpus=1099511627776: expected 1 to 1,048,576"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(supernode: int, gpus: int, fault: str) -> None:
+    with pytest.raises(SpecError, match=fault):
+        generic_cluster(supernode, gpus)
+
+
+def test_the_generic_network_ends_where_its_radix_does() -> None:
+    assert generic_cluster(8, 524_288).capacities("cluster") == (524_288,)
+    with pytest.raises(SpecError, match="network"):
+        generic_cluster(8, 524_288 + 64)
+
+
+def test_a_rebuilt_cluster_says_so() -> None:
+    fabric = load_cluster("hgx-h100", supernode=64, gpus=512)
+
+    assert fabric.name == "hgx-h100-sn64"
+    assert fabric.capacities("supernode") == (64,) * 8
+    assert fabric.assumed["supernode.size"] == "rebuilt from the filed 8 GPUs to 64"
+    assert fabric.assumed["gpus"] == "rebuilt from the filed 1024 GPUs to 512"
+    assert "32, in proportion" in fabric.assumed["supernode.switches"]
+
+
+def test_as_filed_nothing_is_rebuilt() -> None:
+    assert load_spec("gb200-nvl72", gpus=1024) is load_spec("gb200-nvl72")
+
+
+def test_a_cluster_with_spares_keeps_whole_supernodes() -> None:
+    fabric = load_cluster("cloudmatrix384-3x384", gpus=2000)
+
+    assert fabric.capacities("supernode") == (384,) * 6
+    assert fabric.job_gpus == 2000
+
+
+def test_a_mesh_shares_the_same_total_over_more_neighbours() -> None:
+    spec = load_spec("mi300x", supernode=16)
+
+    assert spec.supernode.bytes_per_s == 448e9
+    assert spec.supernode.pair_bytes_per_s == pytest.approx(448e9 / 15)
+
+
+def test_a_rack_mesh_finds_a_new_grid_for_its_racks() -> None:
+    network = load_spec("ub-mesh-64", gpus=768).network
+
+    assert isinstance(network, MeshSpec)
+    assert network.dims == (4, 3)
+
+
+def test_a_2d_mesh_of_one_board_is_a_full_mesh() -> None:
+    spec = load_spec("ub-mesh-64", supernode=4, gpus=16)
+
+    assert spec.supernode.kind == "full_mesh"
+    assert spec.supernode.bytes_per_s == 326.7e9
+
+
+def test_a_torus_is_cut_into_boxes_that_tile() -> None:
+    spec = load_spec("tpu-torus", supernode=8, gpus=512)
+
+    assert spec.supernode.dims == (2, 2, 2)
+    assert isinstance(spec.network, TorusSpec)
+    assert spec.network.dims == (4, 4, 4)
+    with pytest.raises(SpecError, match="1000 GPUs do not fill torus supernodes of 64"):
+        load_spec("tpu-torus", gpus=1000)
