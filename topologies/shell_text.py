@@ -16,11 +16,12 @@ from planner.errors import SpecError
 from topologies.shell_words import Word, closing, split_commands
 
 UNKNOWN = "\0"
-MOST_CHARACTERS = 2**20
+MOST_CHARACTERS = 2**17
 MOST_WORDS = 20_000
 MOST_NESTED = 16
 MOST_EXPANDED = 100_000
 
+_LITERAL = re.compile(r"[^\\$`'\"]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _PARAMETER = re.compile(
@@ -175,7 +176,8 @@ def expand(script: Script, raw: str, depth: int = 0) -> str:
             end = raw.find("`", at + 1)
             piece, at = UNKNOWN, (end if end >= 0 else len(raw)) + 1
         else:
-            piece, at = character, at + 1
+            end = _LITERAL.match(raw, at + 1).end()  # type: ignore[union-attr]
+            piece, at = raw[at:end], end
         out.append(piece)
         size += len(piece)
         if size > MOST_EXPANDED:

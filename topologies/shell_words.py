@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner.errors import SpecError
 
+_PLAIN = re.compile(r"[A-Za-z0-9_./:,%@+*\[\]{}=?!~-]*[A-Za-z0-9_./:,%@+*\[\]{}?!~-]")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)['\"]?")
 
 
@@ -69,6 +70,9 @@ def split_commands(text: str, line: int = 1) -> list[list[Word]]:
 
 def _piece_end(text: str, at: int, *, after_equals: bool) -> int:
     """Return where the quote, bracket or character that begins at *at* ends."""
+    plain = _PLAIN.match(text, at)
+    if plain:
+        return plain.end()
     character = text[at]
     if character == "\\":
         return min(at + 2, len(text))
