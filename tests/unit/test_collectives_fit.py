@@ -64,7 +64,7 @@ def test_a_fit_meets_times_that_its_own_model_made() -> None:
 
 
 def test_a_left_out_table_is_predicted_from_the_others() -> None:
-    rows = _made_up(sizes=6)
+    rows = [row for row in _made_up(sizes=5) if row.collective != "all_to_all"]
 
     found = left_out_predictions(rows)
 
@@ -72,7 +72,6 @@ def test_a_left_out_table_is_predicted_from_the_others() -> None:
     assert [(line.system, line.collective) for line in lines] == [
         ("hopper", "all_gather"),
         ("hopper", "all_reduce"),
-        ("hopper", "all_to_all"),
     ]
     assert lines[0].error.median_share < 0.1
 
