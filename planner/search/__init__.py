@@ -1,1 +1,1 @@
-""""""
+"""The space of layouts, and the best of it."""

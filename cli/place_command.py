@@ -1,0 +1,125 @@
+"""``planner place``: seats a layout's groups and says what crosses, how well, and what it takes."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from cli.planner_options import (
+    Cluster,
+    Cp,
+    Dp,
+    Ep,
+    Etp,
+    GlobalBatch,
+    Json,
+    LayoutFile,
+    MicroBatch,
+    Model,
+    Order,
+    Out,
+    Pp,
+    Precision,
+    Recompute,
+    Seed,
+    Seq,
+    Supernode,
+    TimeLimit,
+    Tp,
+    Vpp,
+    Zero,
+    command_app,
+)
+
+app = command_app()
+
+GpusOrFiled = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        min=1,
+        max=1_000_000,
+        show_default="1024, or the cluster's own",
+        help="GPUs of the cluster.",
+    ),
+]
+TierName = Annotated[
+    str, typer.Option("--tier", metavar="TIER", help="The tier whose cut is made least.")
+]
+Objective = Annotated[
+    Literal["total"], typer.Option("--objective", help="What is made least over that cut.")
+]
+WithGroups = Annotated[
+    bool, typer.Option("--with-groups", help="List the ranks of every group in the document.")
+]
+IgnoreMemory = Annotated[
+    bool, typer.Option("--ignore-memory", help="Seat a layout that does not fit in memory, too.")
+]
+
+
+@app.command("place")
+def place(
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: GpusOrFiled = None,
+    model: Model = None,
+    layout: LayoutFile = None,
+    tp: Tp = None,
+    cp: Cp = None,
+    ep: Ep = None,
+    etp: Etp = None,
+    dp: Dp = None,
+    pp: Pp = None,
+    vpp: Vpp = None,
+    zero: Zero = None,
+    micro_batch: MicroBatch = None,
+    global_batch: GlobalBatch = None,
+    seq: Seq = None,
+    recompute: Recompute = None,
+    precision: Precision = None,
+    order: Order = "tp-cp-ep-dp-pp",
+    tier: TierName = "supernode",
+    objective: Objective = "total",
+    seed: Seed = 0,
+    time_limit: TimeLimit = None,
+    ignore_memory: IgnoreMemory = False,
+    with_groups: WithGroups = False,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Seat a layout's groups so that the least traffic leaves supernodes, with a proof.
+
+    What is left out is chosen: the model for the number of GPUs, the layout with the shortest
+    step that fits. The answer says so.
+    """
+    from cli.planner_inputs import Asked, read_inputs
+    from cli.planner_output import console, emit, json_text, note, write_file
+    from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
+    from cli.report_json import place_document
+
+    given = {
+        "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
+        "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
+        "recompute": recompute, "precision": precision,
+    }  # fmt: skip
+    inputs = read_inputs(
+        Asked(
+            cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
+            layout=given, order=order, ignore_memory=ignore_memory,
+        )
+    )  # fmt: skip
+    limit_s = time_limit or DEFAULT_TIME_LIMIT_S
+    plan = make_plan(inputs, tier=tier, objective=objective, seed=seed, time_limit_s=limit_s)
+    document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups)
+    if out is not None:
+        write_file(out, json_text(document))
+        note(f"wrote {out}")
+    if as_json:
+        emit(json_text(document))
+        return
+    from cli.report_text import print_page
+
+    print_page(console(), plan, document["inputs"]["sha256"])

@@ -1,0 +1,282 @@
+"""From options to a cluster, a model and a layout, with every fault of all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import topologies.efficiency_catalogue
+from planner.collectives.links import links_of
+from planner.errors import InfeasibleError, InputError, LayoutError
+from planner.fabric import Fabric
+from planner.layout import Layout
+from planner.model import ModelSpec
+from planner.search.defaults import Choice, best_layout
+from planner.search.given import given_faults
+from planner.search.placed import tier_indices
+from planner.search.training import usual_batch
+from planner.steptime.rates import Efficiency
+from topologies.fabric_catalogue import generic_cluster, load_cluster
+from topologies.layout_reader import read_layout
+from topologies.model_reader import read_model
+
+DEFAULT_GPUS = 1024
+DEFAULT_SUPERNODE = 64
+DEFAULT_ORDER = "tp-cp-ep-dp-pp"
+# The largest dense Llama 3 that so many GPUs train with room to spare.
+_DEFAULT_MODELS = ((512, "llama-3.1-405b"), (64, "llama-3.1-70b"), (1, "llama-3.1-8b"))
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the user gave; None is what was left out.
+
+    Args:
+        cluster: a name of the catalogue or a file.
+        supernode: GPUs of a supernode [1].
+        gpus: GPUs of the job [1].
+        model: a name of the catalogue or a file.
+        layout_file: a YAML file with some of the fields of ``Layout``.
+        layout: fields of ``Layout`` from options.
+        order: rank order.
+        ignore_memory: also take a layout that does not fit.
+    """
+
+    cluster: str | None = None
+    supernode: int | None = None
+    gpus: int | None = None
+    model: str | None = None
+    layout_file: Path | None = None
+    layout: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    order: str = DEFAULT_ORDER
+    ignore_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a command works on.
+
+    Args:
+        fabric, model, layout: as read or chosen.
+        gpus: GPUs of the job [1].
+        cluster: what the cluster was asked for as.
+        given: names of the fields of the layout that the user gave.
+        choice: what the rest was chosen from.
+        efficiency: what was fitted on this accelerator, where anything was.
+        assumed: what was left out and what was taken instead, name to reason.
+    """
+
+    fabric: Fabric
+    model: ModelSpec
+    layout: Layout
+    gpus: int
+    cluster: str
+    given: tuple[str, ...]
+    choice: Choice
+    efficiency: Efficiency | None
+    assumed: Mapping[str, str]
+
+
+def read_inputs(asked: Asked) -> Inputs:
+    """Return the cluster, the model and the layout that *asked* names or leaves to be chosen.
+
+    Raises:
+        InputError: every fault of the cluster, the model and the given part of the layout.
+        InfeasibleError: no layout fits, or more ranks than seats.
+    """
+    faults: list[str] = []
+    fabric = _tried(faults, lambda: read_fabric(asked))
+    gpus = asked.gpus or (fabric.job_gpus if fabric else DEFAULT_GPUS)
+    name = asked.model or next(n for least, n in _DEFAULT_MODELS if gpus >= least)
+    model = _tried(faults, lambda: read_model(name))
+    given = _tried(faults, lambda: _given_layout(asked)) or {}
+    if model is not None:
+        faults += given_faults(model, gpus, given)
+    if fabric is None or model is None or faults:
+        raise InputError(*dict.fromkeys(faults))
+    if gpus > len(fabric.gpus):
+        raise InfeasibleError(
+            f"{gpus} ranks do not fit on the {len(fabric.gpus)} usable GPUs of {fabric.name}: "
+            f"{gpus - len(fabric.gpus)} too few"
+        )
+    assumed = _what_was_left_out(asked, fabric, gpus, name)
+    return _with_layout(asked, fabric, model, gpus, given, assumed)
+
+
+def read_fabric(asked: Asked) -> Fabric:
+    """Return the cluster that *asked* names, or the generic family's."""
+    if asked.cluster is not None:
+        return load_cluster(asked.cluster, supernode=asked.supernode, gpus=asked.gpus)
+    gpus = asked.gpus or DEFAULT_GPUS
+    return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
+
+
+def fitted_efficiency(accelerator: str) -> Efficiency | None:
+    """Return what was fitted on *accelerator*, None where nothing was measured."""
+    found: Callable[[str], Efficiency | None] | None = getattr(
+        topologies.efficiency_catalogue, "efficiency_of", None
+    )
+    return found(accelerator) if found is not None else None
+
+
+def _given_layout(asked: Asked) -> dict[str, Any]:
+    """Return the given fields of the layout: of the file, and of the options."""
+    given = {name: value for name, value in asked.layout.items() if value is not None}
+    order = {} if asked.order == DEFAULT_ORDER else {"order": asked.order}
+    if asked.layout_file is None:
+        return {**given, **order}
+    filed = read_layout(asked.layout_file)
+    twice = [name for name in (*given, *order) if name in filed]
+    if twice:
+        raise LayoutError(
+            *(
+                f"{name} is given twice: in {asked.layout_file} ({filed[name]}) and as an option "
+                f"({({**given, **order})[name]}); give it once"
+                for name in twice
+            )
+        )
+    return {**filed, **given, **order}
+
+
+def _what_was_left_out(asked: Asked, fabric: Fabric, gpus: int, model: str) -> dict[str, str]:
+    assumed = {}
+    if asked.cluster is None and asked.supernode is None:
+        assumed["cluster"] = (
+            f"{fabric.name}: neither --cluster nor --supernode was given"
+        )
+    if asked.gpus is None:
+        filed = "the cluster's own number" if asked.cluster else "the default"
+        assumed["gpus"] = f"{gpus}: {filed}, for --gpus was not given"
+    if asked.model is None:
+        assumed["model"] = f"{model}: the default for {gpus} GPUs, for --model was not given"
+    return assumed
+
+
+def _with_layout(
+    asked: Asked,
+    fabric: Fabric,
+    model: ModelSpec,
+    gpus: int,
+    given: dict[str, Any],
+    assumed: dict[str, str],
+) -> Inputs:
+    batch = usual_batch(model, gpus, given)
+    for name in ("seq", "global_batch"):
+        if name not in given:
+            assumed[name] = f"{getattr(batch, name)}: {batch.source}"
+    fixed = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
+    if "precision" not in given:
+        peaks = fabric.accelerator.peak_flops_per_s
+        fixed["precision"] = next((p for p in ("bf16", "fp16", "fp8") if p in peaks), "bf16")
+        assumed["precision"] = f"{fixed['precision']}: --precision was not given"
+    elif given["precision"] not in fabric.accelerator.peak_flops_per_s:
+        known = ", ".join(fabric.accelerator.peak_flops_per_s)
+        raise LayoutError(
+            f"precision={given['precision']}: {fabric.accelerator.name} has no such peak; "
+            f"it has {known}"
+        )
+    efficiency = fitted_efficiency(fabric.accelerator.name)
+    choice = best_layout(
+        model,
+        accelerator=fabric.accelerator,
+        links=links_of(fabric),
+        homes=tier_indices(fabric),
+        gpus=gpus,
+        fixed=fixed,
+        efficiency=efficiency,
+        ignore_memory=asked.ignore_memory,
+    )
+    return Inputs(
+        fabric=fabric,
+        model=model,
+        layout=choice.layout,
+        gpus=gpus,
+        cluster=asked.cluster or "generic",
+        given=tuple(sorted(given)),
+        choice=choice,
+        efficiency=efficiency,
+        assumed=MappingProxyType(assumed),
+    )
+
+
+def inputs_document(inputs: Inputs, **more: Any) -> dict[str, Any]:
+    """Return everything the answer depends on, for ``cli.planner_output.document``.
+
+    Enough to build the model and the layout again without the files they came from, and the
+    numbers of the cluster's tiers, so that the hash changes when a figure of the file does.
+    """
+    fabric, layout = inputs.fabric, inputs.layout
+    return {
+        "cluster": fabric.name,
+        "cluster_asked": inputs.cluster,
+        "supernode": max(fabric.capacities("supernode")),
+        "gpus": inputs.gpus,
+        "model": inputs.model.name,
+        "model_shape": {
+            name: value for name, value in asdict_of(inputs.model).items() if name != "assumed"
+        },
+        "layout": {
+            **asdict(layout), "zero": layout.zero_stage, "edp": layout.edp,
+            "micro_batches": layout.micro_batches,
+        },
+        "layout_given": inputs.given,
+        "order": layout.order,
+        "fabric": _fabric_document(fabric),
+        "efficiency": None if inputs.efficiency is None else asdict(inputs.efficiency),
+        "assumed": {**fabric.assumed, **inputs.model.assumed, **inputs.assumed},
+        **more,
+    }  # fmt: skip
+
+
+def asdict_of(model: ModelSpec) -> dict[str, Any]:
+    """Return a model's fields, those of its attention too, as plain values."""
+    shape = {name: getattr(model, name) for name in model.__dataclass_fields__}
+    return {**shape, "attention": asdict(model.attention)}
+
+
+def _fabric_document(fabric: Fabric) -> dict[str, Any]:
+    accelerator, nic = fabric.accelerator, fabric.nic
+    return {
+        "tiers": [
+            {
+                "tier": tier.name,
+                "domains": len(tier.domains),
+                "capacities": fabric.capacities(tier.name),
+                "bytes_per_s": tier.bytes_per_s,
+                "shared_bytes_per_s": tier.shared_bytes_per_s,
+                "pair_bytes_per_s": tier.pair_bytes_per_s,
+                "latency_s": tier.latency_s,
+                "in_network_reduction": tier.in_network_reduction,
+            }
+            for tier in fabric.tiers
+        ],
+        "accelerator": {
+            "name": accelerator.name,
+            "peak_flops_per_s": accelerator.peak_flops_per_s,
+            "memory_bytes": accelerator.memory_bytes,
+            "memory_bytes_per_s": accelerator.memory_bytes_per_s,
+            "efficiency_share": accelerator.efficiency_share,
+            "memory_efficiency_share": accelerator.memory_efficiency_share,
+        },
+        "nic": {
+            "line_bytes_per_s": nic.line_bytes_per_s,
+            "in_flight": nic.in_flight,
+            "transaction_bytes": nic.transaction_bytes,
+            "turnaround_s": nic.turnaround_s,
+        },
+        "sources": fabric.sources,
+    }
+
+
+def _tried(faults: list[str], read: Callable[[], Read]) -> Read | None:
+    """Return what *read* returns, or None and its faults."""
+    try:
+        return read()
+    except InputError as error:
+        faults += error.faults
+    return None

@@ -1,0 +1,77 @@
+"""A plan: a layout seated on a cluster, checked, timed and weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cli.planner_inputs import Inputs
+from planner.collectives.links import links_of
+from planner.place import place
+from planner.place.answer import Placement
+from planner.search.placed import placed_spreads
+from planner.steptime.memory import Memory
+from planner.steptime.step import Step, layout_memory, step_time
+from planner.traffic import Family, step_families
+
+DEFAULT_TIME_LIMIT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A layout on a cluster.
+
+    Args:
+        inputs: what it was made from.
+        families: the traffic of one step.
+        placement: who sits where, what crosses, and the proof.
+        step: the step of that seating.
+        memory: of the fullest stage.
+        baseline_steps_s: name of a baseline to its step [s].
+    """
+
+    inputs: Inputs
+    families: tuple[Family, ...]
+    placement: Placement
+    step: Step
+    memory: Memory
+    baseline_steps_s: Mapping[str, float]
+
+
+def make_plan(
+    inputs: Inputs,
+    *,
+    tier: str = "supernode",
+    objective: str = "total",
+    seed: int = 0,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+) -> Plan:
+    """Return the plan of *inputs*; the arguments are those of ``planner.place.place``."""
+    families = step_families(inputs.model, inputs.layout)
+    placement = place(
+        inputs.layout, families, inputs.fabric, tier=tier, objective=objective, seed=seed,
+        time_limit_s=time_limit_s,
+    )  # fmt: skip
+    return Plan(
+        inputs=inputs,
+        families=families,
+        placement=placement,
+        step=seated_step(inputs, placement.rank_to_gpu),
+        memory=layout_memory(inputs.model, inputs.layout, inputs.fabric.accelerator),
+        baseline_steps_s={
+            baseline.name: float(seated_step(inputs, baseline.rank_to_gpu).total_s)
+            for baseline in placement.baselines
+        },
+    )
+
+
+def seated_step(inputs: Inputs, rank_to_gpu: Sequence[int]) -> Step:
+    """Return the step of the layout when rank r is on GPU ``rank_to_gpu[r]``."""
+    return step_time(
+        inputs.model,
+        inputs.layout,
+        accelerator=inputs.fabric.accelerator,
+        links=links_of(inputs.fabric),
+        spreads=placed_spreads(inputs.layout, rank_to_gpu, inputs.fabric),
+        efficiency=inputs.efficiency,
+    )

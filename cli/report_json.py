@@ -1,0 +1,100 @@
+"""A plan as the document of ``planner place --json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cli.planner_inputs import inputs_document
+from cli.planner_output import document
+from cli.planner_plan import Plan
+from planner.search.defaults import Choice
+from planner.search.given import spelled_layout
+from planner.steptime.document import memory_document, step_document
+from planner.traffic import Family
+
+
+def place_document(
+    plan: Plan, *, time_limit_s: float, with_groups: bool = False
+) -> dict[str, Any]:
+    """Return the document of *plan*.
+
+    Args:
+        plan: a seated layout.
+        time_limit_s: what the solver was given [s].
+        with_groups: also list the ranks of every group.
+    """
+    placement, layout = plan.placement, plan.inputs.layout
+    inputs = inputs_document(
+        plan.inputs,
+        seed=placement.seed,
+        tier=placement.tier,
+        objective=placement.objective,
+        time_limit_s=time_limit_s,
+    )
+    axes = [{"name": a.name, "size": a.size, "stride": a.stride} for a in layout.axes]
+    body = {
+        "axes": axes,
+        "choice": choice_document(plan.inputs.choice, plan.inputs.given),
+        "traffic": [_traffic(plan, family, with_groups=with_groups) for family in plan.families],
+        "placement": {
+            "rank_to_gpu": placement.rank_to_gpu,
+            "gpus": [plan.inputs.fabric.gpus[gpu] for gpu in placement.rank_to_gpu],
+            "domains": placement.domains,
+        },
+        "cut": {
+            "tier": placement.tier,
+            "objective": placement.objective,
+            "objective_bytes": placement.objective_bytes,
+            "lower_bound_bytes": placement.lower_bound_bytes,
+            "gap": placement.gap,
+            "proof": placement.proof,
+            "method": placement.method,
+            "by_family": placement.by_family,
+            "checked_bytes": placement.checked_bytes,
+        },
+        "tiers": placement.tiers,
+        "baselines": [
+            {
+                "name": baseline.name,
+                "cut_bytes": baseline.cut_bytes,
+                "step_s": plan.baseline_steps_s[baseline.name],
+            }
+            for baseline in placement.baselines
+        ],
+        "step": step_document(plan.step),
+        "memory": memory_document(plan.memory),
+    }
+    return document("place", inputs, body)
+
+
+def choice_document(choice: Choice, given: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return how the layout was chosen."""
+    return {
+        "given": given,
+        "layouts_considered": choice.considered,
+        "layouts_feasible": choice.feasible,
+        "rejected": choice.rejected,
+        "estimated_step_s": choice.step_s,
+        "runner_up": None if choice.runner_up is None else spelled_layout(choice.runner_up),
+        "runner_up_step_s": choice.runner_up_step_s or None,
+    }
+
+
+def _traffic(plan: Plan, family: Family, *, with_groups: bool) -> Mapping[str, Any]:
+    layout = plan.inputs.layout
+    entry: dict[str, Any] = {
+        "family": family.name,
+        "digit": family.digit,
+        "axes": [layout.axes[i].name for i in family.axes],
+        "group_size": family.group_size,
+        "groups": family.groups,
+        "collective": family.collective,
+        "payload_bytes": family.payload_bytes,
+        "times_per_step": family.times_per_step,
+        "phase": family.phase,
+        "ends_only": family.ends_only,
+    }
+    if with_groups:
+        entry["members"] = family.members(layout)
+    return entry

@@ -1,0 +1,117 @@
+"""From a seating to the spreads that the step-time model wants: the worst group of each digit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.collectives.links import Spread
+from planner.layout import groups_along
+from planner.steptime.spread import Spreads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.fabric import Fabric
+    from planner.layout import Layout
+
+    Homes = Sequence[NDArray[np.int64]]
+
+DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp")
+
+
+def placed_spreads(layout: Layout, rank_to_gpu: Sequence[int], fabric: Fabric) -> Spreads:
+    """Return how *layout*'s groups sit when rank r is on GPU ``rank_to_gpu[r]``.
+
+    A collective is as slow as its slowest group, and ranks wait for each other all through the
+    pipeline, so every digit is represented by its worst group: the one that touches most
+    supernodes, among those the one with fewest members together.
+    """
+    seats = np.asarray(rank_to_gpu, dtype=np.int64)
+    return spreads_of(layout, [index[seats] for index in tier_indices(fabric)])
+
+
+def tier_indices(fabric: Fabric) -> list[NDArray[np.int64]]:
+    """Return the domain of each GPU at each tier from the supernode outwards but the last."""
+    names = [tier.name for tier in fabric.tiers]
+    return [fabric.domain_index(name) for name in names[names.index("supernode") : -1]]
+
+
+def spreads_of(layout: Layout, homes: Homes) -> Spreads:
+    """Return the spreads of a layout whose rank r is in domain ``homes[tier][r]``."""
+    sizes = [axis.size for axis in layout.axes]
+    return Spreads(
+        **{
+            digit: worst_spread(
+                groups_along(sizes, layout.axes_of(digit)), homes, chain=digit == "pp"
+            )
+            for digit in DIGITS
+        }
+    )
+
+
+def worst_spread(members: NDArray[np.int64], homes: Homes, *, chain: bool = False) -> Spread:
+    """Return the spread of the worst of several groups.
+
+    Args:
+        members: ranks of each group, shape [groups, n].
+        homes: domain of each rank at each tier from the supernode outwards but the last.
+        chain: the group is a chain: a return to a domain counts like a new one, so that
+            (k - 1) / (n - 1) is the share of its hops that leave a supernode.
+
+    >>> homes = np.array([0, 0, 0, 1, 1, 1, 1, 2])
+    >>> worst_spread(np.array([[0, 1, 2, 3], [4, 5, 6, 7]]), [homes]).least_members
+    1.0
+    """
+    groups, n = members.shape
+    if not homes or n == 1:
+        alone = (float(n),) * len(homes)
+        return Spread(group_size=float(n), members=alone, domains=(1.0,) * len(homes),
+                      least_members=float(n))  # fmt: skip
+    counted = [_counts(home[members], chain=chain) for home in homes]
+    touched, most, least = counted[0]
+    worst = int(np.lexsort((np.arange(groups), least, most, -touched))[0])
+    return Spread(
+        group_size=float(n),
+        members=tuple(float(tier[1][worst]) for tier in counted),
+        domains=tuple(float(tier[0][worst]) for tier in counted),
+        least_members=float(least[worst]),
+    )
+
+
+def _counts(
+    homes: NDArray[np.int64], *, chain: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return of each group: domains touched, most and fewest members in one it touches."""
+    groups, n = homes.shape
+    ordered = homes if chain else np.sort(homes, axis=1)
+    starts = np.ones((groups, n), dtype=bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    marks = np.flatnonzero(starts.ravel())
+    runs = np.diff(np.append(marks, groups * n))
+    first = np.flatnonzero(marks % n == 0)
+    touched = np.diff(np.append(first, len(marks)))
+    return touched, np.maximum.reduceat(runs, first), np.minimum.reduceat(runs, first)
+
+
+def stacked(spreads: Sequence[Spreads]) -> Spreads:
+    """Return many layouts' spreads as one of columns, one row a layout."""
+    return Spreads(
+        **{
+            field.name: _stack([getattr(one, field.name) for one in spreads])
+            for field in fields(Spreads)
+        }
+    )
+
+
+def _stack(spreads: Sequence[Spread]) -> Spread:
+    tiers = range(len(spreads[0].members))
+    return Spread(
+        group_size=np.array([s.group_size for s in spreads]),
+        members=tuple(np.array([s.members[t] for s in spreads]) for t in tiers),
+        domains=tuple(np.array([s.domains[t] for s in spreads]) for t in tiers),
+        least_members=np.array([s.least_members for s in spreads]),
+    )

@@ -1,0 +1,200 @@
+"""The layouts that a model and a number of GPUs leave open, as columns; the rest by reason.
+
+Degrees come first (tp x cp x dp x pp = gpus, and ep), then how a step is run (virtual stages,
+micro-batch, recomputation): a degree that cannot be strikes all its runs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.layout import Layout
+from planner.steptime.columns import RECOMPUTE, LayoutColumns, columns_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.model import ModelSpec
+
+    Ints = NDArray[np.int64]
+
+DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp")
+RUN = ("vpp", "micro_batch", "recompute")
+_VIRTUAL = (1, 2, 3, 4, 6, 8)
+_MICRO_BATCHES = (1, 2, 4, 8)
+_RECOMPUTES = ("selective", "full")  # with fused attention "none" keeps what "selective" keeps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """Layouts that can run.
+
+    Args:
+        table: name of a degree or of ``RUN`` to one whole number a layout.
+        considered: combinations looked at [1].
+        rejected: reason to how many fell to it, each counted once, at its first.
+    """
+
+    table: Mapping[str, Ints]
+    considered: int
+    rejected: Mapping[str, int]
+
+    @property
+    def size(self) -> int:
+        """Layouts that can run [1]."""
+        return len(self.table["tp"])
+
+    def degrees(self, rows: Ints) -> Ints:
+        """Return the parallel degrees of *rows*, shape [rows, 6]."""
+        return np.stack([self.table[name][rows] for name in DEGREES], axis=1)
+
+    def layout(self, row: int, fixed: Mapping[str, Any]) -> Layout:
+        """Return the layout of one row with the *fixed* fields."""
+        chosen: dict[str, Any] = {name: int(column[row]) for name, column in self.table.items()}
+        chosen["recompute"] = RECOMPUTE[chosen["recompute"]]
+        return Layout(**{**fixed, **chosen})
+
+    def columns(self, fixed: Mapping[str, Any]) -> LayoutColumns:
+        """Return all rows as columns of the step-time model."""
+        plain = columns_of(self.layout(0, fixed))
+        return replace(plain, **{n: column.astype(float) for n, column in self.table.items()})
+
+
+def layout_space(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Space:
+    """Return the layouts on *gpus* GPUs that the *fixed* fields of ``Layout`` leave open.
+
+    ``fixed`` holds at least ``seq`` and ``global_batch``; what is neither fixed nor searched is
+    the field's default.
+    """
+    defaults = {f.name: f.default for f in fields(Layout)} | dict(fixed)
+    degrees = _degrees(model, gpus, fixed)
+    runs = _runs(fixed)
+    per_degree = len(runs["vpp"])
+    rejected: dict[str, int] = {}
+    considered = len(degrees["tp"]) * per_degree
+    degrees = _sift(degrees, _degree_reasons(model, defaults, degrees), rejected, per_degree)
+    kept = len(degrees["tp"])
+    table = {name: np.repeat(column, per_degree) for name, column in degrees.items()}
+    table |= {name: np.tile(column, kept) for name, column in runs.items()}
+    table = _sift(table, _run_reasons(model, defaults, table), rejected, 1)
+    return Space(table=table, considered=considered, rejected=rejected)
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """Return the divisors of *number*, ascending.
+
+    >>> divisors(12)
+    (1, 2, 3, 4, 6, 12)
+    """
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return tuple(sorted({*small, *(number // d for d in small)}))
+
+
+def _degrees(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> dict[str, Ints]:
+    def options(name: str, among: tuple[int, ...]) -> Ints:
+        return np.array([fixed[name]] if name in fixed else among, dtype=np.int64)
+
+    every = divisors(gpus)
+    experts = divisors(model.experts) if model.experts else (1,)
+    mesh = np.meshgrid(
+        options("tp", every), options("cp", every), options("pp", every),
+        options("ep", experts), options("etp", (1,)), indexing="ij",
+    )  # fmt: skip
+    tp, cp, pp, ep, etp = (axis.ravel() for axis in mesh)
+    whole = gpus % (tp * cp * pp) == 0
+    dp = np.where(whole, gpus // (tp * cp * pp), 0)
+    if "dp" in fixed:
+        whole &= dp == fixed["dp"]
+    table = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
+    return {name: column[whole] for name, column in table.items()}
+
+
+def _runs(fixed: Mapping[str, Any]) -> dict[str, Ints]:
+    micro = (fixed["micro_batch"],) if "micro_batch" in fixed else _MICRO_BATCHES
+    virtual = (fixed["vpp"],) if "vpp" in fixed else _VIRTUAL
+    again = (fixed["recompute"],) if "recompute" in fixed else _RECOMPUTES
+    mesh = np.meshgrid(
+        np.array(virtual), np.array(micro), np.array([RECOMPUTE.index(r) for r in again]),
+        indexing="ij",
+    )  # fmt: skip
+    return {
+        name: axis.ravel().astype(np.int64) for name, axis in zip(RUN, mesh, strict=True)
+    }
+
+
+def _degree_reasons(
+    model: ModelSpec, defaults: Mapping[str, Any], t: Mapping[str, Ints]
+) -> dict[str, NDArray[np.bool_]]:
+    """Return, for each reason, which degrees fall to it."""
+    tp, cp, ep, etp, dp, pp = (t[name] for name in DEGREES)
+    shape, seq = model.attention, defaults["seq"]
+    uneven = (shape.heads % tp != 0) | (model.hidden % tp != 0)
+    if shape.kind == "gqa":
+        uneven |= (shape.kv_heads % tp != 0) & (tp % shape.kv_heads != 0)
+    if model.dense_layer_count:
+        uneven |= model.ffn % tp != 0
+    if defaults["cp_kind"] == "ulysses":
+        uneven |= shape.heads % (tp * cp) != 0
+    split = seq % cp != 0
+    if defaults["sequence_parallel"]:
+        split |= seq % (tp * cp) != 0
+    inside, whole = etp * ep, tp * cp
+    reasons = {
+        "tp does not divide the model's heads or widths": uneven,
+        "tp x cp does not divide the sequence": split,
+        "more pipeline stages than layers": pp > model.layers,
+        "dp does not divide the global batch": defaults["global_batch"] % dp != 0,
+    }
+    if model.experts:
+        reasons |= {
+            "ep does not divide the experts, or etp their width": (model.experts % ep != 0)
+            | (model.expert_ffn % etp != 0),
+            "etp x ep does not divide tp x cp x dp": (whole * dp) % inside != 0,
+            "dense and expert groups cannot share ranks": ~(
+                _aligned(tp, etp) & _aligned(tp, inside)
+                & _aligned(whole, etp) & _aligned(whole, inside)
+            ),
+        }  # fmt: skip
+    if not defaults["order"].endswith("pp"):
+        reasons["the rank order needs etp x ep = tp x cp"] = (pp > 1) & (inside != whole)
+    return reasons
+
+
+def _aligned(left: Ints, right: Ints) -> NDArray[np.bool_]:
+    nested: NDArray[np.bool_] = (left % right == 0) | (right % left == 0)
+    return nested
+
+
+def _run_reasons(
+    model: ModelSpec, defaults: Mapping[str, Any], t: Mapping[str, Ints]
+) -> dict[str, NDArray[np.bool_]]:
+    """Return, for each reason, which runs fall to it."""
+    dp, pp, vpp, micro = t["dp"], t["pp"], t["vpp"], t["micro_batch"]
+    batch = defaults["global_batch"]
+    count = batch // (dp * micro)
+    return {
+        "dp x micro-batch does not divide the global batch": batch % (dp * micro) != 0,
+        "virtual stages without a pipeline, or more of them than layers": (vpp > 1)
+        & ((pp == 1) | (pp * vpp > model.layers)),
+        "interleaving needs micro-batches in multiples of pp": (vpp > 1) & (count % pp != 0),
+    }
+
+
+def _sift(
+    table: Mapping[str, Ints],
+    reasons: Mapping[str, NDArray[np.bool_]],
+    rejected: dict[str, int],
+    each: int,
+) -> dict[str, Ints]:
+    """Return the rows that fall to no reason; count the others at their first."""
+    kept = np.ones(len(table["tp"]), dtype=bool)
+    for reason, falls in reasons.items():
+        count = int((kept & falls).sum())
+        if count:
+            rejected[reason] = rejected.get(reason, 0) + count * each
+        kept &= ~falls
+    return {name: column[kept] for name, column in table.items()}

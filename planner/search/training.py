@@ -1,0 +1,83 @@
+"""How long a sequence and how large a batch are taken where they are not given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import lcm, log2
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planner.model import ModelSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A published choice of sequence length and batch.
+
+    Args:
+        seq: sequence length [tokens].
+        global_batch: sequences of one step [1].
+        source: where it is printed.
+    """
+
+    seq: int
+    global_batch: int
+    source: str
+
+
+# By shape (hidden, layers, experts), so that a renamed config.json finds its own.
+_PUBLISHED = {
+    (16384, 126, 0): Batch(
+        seq=8192, global_batch=2048,
+        source="Llama 3 trained 405B on 16 M tokens a step of 8,192 each (arXiv:2407.21783 §3.4)",
+    ),
+    (7168, 61, 256): Batch(
+        seq=4096, global_batch=15360,
+        source="DeepSeek-V3 trained on 15,360 sequences of 4 K (arXiv:2412.19437 §4.2)",
+    ),
+    (12288, 96, 0): Batch(
+        seq=2048, global_batch=1536,
+        source="Megatron-LM trained GPT-3 on 1,536 sequences of 2,048 (arXiv:2104.04473 table 1)",
+    ),
+    (8192, 80, 0): Batch(
+        seq=4096, global_batch=1024,
+        source="Llama 2 trained on 4 M tokens a step of 4,096 each (arXiv:2307.09288 §2.2)",
+    ),
+}  # fmt: skip
+_USUAL = Batch(
+    seq=4096, global_batch=1024,
+    source="4 M tokens a step of 4,096 each, as Llama 2 (arXiv:2307.09288 §2.2)",
+)  # fmt: skip
+
+
+def usual_batch(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Batch:
+    """Return the sequence length and batch for what *fixed* leaves open, with their source.
+
+    The tokens of a step stay near the published ones when the sequence is another. The batch is
+    rounded to the next odd-part-of-gpus x 2^k, so that replicas get whole micro-batches.
+
+    Args:
+        model: the transformer's shape.
+        gpus: GPUs of the job [1].
+        fixed: fields of ``Layout`` that are given.
+
+    >>> from planner.model import Attention, ModelSpec
+    >>> heads = Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128)
+    >>> model = ModelSpec(name="m", hidden=4096, vocab=128256, layers=32, attention=heads,
+    ...                   ffn=14336)
+    >>> usual_batch(model, 1024, {}).global_batch, usual_batch(model, 12, {}).global_batch
+    (1024, 768)
+    """
+    usual = _PUBLISHED.get((model.hidden, model.layers, model.experts), _USUAL)
+    seq = fixed.get("seq", min(usual.seq, model.max_positions or usual.seq))
+    if "global_batch" in fixed:
+        return Batch(seq=seq, global_batch=fixed["global_batch"], source=usual.source)
+    wanted = usual.global_batch * usual.seq / seq
+    odd = gpus // (gpus & -gpus)
+    unit = lcm(odd, fixed.get("dp", 1) * fixed.get("micro_batch", 1))
+    if fixed.get("vpp", 1) > 1:
+        unit = lcm(unit, fixed.get("dp", 1) * fixed.get("micro_batch", 1) * fixed.get("pp", 1))
+    exact = wanted == int(wanted) and int(wanted) % lcm(unit, gpus) == 0
+    batch = int(wanted) if exact else unit * 2 ** max(0, round(log2(max(wanted / unit, 1.0))))
+    return Batch(seq=seq, global_batch=batch, source=usual.source)
