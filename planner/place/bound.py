@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from itertools import combinations
+from functools import cache, lru_cache
+from itertools import combinations, pairwise
 from math import ceil, inf, log
 from typing import TYPE_CHECKING
 
@@ -24,100 +24,244 @@ import numpy as np
 from planner.place.question import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from planner.place.question import Question
 
 _ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
+_LINES_KEPT = 3  # edges of an all-to-all's hull that are tried, the flattest first
 _FRONTIER_LIMIT = 400_000  # partial touch vectors kept; past it the bound stops at what is proved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TouchWeights:
-    """A linear lower bound of what one domain pays: sum_S weight_S t_S + per_cell x C.
+class Line:
+    """A linear lower bound of what one domain pays: sum_S weights[S] t_S + constant.
 
     Args:
-        axes: axes S of each family.
-        weights: bytes for each group touched [bytes].
-        per_cell: bytes for each cell held [bytes].
-        rebate: bytes that all domains together have been charged too much [bytes].
+        weights: bytes for each group touched, by the family's axes [bytes].
+        constant_bytes: bytes paid whatever is touched [bytes].
     """
 
-    axes: tuple[tuple[int, ...], ...]
-    weights: tuple[float, ...]
-    per_cell: float
-    rebate: float
+    weights: Mapping[tuple[int, ...], float]
+    constant_bytes: float
 
 
-def touch_weights(question: Question, capacity: int, domains: int) -> TouchWeights:
-    """Return touches' prices that no seating of *question* undercuts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One way a domain can be: every line holds for it.
 
-    Reductions pay for k - 1; a ring's k >= (k - 1) n'/(n' - 1) with n' = min(n, domains); a chain
-    crosses at least k - 1 times, and when its ends pay u extra (u no more than the chain) at least
-    u more; an all-to-all's n_i (n - n_i) is concave, so it lies above the chord from 1 to
-    min(n, capacity).
+    Args:
+        lines: linear lower bounds of what it pays.
+        whole: families of which it holds a whole group.
     """
+
+    lines: tuple[Line, ...]
+    whole: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """What one charge costs a domain that holds no whole group of it, and one that does.
+
+    Both are alternatives of (bytes for each group touched, bytes in any case); all of them hold.
+    """
+
+    axes: tuple[int, ...]
+    parted: tuple[tuple[float, float], ...]
+    whole: tuple[tuple[float, float], ...]
+
+
+def rebate_bytes(question: Question) -> float:
+    """Return what all domains together are charged too much by ``cases`` [bytes].
+
+    A reduction and a chain pay for k - 1 domains of a group, and the cases count all k.
+    """
+    return sum(
+        weight * question.groups(axes) for axes, weight in _plain_weights(question).items()
+    )
+
+
+def _plain_weights(question: Question) -> dict[tuple[int, ...], float]:
+    """Return the prices of k - 1 by axes: reductions, and chains less what closes them."""
     weights: dict[tuple[int, ...], float] = {}
-    per_cell = rebate = 0.0
+    closing = _closing_weights(question)
+    for charge in question.charges:
+        if question.group_size(charge.axes) < 2:
+            continue
+        if charge.kind is Kind.TOUCH:
+            weights[charge.axes] = weights.get(charge.axes, 0.0) + charge.weight_bytes
+        elif charge.kind is Kind.CHAIN:
+            left = charge.weight_bytes - closing.get(charge.axes, 0.0)
+            weights[charge.axes] = weights.get(charge.axes, 0.0) + left
+    return weights
+
+
+def _closing_weights(question: Question) -> dict[tuple[int, ...], float]:
+    """Return by axes the part u of a chain's price that its closing link makes a ring.
+
+    w x + u e with x crossings and e = 1 when the ends are apart is at least
+    u (k if k > 1) + (w - u) (k - 1), for x + e >= k when k > 1 and u <= w.
+    """
     chains = {c.axes: c.weight_bytes for c in question.charges if c.kind is Kind.CHAIN}
+    closing: dict[tuple[int, ...], float] = {}
+    for charge in question.charges:
+        if charge.kind is Kind.ENDS and charge.axes in chains:
+            closing[charge.axes] = min(
+                chains[charge.axes], closing.get(charge.axes, 0.0) + charge.weight_bytes
+            )
+    return closing
+
+
+def _choices(question: Question, held: int) -> list[_Choice]:
+    """Return the charges whose price depends on whether a domain holds a whole group.
+
+    A ring costs every domain that holds a part of it one hop, and a domain with all of it none. An
+    all-to-all's price is concave in n_i: see ``_pair_lines``.
+    """
+    choices = [
+        _Choice(axes=axes, parted=((u, 0.0),), whole=((0.0, 0.0),))
+        for axes, u in _closing_weights(question).items()
+        if question.group_size(axes) > 1
+    ]
     for charge in question.charges:
         size, w = question.group_size(charge.axes), charge.weight_bytes
         if size < 2:
             continue
-        reach = min(size, domains)
-        if reach < 2:
-            continue
-        if charge.kind is Kind.PAIRS:
-            most = min(size, capacity)
-            slope = 0.0 if most == 1 else (most * (size - most) - (size - 1)) / (most - 1)
-            base = (size - 1) - slope
-            weights[charge.axes] = weights.get(charge.axes, 0.0) + w * base
-            per_cell += w * slope
-            continue
         if charge.kind is Kind.RING:
-            w *= reach / (reach - 1)
-        elif charge.kind is Kind.ENDS:
-            w = min(w, chains.get(charge.axes, 0.0)) / (reach - 1)
-        weights[charge.axes] = weights.get(charge.axes, 0.0) + w
-        rebate += w * question.groups(charge.axes)
-    kept = sorted(axes for axes, weight in weights.items() if weight > 0)
-    return TouchWeights(axes=tuple(kept), weights=tuple(weights[a] for a in kept),
-                        per_cell=per_cell, rebate=rebate)
+            choices.append(_Choice(axes=charge.axes, parted=((w, 0.0),), whole=((0.0, 0.0),)))
+        elif charge.kind is Kind.PAIRS:
+            groups = question.groups(charge.axes)
+            choices.append(
+                _Choice(axes=charge.axes,
+                        parted=_scaled(w, _pair_lines(size, groups, held, size - 1)),
+                        whole=_scaled(w, _pair_lines(size, groups, held, size)))
+            )
+    return choices
 
 
-def domain_bound(question: Question, held: int, capacity: int, domains: int) -> float:
+def _scaled(
+    weight: float, lines: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, float], ...]:
+    return tuple((weight * slope, weight * constant) for slope, constant in lines)
+
+
+def _pair_lines(size: int, groups: int, held: int, most: int) -> tuple[tuple[float, float], ...]:
+    """Return lines (slope, constant) below sum_g n_g (n - n_g) as a function of t.
+
+    For *held* cells in t groups of at most *most* each the concave sum is least at a corner: as
+    many groups as possible hold *most*, one holds the rest, the others one cell. The lines are
+    the edges of the convex hull of that least over t; none if no t is possible.
+    """
+    most = min(most, held)
+    corners = []
+    for touched in range(max(1, -(-held // most)), min(groups, held) + 1):
+        full, rest = divmod(held - touched, most - 1) if most > 1 else (0, 0)
+        counts = [(full, most), (1 if full < touched else 0, 1 + rest),
+                  (max(0, touched - full - 1), 1)]
+        corners.append((touched, sum(times * n * (size - n) for times, n in counts)))
+    if not corners:
+        return ()
+    hull: list[tuple[int, int]] = []
+    for corner in corners:
+        while len(hull) > 1 and _turns_down(hull[-2], hull[-1], corner):
+            hull.pop()
+        hull.append(corner)
+    edges = [
+        ((y1 - y0) / (x1 - x0), y0 - x0 * (y1 - y0) / (x1 - x0))
+        for (x0, y0), (x1, y1) in pairwise(hull)
+    ]
+    rising = [(slope, constant) for slope, constant in edges if slope > 0]
+    flat = (0.0, float(min(y for _, y in corners)))
+    return (flat, *rising[:_LINES_KEPT])
+
+
+def _turns_down(p: tuple[int, int], q: tuple[int, int], r: tuple[int, int]) -> bool:
+    return (q[0] - p[0]) * (r[1] - p[1]) <= (q[1] - p[1]) * (r[0] - p[0])
+
+
+def cases(question: Question, held: int) -> tuple[Case, ...]:
+    """Return bounds of a domain of *held* cells; every such domain is one of the cases."""
+    found = [Case(lines=(Line(weights=_plain_weights(question), constant_bytes=0.0),), whole=())]
+    for choice in _choices(question, held):
+        extended = [_priced(case, choice.axes, choice.parted, ()) for case in found]
+        if question.group_size(choice.axes) <= held:
+            extended += [
+                _priced(case, choice.axes, choice.whole, (choice.axes,)) for case in found
+            ]
+        found = [case for case in extended if case.lines]
+    return tuple(found)
+
+
+def _priced(
+    case: Case, axes: tuple[int, ...], prices: Sequence[tuple[float, float]],
+    whole: tuple[tuple[int, ...], ...],
+) -> Case:
+    lines = []
+    for line in case.lines:
+        for slope, constant in prices:
+            weights = dict(line.weights)
+            weights[axes] = weights.get(axes, 0.0) + slope
+            lines.append(
+                Line(weights=weights, constant_bytes=line.constant_bytes + constant)
+            )
+    return Case(lines=tuple(lines), whole=case.whole + whole)
+
+
+def domain_bound(question: Question, held: int, split_axis: int | None = None) -> float:
     """Return the least that a domain holding *held* cells adds to the cut [bytes].
 
-    The domain's share of the rebate is not taken off: see ``lower_bound``.
+    The domain's share of the rebate is not taken off: see ``lower_bound``. With *split_axis*, the
+    domain is known to hold a part, not all, of some line along that axis.
     """
-    prices = touch_weights(question, capacity, domains)
     if held == 0:
         return 0.0
-    least = least_touches(question.sizes, prices.axes, prices.weights, held)
-    return least + prices.per_cell * held
+    return min(
+        max(_line_bound(question, line, case.whole, held, split_axis) for line in case.lines)
+        for case in cases(question, held)
+    )
+
+
+def _line_bound(
+    question: Question, line: Line, wholes: Sequence[tuple[int, ...]], held: int,
+    split_axis: int | None,
+) -> float:
+    families = [axes for axes, weight in sorted(line.weights.items()) if weight > 0]
+    floors = []
+    for axes in families:
+        floor = 1
+        if split_axis is not None and split_axis in axes:
+            floor = held // question.group_size(axes) + 1
+        for whole in wholes:
+            if question.group_size(whole) > held:
+                return inf
+            floor = max(floor, question.group_size([i for i in whole if i not in axes]))
+        floors.append(floor)
+    least = least_touches(
+        question.sizes, families, [line.weights[axes] for axes in families], held, floors
+    )
+    return least + line.constant_bytes
 
 
 def lower_bound(question: Question) -> float:
     """Return bytes that every seating of *question* crosses at least [bytes]."""
-    domains, cells = len(question.capacities), question.cells
-    largest = max(question.capacities)
-    if domains == 1:
+    if len(question.capacities) == 1:
         return 0.0
-    prices = touch_weights(question, largest, domains)
-    bounds: dict[int, float] = {}
-
-    def bound_of(held: int) -> float:
-        if held not in bounds:
-            bounds[held] = domain_bound(question, held, largest, domains)
-        return bounds[held]
-
-    if sum(question.capacities) == cells:
-        total = sum(bound_of(capacity) for capacity in question.capacities)
+    bounds = _bounds(question, None)
+    if sum(question.capacities) == question.cells:
+        total = sum(bounds(capacity) for capacity in question.capacities)
     else:
-        total = _cheapest_filling(question.capacities, cells, bound_of)
-    return max(0.0, total - prices.rebate)
+        total = _cheapest_filling(question.capacities, question.cells, bounds)
+    return max(0.0, total - rebate_bytes(question))
+
+
+def _bounds(question: Question, split_axis: int | None) -> Callable[[int], float]:
+    @cache
+    def bound_of(held: int) -> float:
+        return domain_bound(question, held, split_axis)
+
+    return bound_of
 
 
 def split_bound(question: Question, axis: int) -> float:
@@ -130,17 +274,14 @@ def split_bound(question: Question, axis: int) -> float:
     plain = lower_bound(question)
     if sum(capacities) != question.cells or len(capacities) < 2:
         return plain
-    largest, domains = max(capacities), len(capacities)
-    prices = touch_weights(question, largest, domains)
-    extra: dict[int, float] = {}
-    for held in sorted(set(capacities)):
-        free = least_touches(question.sizes, prices.axes, prices.weights, held)
-        parted = least_touches(question.sizes, prices.axes, prices.weights, held, axis)
-        extra[held] = max(0.0, parted - free)
-    return plain + sum(sorted(extra[held] for held in capacities)[:2])
+    free, parted = _bounds(question, None), _bounds(question, axis)
+    extra = sorted(max(0.0, parted(held) - free(held)) for held in capacities)
+    return plain + sum(extra[:2])
 
 
-def _cheapest_filling(capacities: Sequence[int], cells: int, bound_of: object) -> float:
+def _cheapest_filling(
+    capacities: Sequence[int], cells: int, bound_of: Callable[[int], float]
+) -> float:
     """Return min over fillings c_s <= capacities, sum c_s = cells, of sum_s f(c_s) [bytes]."""
     best = np.full(cells + 1, inf)
     best[0] = 0.0
@@ -148,7 +289,7 @@ def _cheapest_filling(capacities: Sequence[int], cells: int, bound_of: object) -
     for capacity in sorted(capacities):
         least = max(0, capacity - spare)
         held = np.arange(least, capacity + 1)
-        costs = [bound_of(int(c)) for c in held]  # type: ignore[operator]
+        costs = [bound_of(int(c)) for c in held]
         merged = np.full(cells + 1, inf)
         for c, cost in zip(held, costs, strict=True):
             if c <= cells:
@@ -162,7 +303,7 @@ def least_touches(
     families: Sequence[tuple[int, ...]],
     weights: Sequence[float],
     held: int,
-    split_axis: int | None = None,
+    floors: Sequence[int] | None = None,
 ) -> float:
     """Return a lower bound of sum_S w_S t_S over all sets of *held* cells of the grid.
 
@@ -171,8 +312,7 @@ def least_touches(
         families: axes S along which the groups of each family run.
         weights: w_S, price of one touched group [bytes].
         held: cells of the set [1].
-        split_axis: if given, only sets that hold a part, not all, of some line along this axis:
-            of every family along it they hold a group in part, so t_S >= held // n_S + 1.
+        floors: touches of each family that are known to be needed, 1 where nothing is [1].
 
     Returns:
         The least over integer touches allowed by every Finner inequality, or, should that search
@@ -185,10 +325,12 @@ def least_touches(
     index = {axis: i for i, axis in enumerate(live)}
     logs = np.log([sizes[i] for i in live])
     merged: dict[tuple[int, ...], float] = {}
-    for family, weight in zip(families, weights, strict=True):
+    needed: dict[tuple[int, ...], int] = {}
+    for i, (family, weight) in enumerate(zip(families, weights, strict=True)):
         key = tuple(sorted(index[a] for a in family if a in index))
         if weight > 0:
             merged[key] = merged.get(key, 0.0) + weight
+            needed[key] = max(needed.get(key, 1), floors[i] if floors else 1)
     constant = merged.pop((), 0.0) * held
     if not merged:
         return constant
@@ -198,7 +340,7 @@ def least_touches(
     real = _tangent_bound(logs, sets, prices, log(held), box)
     whole = _least_integer_touches(
         np.array([sizes[i] for i in live]), sets, prices, held, box,
-        None if split_axis is None else index[split_axis],
+        np.array([needed[s] for s in sets]),
     )
     return constant + max(real, whole)
 
@@ -348,17 +490,15 @@ def finner_rows(
 
 def _least_integer_touches(
     sizes: NDArray[np.int64], sets: tuple[tuple[int, ...], ...], prices: NDArray[np.float64],
-    held: int, box: NDArray[np.float64], split_axis: int | None,
+    held: int, box: NDArray[np.float64], needed: NDArray[np.int64],
 ) -> float:
     """Return the least sum w t over integers t that satisfy every Finner inequality."""
     volume = int(np.prod(sizes))
     groups = np.array([volume // int(np.prod(sizes[list(s)])) for s in sets])
     floors = np.array([ceil(held / int(np.prod(sizes[list(s)]))) for s in sets])
-    if split_axis is not None:
-        split = [held // int(np.prod(sizes[list(s)])) + 1 for s in sets]
-        floors = np.where([split_axis in s for s in sets], split, floors)
-        if (floors > groups).any():
-            return inf
+    floors = np.maximum(floors, needed)
+    if (floors > groups).any():
+        return inf
     lambdas, rhs = finner_rows(sizes, sets, held)
     lambdas, rhs = _with_dual(lambdas, rhs, sizes, sets, prices, held, box)
     known = np.minimum(np.ceil(np.exp(_touches(sets, box)) - 1e-9), groups)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pulp
 
 from planner.layout import groups_along
-from planner.place.bound import least_touches, touch_front, touch_weights
+from planner.place.bound import cases, least_touches, touch_front
 from planner.place.question import Kind
 
 if TYPE_CHECKING:
@@ -196,12 +196,9 @@ def _cut_by_bound(model: Model) -> None:
     question = model.question
     if sum(question.capacities) != question.cells:
         return
-    domains, largest = len(question.capacities), max(question.capacities)
-    prices = touch_weights(question, largest, domains)
-    live = [
-        (axes, weight) for axes, weight in zip(prices.axes, prices.weights, strict=True)
-        if question.group_size(axes) > 1
-    ]
+    prices = cases(question, max(question.capacities))[0].lines[-1].weights
+    live = [(axes, weight) for axes, weight in sorted(prices.items())
+            if weight > 0 and question.group_size(axes) > 1]
     directions = [dict(live)] + [{axes: 1.0} for axes, _ in live]
     for s, capacity in enumerate(question.capacities):
         facets = [

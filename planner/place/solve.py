@@ -7,7 +7,9 @@ are kept together, the lesser of its bound and of what splitting any box would c
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import gcd, prod
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from planner.place.answer import Answer, Proof
 from planner.place.bound import lower_bound, split_bound
 from planner.place.fill import filled
+from planner.place.improve import improved
 from planner.place.question import Charge, Kind, Question, coarsen, cut_bytes, refine_home
 from planner.place.tiles import best_tiles
 
@@ -46,14 +49,21 @@ def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int 
     cut = cut_bytes(question, home)
     if _meets(cut, bound, _MET):
         return _answer(home, cut, cut, Proof.BOUND, method)
+    for sides in _merges(question, home, None):
+        bound = max(bound, min(_merged_bound(question, sides), _least_when_split(question, sides)))
+        if _meets(cut, bound, _MET):
+            return _answer(home, cut, cut, Proof.BOUND, method)
     proof = Proof.INCUMBENT
-    if time_limit_s > 0:
-        for sides in _merges(question, home):
-            home, cut, bound, proof, method = _solve_merged(
-                question, sides, home, cut, bound, method, time_limit_s, seed
-            )
-            if proof is not Proof.INCUMBENT:
-                break
+    ends_s = monotonic() + time_limit_s
+    for sides in _grids_to_solve(question, home, cut):
+        left_s = ends_s - monotonic()
+        if left_s <= 0:
+            break
+        home, cut, bound, proof, method = _solve_merged(
+            question, sides, home, cut, bound, method, left_s, seed
+        )
+        if proof is not Proof.INCUMBENT:
+            break
     if _meets(cut, bound, _MET) and proof is Proof.INCUMBENT:
         proof = Proof.BOUND
     lower = cut if proof is not Proof.INCUMBENT else min(bound, cut)
@@ -93,14 +103,10 @@ def _best_seating(
     if best is None:
         raise AssertionError("filling the domains in order always gives a seating")
     if question.cells <= _IMPROVE_CELLS:
-        better = _improved(question, best, seed)
+        better = improved(question, best, seed=seed)
         if cut_bytes(question, better) < least * (1 - _MET):
             return better, f"{method}, then exchanges"
     return best, method
-
-
-def _improved(question: Question, home: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    return home
 
 
 def _spelled(sides: Sequence[int]) -> str:
@@ -117,23 +123,49 @@ def _candidates(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
         yield home, "tiles filled one domain after the other"
 
 
-def _merges(question: Question, home: NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
-    """Yield boxes to keep together for the solver, the finest grid it can handle first."""
+def _merges(
+    question: Question, home: NDArray[np.int64], most_seats: int | None
+) -> Iterator[tuple[int, ...]]:
+    """Yield boxes of whole axes to keep together, the finest grid first.
+
+    Only axes that *home* keeps whole, and only where the boxes fill every domain exactly. With
+    *most_seats*, only grids of at most so many cells x domains: those a solver can handle.
+    """
     domains = len(question.capacities)
-    if question.cells * domains <= _EXACT_SEATS:
+    if most_seats is not None and question.cells * domains <= _EXACT_SEATS:
         yield tuple(1 for _ in question.sizes)
         return
     step = gcd(*question.capacities)
     whole = [i for i, n in enumerate(question.sizes) if n > 1 and _stays_whole(question, home, i)]
-    seen = set()
-    for count in range(1, len(whole) + 1):
-        for axes in (tuple(whole[:count]), tuple(whole[-count:])):
-            sides = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
-            volume = prod(sides)
-            seats = question.cells // volume * domains
-            if step % volume == 0 and seats <= _SOLVER_SEATS and sides not in seen:
-                seen.add(sides)
-                yield sides
+    for axes in _subsets(whole):
+        sides = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
+        volume = prod(sides)
+        seats = question.cells // volume * domains
+        if step % volume == 0 and (most_seats is None or seats <= most_seats):
+            yield sides
+
+
+def _grids_to_solve(
+    question: Question, home: NDArray[np.int64], cut: float
+) -> list[tuple[int, ...]]:
+    """Return boxes to keep together for the solver, the most promising first.
+
+    First the coarsest grid whose boxes cost too much to split, because its optimum is the
+    question's; then the finest, for a better seating only.
+    """
+    grids = list(_merges(question, home, _SOLVER_SEATS))
+    proving = [g for g in grids if _least_when_split(question, g) >= cut * (1 - _MET)]
+    return [*sorted(proving, key=prod, reverse=True)[:1], *grids[:1]][:2]
+
+
+def _subsets(items: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    for count in range(1, len(items) + 1):
+        yield from combinations(items, count)
+
+
+def _merged_bound(question: Question, sides: tuple[int, ...]) -> float:
+    volume = prod(sides)
+    return lower_bound(coarsen(question, sides, [c // volume for c in question.capacities]))
 
 
 def _stays_whole(question: Question, home: NDArray[np.int64], axis: int) -> bool:

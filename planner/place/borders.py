@@ -1,0 +1,82 @@
+"""What each domain of a tier sends over its border, and how long that takes at line rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.answer import TierCut
+from planner.place.question import Kind, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from planner.fabric import Fabric, Tier
+    from planner.layout import Layout
+    from planner.place.question import Question
+    from planner.traffic import Family
+
+
+def sent_bytes(question: Question, home: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the bytes that each domain sends out in one step, one direction, shape [domains].
+
+    They add up to ``cut_bytes``: a reduction's w (k - 1) is shared evenly by the k domains, an
+    all-to-all sends v n_i (n - n_i), a ring one hop from each domain, a chain from the sender.
+    """
+    from planner.layout import groups_along
+
+    sent = np.zeros(len(question.capacities))
+    for charge in question.charges:
+        homes = home[groups_along(question.sizes, charge.axes)]
+        if homes.shape[1] < 2:
+            continue
+        sent += charge.weight_bytes * _units_by_domain(charge.kind, homes, len(sent))
+    return sent
+
+
+def _units_by_domain(
+    kind: Kind, homes: NDArray[np.int64], domains: int
+) -> NDArray[np.float64]:
+    if kind is Kind.CHAIN:
+        leaving = homes[:, :-1][homes[:, 1:] != homes[:, :-1]]
+        return np.bincount(leaving, minlength=domains).astype(float)
+    if kind is Kind.ENDS:
+        leaving = homes[:, -1][homes[:, 0] != homes[:, -1]]
+        return np.bincount(leaving, minlength=domains).astype(float)
+    groups, size = homes.shape
+    keys = (np.arange(groups)[:, None] * domains + homes).ravel()
+    pairs, members = np.unique(keys, return_counts=True)
+    group, domain = pairs // domains, pairs % domains
+    touched = np.bincount(group, minlength=groups)[group]
+    if kind is Kind.PAIRS:
+        units = (members * (size - members)).astype(float)
+    elif kind is Kind.RING:
+        units = (touched > 1).astype(float)
+    else:
+        units = (touched - 1) / touched
+    return np.bincount(domain, weights=units, minlength=domains)
+
+
+def tier_cuts(
+    layout: Layout, families: Sequence[Family], fabric: Fabric, rank_to_gpu: Sequence[int]
+) -> tuple[TierCut, ...]:
+    """Return what crosses between the domains of every tier, innermost first."""
+    seats = np.asarray(rank_to_gpu)
+    return tuple(_tier_cut(layout, families, fabric, tier, seats) for tier in fabric.tiers)
+
+
+def _tier_cut(
+    layout: Layout, families: Sequence[Family], fabric: Fabric, tier: Tier,
+    seats: NDArray[np.int64],
+) -> TierCut:
+    home = fabric.domain_index(tier.name)[seats]
+    question = ask(layout, families, [len(domain.gpus) for domain in tier.domains])
+    sent = sent_bytes(question, home)
+    rates = np.array([domain.uplink_bytes_per_s for domain in tier.domains])
+    times = np.divide(sent, rates, out=np.zeros_like(sent), where=rates > 0)
+    worst = int(np.argmax(times))
+    return TierCut(tier=tier.name, cut_bytes=float(sent.sum()), cut_time_s=float(times[worst]),
+                   bottleneck_link=tier.domains[worst].name if sent.any() else "")
