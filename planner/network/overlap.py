@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, plain, refuse
 
@@ -107,7 +108,10 @@ def overlap(
     """Return the serial and the overlapped step; free iff T_ready + T_comm <= T_compute.
 
     Args:
-        compute_s, communication_s, update_s, ready_s: see ``overlapped_step_s`` [s].
+        compute_s: compute of the step [s].
+        communication_s: communication, alone on its interface [s].
+        update_s: what follows both [s].
+        ready_s: from the start of the step until the data to send exists [s].
         shares_interface: whether compute uses the interface that communication uses; None if
             it is not known.
 
@@ -120,11 +124,9 @@ def overlap(
         below_zero(communication_s=communication_s, update_s=update_s, ready_s=ready_s),
     )
     if ready_s > compute_s:
-        refuse(
-            [
-                f"ready_s={ready_s!r}: expected at most compute_s={compute_s!r}: "
-                "what is sent is made by the compute"
-            ]
+        raise InputError(
+            f"ready_s={ready_s!r}: expected at most compute_s={compute_s!r}: "
+            "what is sent is made by the compute"
         )
     rest_s = compute_s + update_s
     slack_s = compute_s - ready_s - communication_s

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from planner.errors import InputError
 from planner.network.ranges import below_zero, not_above_zero, refuse
@@ -280,7 +281,7 @@ def _phase_faults(name: str, phases: tuple[Phase, ...]) -> list[str]:
     faults = []
     for phase in phases:
         faults += below_zero(start_s=phase.start_s, bytes_per_s=phase.bytes_per_s)
-    if any(b.start_s <= a.start_s for a, b in zip(phases, phases[1:], strict=False)):
+    if any(b.start_s <= a.start_s for a, b in pairwise(phases)):
         faults.append(f"{name}: expected start times that rise")
     return faults
 
@@ -314,15 +315,14 @@ def _cross(
         queue = level.queue
         if level.bytes >= queue.buffer_bytes and level.full_at_s is None:
             level.full_at_s = now
-        if queue.mark_bytes is not None and level.marked_at_s is None:
-            if level.bytes >= queue.mark_bytes:
-                level.marked_at_s = now
-                told = {source for _, source in signals.slows}
-                for j, source in enumerate(sources):
-                    if source.feedback_s is None or source.enters > i:
-                        continue
-                    if reduced_at[j] is None and j not in told:
-                        signals.slows.append((now + source.feedback_s, j))
+        marks = queue.mark_bytes is not None and level.marked_at_s is None
+        if marks and level.bytes >= (queue.mark_bytes or 0.0):
+            level.marked_at_s = now
+            told = {source for _, source in signals.slows}
+            for j, source in enumerate(sources):
+                hears = source.feedback_s is not None and source.enters <= i
+                if hears and reduced_at[j] is None and j not in told:
+                    signals.slows.append((now + (source.feedback_s or 0.0), j))
         if queue.xoff_bytes is None:
             continue
         if not level.wants_pause and level.bytes >= queue.xoff_bytes:

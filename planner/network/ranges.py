@@ -9,7 +9,6 @@ import numpy as np
 
 from planner.errors import InputError
 
-
 _MOST = 1e30
 
 

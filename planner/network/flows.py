@@ -1,0 +1,153 @@
+"""A family's groups, seated on GPUs, to the flows between GPUs that one execution makes.
+
+What a rank sends to whom, by collective (n members, m of them in each domain, V the payload):
+
+- ``all_reduce``, ``reduce_scatter``, ``all_gather``: a ring through all rails. A ring sends
+  passes x (n - 1) / n x V over each of its edges, passes 2 for all_reduce and 1 otherwise. The
+  ring goes through the domains one after another; where every domain holds at least r members it
+  is r rings, each with 1/r of the data and its own crossing from one domain's j-th member to the
+  next one's (NCCL's rings through all NICs, same rail to same rail).
+- ``all_to_all``: v from every member to every other.
+- ``ring``: one payload from each member to the next, laid contiguously.
+- ``chain``: one payload from each member to the next in the order given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+PASSES = {"all_reduce": 2, "reduce_scatter": 1, "all_gather": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Flows:
+    """Flows between GPUs.
+
+    Args:
+        sources: GPU that sends; array [flows].
+        targets: GPU that receives; array [flows].
+        sizes_bytes: what one execution moves; array [flows] [bytes].
+    """
+
+    sources: Ints
+    targets: Ints
+    sizes_bytes: Floats
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+def together(parts: Sequence[Flows]) -> Flows:
+    """Return the flows of *parts*, one after another."""
+    return Flows(
+        sources=np.concatenate([part.sources for part in parts] or [np.zeros(0, np.int64)]),
+        targets=np.concatenate([part.targets for part in parts] or [np.zeros(0, np.int64)]),
+        sizes_bytes=np.concatenate([part.sizes_bytes for part in parts] or [np.zeros(0)]),
+    )
+
+
+def group_flows(
+    collective: str,
+    payload_bytes: float,
+    groups: Any,
+    domain_of_gpu: Ints,
+    *,
+    reverse: bool = False,
+    rails: int | None = None,
+) -> Flows:
+    """Return the flows of one execution by every group.
+
+    Args:
+        collective: as in ``planner.traffic.Family``.
+        payload_bytes: V, v per ordered pair, or bytes of one hop [bytes].
+        groups: GPUs of each group, array [groups, members].
+        domain_of_gpu: supernode of each GPU, array [gpus].
+        reverse: chains run from the last member to the first (gradients of a pipeline).
+        rails: rings a group uses at most; None for as many as its smallest share of a domain [1].
+
+    >>> flows = group_flows("all_reduce", 16.0, [[0, 1, 2, 3]], np.array([0, 0, 1, 1]))
+    >>> crossing = flows.sizes_bytes[(flows.sources < 2) & (flows.targets >= 2)]
+    >>> crossing.tolist()  # two rails, each half of 2 x 3/4 x 16
+    [12.0, 12.0]
+    """
+    members = np.atleast_2d(np.asarray(groups, np.int64))
+    if members.shape[1] < 2:
+        return together([])
+    if collective in PASSES:
+        n = members.shape[1]
+        edge_bytes = PASSES[collective] * (n - 1) / n * payload_bytes
+        return _rings(members, domain_of_gpu, edge_bytes, rails)
+    if collective == "all_to_all":
+        return _all_pairs(members, payload_bytes)
+    if collective == "ring":
+        return _rings(members, domain_of_gpu, payload_bytes, 1)
+    if collective == "chain":
+        line = members[:, ::-1] if reverse else members
+        return _flows(line[:, :-1].ravel(), line[:, 1:].ravel(), payload_bytes)
+    known = ", ".join([*PASSES, "all_to_all", "ring", "chain"])
+    raise InputError(f"collective={collective!r}: expected one of {known}")
+
+
+def _flows(sources: Ints, targets: Ints, size_bytes: Any) -> Flows:
+    sizes = np.broadcast_to(np.asarray(size_bytes, np.float64), sources.shape)
+    moving = (sources != targets) & (sizes > 0)
+    return Flows(
+        sources=sources[moving], targets=targets[moving], sizes_bytes=np.array(sizes[moving])
+    )
+
+
+def _all_pairs(members: Ints, size_bytes: float) -> Flows:
+    n = members.shape[1]
+    return _flows(
+        np.repeat(members, n, axis=1).ravel(), np.tile(members, (1, n)).ravel(), size_bytes
+    )
+
+
+def _rings(members: Ints, domain_of_gpu: Ints, edge_bytes: float, rails: int | None) -> Flows:
+    """Return rings through the domains of each group, groups of one spread together."""
+    homes = domain_of_gpu[members]
+    order = np.argsort(homes, axis=1, kind="stable")
+    seated = np.take_along_axis(members, order, axis=1)
+    homes = np.take_along_axis(homes, order, axis=1)
+    new = np.ones(homes.shape, bool)
+    new[:, 1:] = homes[:, 1:] != homes[:, :-1]
+    parts = []
+    for pattern in np.unique(new, axis=0):
+        alike = (new == pattern).all(axis=1)
+        parts.append(_alike_rings(seated[alike], np.flatnonzero(pattern), edge_bytes, rails))
+    return together(parts)
+
+
+def _alike_rings(seated: Ints, starts: Ints, edge_bytes: float, rails: int | None) -> Flows:
+    """Return the rings of groups whose members change domain at the same places."""
+    n = seated.shape[1]
+    if len(starts) == 1:
+        return _flows(seated.ravel(), np.roll(seated, -1, axis=1).ravel(), edge_bytes)
+    counts = np.diff(np.append(starts, n))
+    rings = int(counts.min()) if rails is None else min(rails, int(counts.min()))
+    part = edge_bytes / rings
+    if rings == 1:  # one ring leaves a domain at its last member
+        return _flows(seated.ravel(), np.roll(seated, -1, axis=1).ravel(), edge_bytes)
+    parts = []
+    for i, (start, count) in enumerate(zip(starts, counts, strict=True)):
+        onward = starts[(i + 1) % len(starts)]
+        here = seated[:, start : start + count]
+        for rail in range(rings):
+            parts.append(_flows(here[:, rail], seated[:, onward + rail], part))
+        # each ring walks the members once and skips the edge that closes their circle
+        around = np.full(here.shape, part * rings)
+        around[:, :rings] -= part
+        parts.append(_flows(here.ravel(), np.roll(here, -1, axis=1).ravel(), around.ravel()))
+    return together(parts)

@@ -1,0 +1,286 @@
+"""Link sharing: what each flow gets when all of them run at once, and which link is to blame.
+
+*Max-min fair*: no flow can get more without taking from one that has no more. Found by filling:
+each link offers what it has left over the flows that still grow; a link whose offer is the
+smallest that any of its flows sees is full, and its flows are settled. Oversubscription needs no
+factor of its own: it is what an uplink's offer comes to.
+
+Loads are counted beside it: link busy time = bytes over it / capacity. The busiest link is a
+lower bound of the phase's time whatever the sharing, and is named.
+
+Holds for steady flows (long against a round trip) and fair links. A flow split over equal-cost
+links grows on all of them in proportion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.network.flows import Flows, together
+from planner.network.premises import Premise
+from planner.network.routes import Routes, links_of_graph, route, vertices_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.fabric import Fabric
+
+    Floats = NDArray[np.float64]
+
+_SAME = 1e-9
+
+
+def fair_rates(routes: Routes, limit_bytes_per_s: Any = np.inf) -> Floats:
+    """Return the max-min fair rate of each flow; array [flows] [bytes/s].
+
+    Args:
+        routes: where the flows go.
+        limit_bytes_per_s: what a flow can send at most, e.g. its in-flight limit; broadcasts.
+
+    A flow from a GPU to itself uses no link: its rate is its limit.
+    """
+    flows = len(routes.flow_state)
+    limit = np.broadcast_to(np.asarray(limit_bytes_per_s, np.float64), (flows,))
+    rates = np.where(routes.flow_state < 0, limit, 0.0)
+    growing = routes.flow_state >= 0
+    capacity = routes.links.capacity_bytes_per_s
+    left = capacity.copy()
+    while growing.any():
+        use = link_load(routes, growing.astype(np.float64))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            offer = np.where(use > 0, np.maximum(left, 0.0) / use, np.inf)
+        least = np.minimum(_least_ahead(routes, offer), limit)
+        lowest_seen = _least_through(routes, np.where(growing, least, np.inf))
+        full = (use > 0) & (lowest_seen >= offer * (1 - _SAME))
+        offers = np.where(full, offer, np.inf)
+        settled = growing & (_least_ahead(routes, offers) <= least * (1 + _SAME))
+        settled |= growing & (limit <= least)
+        rates[settled] = least[settled]
+        left = left - link_load(routes, np.where(settled, rates, 0.0))
+        growing &= ~settled
+    return rates
+
+
+def link_load(routes: Routes, of_flow: Floats) -> Floats:
+    """Return the sum over flows of *of_flow* x the share that takes each link; array [links]."""
+    load = np.zeros(len(routes.links.tails))
+    moving = routes.flow_state >= 0
+    if not routes.hops:
+        return load
+    here = np.bincount(
+        routes.flow_state[moving], of_flow[moving], minlength=routes.hops[0].states
+    )
+    for depth, hop in enumerate(routes.hops):
+        carried = here[hop.origin] * hop.share
+        load += np.bincount(hop.link, carried, minlength=len(load))
+        if depth + 1 < len(routes.hops):
+            on = hop.onward >= 0
+            here = np.bincount(
+                hop.onward[on], carried[on], minlength=routes.hops[depth + 1].states
+            )
+    return load
+
+
+def _least_ahead(routes: Routes, of_link: Floats) -> Floats:
+    """Return the least *of_link* on the way of each flow; array [flows]."""
+    ahead = np.zeros(0)
+    for hop in reversed(routes.hops):
+        value = of_link[hop.link]
+        on = hop.onward >= 0
+        if len(ahead):
+            value[on] = np.minimum(value[on], ahead[hop.onward[on]])
+        ahead = np.full(hop.states, np.inf)
+        np.minimum.at(ahead, hop.origin, value)
+    moving = routes.flow_state >= 0
+    least = np.full(len(routes.flow_state), np.inf)
+    if len(ahead):
+        least[moving] = ahead[routes.flow_state[moving]]
+    return least
+
+
+def _least_through(routes: Routes, of_flow: Floats) -> Floats:
+    """Return the least *of_flow* over the flows through each link; array [links]."""
+    least = np.full(len(routes.links.tails), np.inf)
+    if not routes.hops:
+        return least
+    moving = routes.flow_state >= 0
+    here = np.full(routes.hops[0].states, np.inf)
+    np.minimum.at(here, routes.flow_state[moving], of_flow[moving])
+    for depth, hop in enumerate(routes.hops):
+        value = here[hop.origin]
+        np.minimum.at(least, hop.link, value)
+        if depth + 1 < len(routes.hops):
+            on = hop.onward >= 0
+            here = np.full(routes.hops[depth + 1].states, np.inf)
+            np.minimum.at(here, hop.onward[on], value[on])
+    return least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkUse:
+    """One directed link under all flows.
+
+    Args:
+        link: ``leaf-3 -> spine-1``.
+        load_bytes: what one execution of everything moves over it [bytes].
+        capacity_bytes_per_s: [bytes/s].
+        busy_s: load / capacity [s].
+        flows_share: of the busiest link's busy time, 0 to 1.
+    """
+
+    link: str
+    load_bytes: float
+    capacity_bytes_per_s: float
+    busy_s: float
+    flows_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyShare:
+    """What a family gets alone, and with everything else running.
+
+    Args:
+        name: of the family.
+        alone_bytes_per_s: the rate of its slowest flow, alone [bytes/s].
+        shared_bytes_per_s: the same with all families active [bytes/s].
+        contention: alone / shared, 1 or more.
+        alone_s: longest flow, size over rate, alone [s].
+        shared_s: the same with all active; an upper bound, since flows that end free their
+            share [s].
+        bottleneck: the link that is fullest on the way of its slowest flow.
+    """
+
+    name: str
+    alone_bytes_per_s: float
+    shared_bytes_per_s: float
+    contention: float
+    alone_s: float
+    shared_s: float
+    bottleneck: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """Everything that is active together.
+
+    Args:
+        bottleneck: the link with the longest busy time.
+        bound_s: its busy time: no schedule of these flows is shorter [s].
+        shared_s: all done at the fair rates of the start; an upper bound [s].
+        families: in the order given.
+        links: those that carry anything, busiest first, at most as many as asked for.
+        premises: what this takes for granted.
+    """
+
+    bottleneck: str
+    bound_s: float
+    shared_s: float
+    families: tuple[FamilyShare, ...]
+    links: tuple[LinkUse, ...]
+    premises: tuple[Premise, ...]
+
+
+def share_links(
+    fabric: Fabric,
+    families: Mapping[str, Flows],
+    *,
+    spray: bool = True,
+    flow_limit_bytes_per_s: Any = np.inf,
+    most_links: int = 20,
+) -> Sharing:
+    """Return what the flows of *families* get when all are active, and the link that binds.
+
+    Args:
+        fabric: the cluster.
+        families: name to flows between GPU indices of the fabric.
+        spray: see ``routes.route``.
+        flow_limit_bytes_per_s: what one flow can send at most [bytes/s].
+        most_links: links listed at most [1].
+
+    Raises:
+        InputError: no flow at all, or one without a path.
+    """
+    named = {name: flows for name, flows in families.items() if len(flows)}
+    everything = together(list(named.values()))
+    if not len(everything):
+        raise InputError("no flow leaves its GPU: expected one at least")
+    links = links_of_graph(fabric.graph)
+    vertex = vertices_of(links, fabric.gpus)
+    routes = route(links, vertex[everything.sources], vertex[everything.targets], spray=spray)
+    rates = fair_rates(routes, flow_limit_bytes_per_s)
+    load = link_load(routes, everything.sizes_bytes)
+    busy = load / links.capacity_bytes_per_s
+    worst = int(np.argmax(busy))
+    starts = np.cumsum([0, *(len(flows) for flows in named.values())])
+    shares = []
+    for i, (name, flows) in enumerate(named.items()):
+        own = slice(starts[i], starts[i + 1])
+        shares.append(
+            _family(name, _part(routes, own), flows, rates[own], busy, flow_limit_bytes_per_s)
+        )
+    order = [int(link) for link in np.argsort(-busy, kind="stable")[:most_links] if load[link] > 0]
+    return Sharing(
+        bottleneck=links.name(worst),
+        bound_s=float(busy[worst]),
+        shared_s=max(share.shared_s for share in shares),
+        families=tuple(shares),
+        links=tuple(
+            LinkUse(
+                link=links.name(link),
+                load_bytes=float(load[link]),
+                capacity_bytes_per_s=float(links.capacity_bytes_per_s[link]),
+                busy_s=float(busy[link]),
+                flows_share=float(busy[link] / busy[worst]),
+            )
+            for link in order
+        ),
+        premises=(
+            Premise(
+                states="All flows start together and are long against a round trip",
+                holds=None,
+                otherwise="the busiest link's time stays a lower bound; fair rates are those of "
+                "the time when all are active",
+            ),
+            Premise(
+                states="Equal-cost paths are used evenly (adaptive routing or many queue pairs)",
+                holds=spray,
+                otherwise="hashed flows collide: some links carry several, others none",
+            ),
+        ),
+    )
+
+
+def _part(routes: Routes, own: slice) -> Routes:
+    return Routes(links=routes.links, hops=routes.hops, flow_state=routes.flow_state[own])
+
+
+def _family(
+    name: str, routes: Routes, flows: Flows, rates: Floats, busy: Floats, limit: Any
+) -> FamilyShare:
+    """Return what one family gets alone and with the rest."""
+    alone = fair_rates(routes, limit)
+    slowest = int(np.argmax(flows.sizes_bytes / rates))
+    path = routes.path(slowest)
+    blame = max(path, key=lambda link: (busy[link], -link))
+    alone_s = float((flows.sizes_bytes / alone).max())
+    shared_s = float((flows.sizes_bytes / rates).max())
+    return FamilyShare(
+        name=name,
+        alone_bytes_per_s=float(alone.min()),
+        shared_bytes_per_s=float(rates.min()),
+        contention=shared_s / alone_s,
+        alone_s=alone_s,
+        shared_s=shared_s,
+        bottleneck=routes.links.name(blame),
+    )
+
+
+def seated_groups(members: Any, rank_to_gpu: Sequence[int] | None) -> Any:
+    """Return groups of ranks as groups of GPUs; None seats rank r on GPU r."""
+    ranks = np.asarray(members, np.int64)
+    return ranks if rank_to_gpu is None else np.asarray(rank_to_gpu, np.int64)[ranks]
