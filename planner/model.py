@@ -23,10 +23,8 @@ from planner.errors import SpecError
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
-MOST = {
-    "vocab": 10**8, "layers": 10**4, "mtp_layers": 10**3, "experts": 10**5, "top_k": 10**5,
-    "learned_positions": 10**9, "max_positions": 10**9, "norms_per_layer": 16,
-}  # fmt: skip
+MOST = {"vocab": 10**8, "layers": 10**4, "mtp_layers": 10**3, "experts": 10**5, "top_k": 10**5,
+        "learned_positions": 10**9, "max_positions": 10**9, "norms_per_layer": 16}  # fmt: skip
 MOST_WIDE = 2**24
 
 
@@ -111,10 +109,8 @@ class Attention:
         else:
             inner_norms = 0
             biased = self.heads * self.head_dim + self.kv_heads * (self.head_dim + self.v_head_dim)
-        return (
-            inner_norms + self.qkv_bias * biased + self.out_bias * hidden
-            + self.qk_norm * 2 * self.head_dim + self.sinks * self.heads
-        )  # fmt: skip
+        bias = self.qkv_bias * biased + self.out_bias * hidden
+        return inner_norms + bias + self.qk_norm * 2 * self.head_dim + self.sinks * self.heads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +141,8 @@ class ModelSpec:
         norms_per_layer: norm vectors of width h in a layer [1].
         norm_bias: norms carry a bias (LayerNorm).
         embedding_norm: a norm right after the input embedding (BLOOM).
-        parallel_block: attention and feed-forward read the same input and are added at once
-            (Command-R, Falcon, GPT-NeoX), so that a tensor-parallel layer reduces once, not twice.
+        parallel_block: attention and feed-forward side by side (Command-R, Falcon, GPT-NeoX), so
+            that a tensor-parallel layer reduces once, not twice.
         max_positions: longest sequence it was made for, 0 where unknown [tokens].
         router_groups: groups that routing is limited within (DeepSeek ``n_group``), 0 for none.
         router_top_groups: groups a token may visit (``topk_group``), 0 for no limit.
@@ -277,10 +273,8 @@ class ModelSpec:
     @property
     def moe_layer_shared_parameters(self) -> int:
         """Parameters of one MoE layer that every token meets: all but the routed experts [1]."""
-        return (
-            self.attention_parameters + self.norm_parameters
-            + self.router_parameters + self.shared_expert_parameters
-        )  # fmt: skip
+        own = self.router_parameters + self.shared_expert_parameters
+        return self.attention_parameters + self.norm_parameters + own
 
     def moe_layer_parameters(self, experts: int | None = None) -> int:
         """Return the parameters of one MoE layer with *experts* routed experts, or all of them."""
@@ -307,8 +301,7 @@ class ModelSpec:
     def mtp_parameters(self) -> int:
         """Parameters of the MTP layers, without the embedding and head they share [1].
 
-        Each is one layer of the model's own kind, a 2h x h projection and three norms
-        (DeepSeek-V3 technical report, arXiv:2412.19437 §2.2).
+        Each is a layer, a 2h x h projection and three norms (arXiv:2412.19437 §2.2).
         """
         layer = self.moe_layer_parameters() if self.experts else self.dense_layer_parameters
         return self.mtp_layers * (layer + 2 * self.hidden**2 + 3 * self.final_norm_parameters)

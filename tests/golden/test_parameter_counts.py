@@ -158,7 +158,7 @@ CONFIGS: dict[str, tuple[dict[str, object], Published]] = {
             {"model_type": "bloom", "n_embed": 14336, "hidden_size": 14336, "n_head": 112,
              "n_layer": 70, "vocab_size": 250880},
             Published(
-                model="BLOOM", total=176_247_271_424, source="BigScience model card: 176,247,271,424"
+                model="BLOOM", total=176_247_271_424, source="BigScience's model card"
             ),
         ),
         (
