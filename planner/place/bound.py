@@ -288,7 +288,7 @@ def _cheapest_filling(
     spare = sum(capacities) - cells
     for capacity in sorted(capacities):
         least = max(0, capacity - spare)
-        held = np.arange(least, capacity + 1)
+        held = np.arange(least, min(capacity, cells) + 1)
         costs = [bound_of(int(c)) for c in held]
         merged = np.full(cells + 1, inf)
         for c, cost in zip(held, costs, strict=True):
