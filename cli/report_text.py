@@ -1,0 +1,272 @@
+"""A plan as a page for a person: the verdict first, then what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from cli.report_text_parts import (
+    CrossedBytes,
+    border_sentences,
+    crossed_bytes,
+    limiting_sentence,
+    proof_sentence,
+    seat_lines,
+    verdict,
+    where_it_sits,
+)
+from planner.place.answer import Proof
+from planner.search.given import spelled_layout
+from planner.steptime.critical_path import PathEntry, critical_path
+from planner.steptime.document import interval_s
+from planner.steptime.memory import STAGES
+from planner.units import format_bytes, format_rate, format_share, format_time
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cli.planner_plan import Plan
+
+_LEAST_SHOWN_SHARE = 0.0005
+_DOMAINS_SHOWN = 8
+_ASSUMED_SHOWN = 5
+
+
+def print_page(console: Console, plan: Plan, sha256: str) -> None:
+    """Print the page of *plan*.
+
+    Args:
+        console: where to; 80 to 160 columns.
+        plan: a seated layout.
+        sha256: hash of its inputs.
+    """
+    proved = plan.placement.proof is not Proof.INCUMBENT
+    console.print(Text(verdict(plan), style="bold green" if proved else "bold yellow"))
+    if not plan.memory.fits:
+        console.print(Text(_overfull(plan), style="bold red"))
+    _heading(console, "Asked")
+    console.print(_labelled(_asked_lines(plan)))
+    _heading(console, "What crosses, in bytes of one step")
+    console.print(_crossing_table(plan, crossed_bytes(plan)))
+    console.print(Text(proof_sentence(plan.placement)))
+    for line in border_sentences(plan):
+        console.print(Text(line))
+    _heading(console, f"Where the ranks sit, by {plan.placement.tier}")
+    console.print(_labelled(seat_lines(plan, _DOMAINS_SHOWN)))
+    _print_step(console, plan)
+    _heading(console, f"Memory of the fullest GPU ({STAGES[int(plan.memory.stage)]} stage)")
+    console.print(_memory_table(plan, console.width))
+    _heading(console, "Assumed")
+    console.print(_labelled(_assumed_lines(plan)))
+    console.print()
+    console.print(Text(f"inputs sha256 {sha256}, seed {plan.placement.seed}", style="dim"))
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print()
+    console.print(Text(text, style="bold"))
+
+
+def _labelled(lines: Iterable[tuple[str, str]]) -> Table:
+    """Return label and text in two columns, the text wrapped beside the label."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for label, text in lines:
+        table.add_row(Text(f"  {label}"), Text(text))
+    return table
+
+
+def _overfull(plan: Plan) -> str:
+    memory = plan.memory
+    return (
+        f"It does not fit: {format_bytes(float(memory.worst_stage_bytes))} and a margin of "
+        f"{format_bytes(memory.margin_bytes)} on GPUs of {format_bytes(memory.capacity_bytes)}, "
+        f"{format_bytes(float(memory.missing_bytes))} too much."
+    )
+
+
+def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
+    inputs = plan.inputs
+    fabric, model, layout = inputs.fabric, inputs.model, inputs.layout
+    first = [tier.name for tier in fabric.tiers].index("supernode")
+    rates = [
+        f"{format_rate(tier.bytes_per_s)} per GPU {'inside' if i == 0 else f'over the {tier.name}'}"
+        + (f" ({tier.oversubscription:.3g}:1 oversubscribed)" if tier.oversubscription > 1 else "")
+        for i, tier in enumerate(fabric.tiers[first:])
+    ]
+    spares = len(fabric.gpus) - inputs.gpus
+    active = model.active_parameters()
+    tokens = layout.global_batch * layout.seq
+    lines = [
+        (
+            "cluster",
+            f"{fabric.name}: {inputs.gpus:,} {fabric.accelerator.name}"
+            + (f" and {spares:,} spare" if spares else "")
+            + f" in supernodes of {_sizes(fabric.capacities('supernode'))}; {', '.join(rates)}",
+        ),
+        (
+            "model",
+            f"{model.name}, {model.parameters() / 1e9:.4g} billion parameters"
+            + (f", {active / 1e9:.3g} billion active" if model.experts else "")
+            + (" (default)" if "model" in inputs.assumed else ""),
+        ),
+        (
+            "batch",
+            f"{layout.global_batch:,} sequences of {layout.seq:,} tokens: "
+            f"{tokens / 1e6:.3g} million tokens a step"
+            + (" (assumed)" if "global_batch" in inputs.assumed else ""),
+        ),
+        ("layout", f"{spelled_layout(layout)}, {layout.precision}, ranks {layout.order}"),
+    ]
+    return [*lines, ("chosen", _chosen(plan))]
+
+
+def _sizes(capacities: tuple[int, ...]) -> str:
+    """Return 64 (16 of them), or 384+384+256 where they differ."""
+    if len(set(capacities)) == 1:
+        return f"{capacities[0]} ({len(capacities)} of them)"
+    if len(capacities) <= 4:
+        return "+".join(map(str, capacities))
+    most = max(set(capacities), key=lambda c: (capacities.count(c), c))
+    rest = [c for c in capacities if c != most]
+    return f"{most} ({capacities.count(most)} of them) and {'+'.join(map(str, rest[:4]))}" + (
+        f" and {len(rest) - 4} more" if len(rest) > 4 else ""
+    )
+
+
+def _chosen(plan: Plan) -> str:
+    choice, given = plan.inputs.choice, plan.inputs.given
+    stated = f"{', '.join(given)} given" if given else "none of it given"
+    if choice.considered == 1:
+        return stated
+    text = (
+        f"{stated}; of {choice.considered:,} considered {choice.feasible:,} fit; within 1 % of "
+        "their shortest step, the one that rests least on hidden traffic"
+    )
+    falls = sorted(choice.rejected.items(), key=lambda item: (-item[1], item[0]))
+    if falls:
+        most = "; ".join(f"{count:,} {_as_verb(reason)}" for reason, count in falls[:3])
+        text += f". Out: {most}"
+    if choice.runner_up is not None:
+        apart = choice.runner_up_step_s / choice.step_s - 1
+        text += (
+            f". Next: {spelled_layout(choice.runner_up)}, "
+            + (f"{format_share(abs(apart))} {'slower' if apart > 0 else 'faster'}"
+               if abs(apart) >= 5e-4 else "as fast")
+        )  # fmt: skip
+    return text
+
+
+def _as_verb(reason: str) -> str:
+    return "do not fit in memory" if reason.startswith("does not fit") else f"for {reason}"
+
+
+def _crossing_table(plan: Plan, crossed: CrossedBytes) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column("  group", no_wrap=True)
+    table.add_column("sits in")
+    for name in crossed.seatings:
+        table.add_column(_short(name), justify="right")
+    for digit, per_seating in crossed.by_digit.items():
+        table.add_row(
+            f"  {digit.upper()} {plan_group_size(plan, digit)}",
+            where_it_sits(plan, digit),
+            *(_none_or_bytes(value) for value in per_seating),
+        )
+    table.add_section()
+    table.add_row("  all", "", *(_none_or_bytes(total) for total in crossed.totals))
+    steps = [float(plan.step.total_s), *plan.baseline_steps_s.values()]
+    table.add_row("  step", "", *(format_time(step) for step in steps))
+    return table
+
+
+def plan_group_size(plan: Plan, digit: str) -> str:
+    """Return a digit's groups as ``8 x 128``: members of one, and how many."""
+    layout = plan.inputs.layout
+    size = 1
+    for i in layout.axes_of(digit):
+        size *= layout.axes[i].size
+    return f"{size} x {layout.gpus // size}"
+
+
+def _short(name: str) -> str:
+    return {"megatron-order": "rank order"}.get(name, name.replace("-", " "))
+
+
+def _none_or_bytes(value: float) -> str:
+    return "none" if value == 0 else format_bytes(value)
+
+
+def _print_step(console: Console, plan: Plan) -> None:
+    low, high = interval_s(plan.step)
+    _heading(
+        console,
+        f"The step: {format_time(float(plan.step.total_s))} "
+        f"(90 % of such estimates: {format_time(low)} to {format_time(high)})",
+    )
+    entries = critical_path(plan.step)
+    console.print(_path_table(entries, console.width))
+    console.print(Text(limiting_sentence(plan, entries)))
+
+
+def _path_table(entries: tuple[PathEntry, ...], width: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column("  part", no_wrap=True)
+    for title in ("in the step", "share", "hidden", "gain if free"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for entry in entries:
+        hidden = max(0.0, entry.own_s - entry.seconds)
+        if entry.share < _LEAST_SHOWN_SHARE and hidden < _LEAST_SHOWN_SHARE * entries[0].seconds:
+            continue
+        table.add_row(
+            f"  {_part(entry)}",
+            format_time(entry.seconds),
+            format_share(entry.share, digits=2 if entry.share < 0.1 else 3),
+            format_time(hidden) if hidden > 1e-9 else "",
+            format_time(entry.gain_if_free_s),
+            "█" * round(entry.share * (width - 72)),
+        )
+    return table
+
+
+def _part(entry: PathEntry) -> str:
+    names = {"gemm": "matrix products", "memory": "memory-bound", "host": "kernel launches",
+             "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
+             "fixed": "data, logging"}  # fmt: skip
+    if entry.kind == "communication":
+        return f"{entry.name.upper()} traffic"
+    return names.get(entry.name, entry.name)
+
+
+def _memory_table(plan: Plan, width: int) -> Table:
+    memory = plan.memory
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    parts = sorted(memory.parts.items(), key=lambda item: -float(item[1]))
+    rows: list[tuple[str, float]] = [(name, float(value)) for name, value in parts if value > 0]
+    for name, value in [*rows, ("margin", memory.margin_bytes)]:
+        bar = "█" * round(value / memory.capacity_bytes * (width - 40))
+        table.add_row(f"  {name}", format_bytes(value), bar)
+    used = float(memory.worst_stage_bytes) + memory.margin_bytes
+    table.add_row(
+        "  all", format_bytes(used),
+        f"of {format_bytes(memory.capacity_bytes)}, {format_share(used / memory.capacity_bytes)}",
+    )  # fmt: skip
+    return table
+
+
+def _assumed_lines(plan: Plan) -> list[tuple[str, str]]:
+    inputs = plan.inputs
+    lines: dict[str, Any] = {**inputs.assumed, **plan.step.assumed, **inputs.model.assumed,
+                             **inputs.fabric.assumed}  # fmt: skip
+    shown = [(name, str(text)) for name, text in lines.items()][:_ASSUMED_SHOWN]
+    more = len(lines) - len(shown)
+    return [*shown, ("…", f"{more} more, and every source, in --json")] if more else shown

@@ -1,0 +1,236 @@
+"""The sentences and sums of the page: verdict, proof, what limits the step, who sits where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.layout import groups_along
+from planner.place.answer import Placement, Proof
+from planner.place.check import CheckedEntry, judged
+from planner.search.placed import DIGITS, worst_spread
+from planner.steptime.document import interval_s
+from planner.units import format_bytes, format_rate, format_share, format_time
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cli.planner_plan import Plan
+    from planner.layout import Layout
+    from planner.steptime.critical_path import PathEntry
+
+_LONGEST_RANGES = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossedBytes:
+    """Bytes over the cut by digit, in the plan and in every baseline.
+
+    Args:
+        seatings: ``this plan``, then the baselines' names.
+        by_digit: digit to the bytes in each seating [bytes].
+        totals: of each seating [bytes].
+    """
+
+    seatings: tuple[str, ...]
+    by_digit: Mapping[str, tuple[float, ...]]
+    totals: tuple[float, ...]
+
+
+def crossed_bytes(plan: Plan) -> CrossedBytes:
+    """Return what crosses in *plan* and its baselines, counted by the independent judge."""
+    placement, layout = plan.placement, plan.inputs.layout
+    home = plan.inputs.fabric.domain_index(placement.tier)
+    traffic = [
+        CheckedEntry(
+            collective=family.collective,
+            payload_bytes=family.payload_bytes,
+            times_per_step=family.times_per_step,
+            members=family.members(layout),
+        )
+        for family in plan.families
+    ]
+    seatings = {"this plan": placement.rank_to_gpu}
+    seatings |= {baseline.name: baseline.rank_to_gpu for baseline in placement.baselines}
+    cuts = [judged(home, seats, traffic) for seats in seatings.values()]
+    used = [digit for digit in DIGITS if any(family.digit == digit for family in plan.families)]
+    return CrossedBytes(
+        seatings=tuple(seatings),
+        by_digit={
+            digit: tuple(
+                sum(
+                    value
+                    for family, value in zip(plan.families, cut.by_entry, strict=True)
+                    if family.digit == digit
+                )
+                for cut in cuts
+            )
+            for digit in used
+        },
+        totals=tuple(cut.total_bytes for cut in cuts),
+    )
+
+
+def verdict(plan: Plan) -> str:
+    """Return the plan in one sentence."""
+    placement, step = plan.placement, plan.step
+    crossing = format_bytes(placement.objective_bytes)
+    if placement.objective_bytes == 0:
+        cut = f"Nothing leaves a {placement.tier}, which no placement can better"
+    elif placement.proof is Proof.INCUMBENT:
+        cut = (
+            f"{crossing} leave the {placement.tier}s in a step, of which another placement could "
+            f"save at most {format_share(placement.gap)}"
+        )
+    else:
+        cut = f"{crossing} leave the {placement.tier}s in a step, proved the least possible"
+    low, high = interval_s(step)
+    return (
+        f"{cut}{_against_rank_order(placement)}; the step takes {format_time(float(step.total_s))} "
+        f"({format_time(low)} to {format_time(high)}), MFU {format_share(float(step.mfu))}, "
+        f"{float(step.tokens_per_s):,.0f} tokens/s."
+    )
+
+
+def _against_rank_order(placement: Placement) -> str:
+    rank_order = next((b for b in placement.baselines if b.name == "megatron-order"), None)
+    if rank_order is None or rank_order.cut_bytes == 0:
+        return ""
+    saved = 1 - placement.objective_bytes / rank_order.cut_bytes
+    if saved < 5e-4:
+        return " (rank order does as well)"
+    return f" ({format_share(saved)} less than in rank order)"
+
+
+def proof_sentence(placement: Placement) -> str:
+    """Return how the cut is known to be as low as it is said to be, and who checked it."""
+    bound = format_bytes(placement.lower_bound_bytes)
+    least = "nothing less can cross" if placement.lower_bound_bytes == 0 else (
+        f"every placement crosses at least {bound}"
+    )  # fmt: skip
+    how = {
+        Proof.BOUND: f"Proved: {least}, and this one crosses no more; gap 0 %",
+        Proof.SOLVER: f"Proved by the solver: {least}; gap {format_share(placement.gap)}",
+        Proof.INCUMBENT: (
+            f"Not proved: {least}, this one {format_bytes(placement.objective_bytes)}; gap "
+            f"{format_share(placement.gap)} when the time was up (--time-limit gives it more)"
+        ),
+    }[placement.proof]
+    return (
+        f"{how}. Found as {placement.method}. Counted again from the cluster's graph: "
+        f"{format_bytes(placement.checked_bytes)}."
+    )
+
+
+def border_sentences(plan: Plan) -> list[str]:
+    """Return, for every tier that bytes cross, how long its busiest border takes for them."""
+    total = float(plan.step.total_s)
+    return [
+        f"Busiest border of the {cut.tier}s: {cut.bottleneck_link}, whose part of "
+        f"{format_bytes(cut.cut_bytes)} takes {format_time(cut.cut_time_s)} at line rate, "
+        f"{format_share(cut.cut_time_s / total)} of the step."
+        for cut in plan.placement.tiers
+        if cut.cut_bytes > 0 and cut.bottleneck_link
+    ]
+
+
+def where_it_sits(plan: Plan, digit: str) -> str:
+    """Return where the worst group of a digit sits, e.g. ``4 supernodes, 16 in each``."""
+    layout, tier = plan.inputs.layout, plan.placement.tier
+    sizes = [axis.size for axis in layout.axes]
+    home = plan.inputs.fabric.domain_index(tier)[np.asarray(plan.placement.rank_to_gpu)]
+    spread = worst_spread(groups_along(sizes, layout.axes_of(digit)), [home])
+    touched, most, least = spread.supernodes, spread.together, spread.least_members
+    if touched == 1:
+        return f"one {tier}"
+    shares = f"{most:.0f} in each" if most == least else f"{least:.0f} to {most:.0f} in each"
+    return f"{touched:.0f} {tier}s, {shares}"
+
+
+def seat_lines(plan: Plan, shown: int) -> list[tuple[str, str]]:
+    """Return (domain, which part of each degree it holds), the first *shown* of them."""
+    layout, placement = plan.inputs.layout, plan.placement
+    held = {digit: _coordinate(layout, digit) for digit in ("pp", "dp", "cp", "tp")}
+    words = {"pp": "stages", "dp": "replicas", "cp": "cp", "tp": "tp"}
+    lines = []
+    occupied = [domain for domain in placement.domains if domain.ranks]
+    for domain in occupied[:shown]:
+        ranks = np.asarray(domain.ranks)
+        parts = [
+            f"{words[digit]} {_ranges(np.unique(values[ranks]), int(values.max()) + 1)}"
+            for digit, values in held.items()
+            if values.max() > 0
+        ]
+        free = domain.capacity - len(domain.ranks)
+        lines.append(
+            (domain.name, ", ".join(parts) + f"; {len(ranks)} ranks" + (
+                f", {free} of {domain.capacity} GPUs idle" if free else ""
+            ))
+        )  # fmt: skip
+    if len(occupied) > shown:
+        lines.append(("…", f"{len(occupied) - shown} more, in --json"))
+    idle = len(placement.domains) - len(occupied)
+    return [*lines, ("idle", f"{idle} {placement.tier}s hold no rank")] if idle else lines
+
+
+def _coordinate(layout: Layout, digit: str) -> NDArray[np.int64]:
+    """Return the index of every rank along a dense degree."""
+    ranks = np.arange(layout.gpus)
+    value, reach = np.zeros(layout.gpus, dtype=np.int64), 1
+    for axis in layout.axes:
+        if axis.dense == digit:
+            value += ranks // axis.stride % axis.size * reach
+            reach *= axis.size
+    return value
+
+
+def _ranges(values: NDArray[np.int64], of: int) -> str:
+    """Return indices as ranges: ``0-3, 8``, ``all``, or how many where that is long."""
+    if len(values) == of:
+        return "all"
+    ends = np.flatnonzero(np.diff(values) != 1)
+    firsts, lasts = values[np.append(0, ends + 1)], values[np.append(ends, len(values) - 1)]
+    text = ", ".join(
+        f"{first}" if first == last else f"{first}-{last}"
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
+    )
+    return text if len(text) <= _LONGEST_RANGES else f"{len(values)} of {of}"
+
+
+def limiting_sentence(plan: Plan, entries: Sequence[PathEntry]) -> str:
+    """Return what limits the step, and what the network could give back at most."""
+    total = float(plan.step.total_s)
+    by_kind: dict[str, float] = {}
+    for entry in entries:
+        by_kind[entry.kind] = by_kind.get(entry.kind, 0.0) + entry.seconds
+    kind = max(by_kind, key=lambda name: by_kind[name])
+    share = format_share(by_kind[kind] / total)
+    what = {
+        "compute": f"Compute limits the step: {share} of it",
+        "communication": f"Communication limits the step: {share} of it is traffic that shows",
+        "bubble": f"The pipeline bubble limits the step: {share} of it",
+        "update": f"The optimizer limits the step: {share} of it",
+        "fixed": f"What no layout changes limits the step: {share} of it",
+    }[kind]
+    traffic = [entry for entry in entries if entry.kind == "communication" and entry.seconds > 0]
+    if not traffic or traffic[0].share < 5e-4:
+        return f"{what}. No communication shows: a faster network would not shorten it."
+    most = traffic[0]
+    where = where_it_sits(plan, most.name)
+    return (
+        f"{what}. Of the traffic, {most.name.upper()} shows most; free, it would save "
+        f"{format_time(most.gain_if_free_s)} ({format_share(most.gain_if_free_s / total)}). Its "
+        f"groups sit in {where}{_its_rate(plan, where)}."
+    )
+
+
+def _its_rate(plan: Plan, where: str) -> str:
+    tiers = plan.inputs.fabric.tiers
+    names = [tier.name for tier in tiers]
+    if plan.placement.tier != "supernode" or len(tiers) <= names.index("supernode") + 1:
+        return ""
+    at = names.index("supernode") + (0 if where.startswith("one ") else 1)
+    return f", where a GPU gets {format_rate(tiers[at].bytes_per_s)}"
