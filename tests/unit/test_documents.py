@@ -129,12 +129,12 @@ def test_hostile_or_broken_json_is_refused_where_it_is_wrong(text: str, says: st
 def test_an_alias_bomb_is_refused_before_it_expands() -> None:
     levels = [f"l{i + 1}: &l{i + 1} [{', '.join([f'*l{i}'] * 9)}]" for i in range(9)]
     bomb = "l0: &l0 [x, x, x, x, x, x, x, x, x]\n" + "\n".join(levels)
-    start_s = time.perf_counter()
+    start_s = time.process_time()
 
     said = refusal(bomb)
 
     assert "more than 200000 values, aliases counted as often as used" in said
-    assert time.perf_counter() - start_s < 1
+    assert time.process_time() - start_s < 1
 
 
 def test_an_honest_alias_is_the_same_value_again() -> None:
