@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-import topologies.efficiency_catalogue
 from planner.collectives.links import links_of
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.fabric import Fabric
@@ -19,8 +18,8 @@ from planner.search.given import given_faults
 from planner.search.placed import tier_indices
 from planner.search.training import usual_batch
 from planner.steptime.rates import Efficiency
+from topologies.efficiency_catalogue import efficiency_of
 from topologies.fabric_catalogue import generic_cluster, load_cluster
-from topologies.layout_reader import read_layout
 from topologies.model_reader import read_model
 
 DEFAULT_GPUS = 1024
@@ -116,20 +115,14 @@ def read_fabric(asked: Asked) -> Fabric:
     return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
 
 
-def fitted_efficiency(accelerator: str) -> Efficiency | None:
-    """Return what was fitted on *accelerator*, None where nothing was measured."""
-    found: Callable[[str], Efficiency | None] | None = getattr(
-        topologies.efficiency_catalogue, "efficiency_of", None
-    )
-    return found(accelerator) if found is not None else None
-
-
 def _given_layout(asked: Asked) -> dict[str, Any]:
     """Return the given fields of the layout: of the file, and of the options."""
     given = {name: value for name, value in asked.layout.items() if value is not None}
     order = {} if asked.order == DEFAULT_ORDER else {"order": asked.order}
     if asked.layout_file is None:
         return {**given, **order}
+    from topologies.layout_reader import read_layout  # noqa: PLC0415 - few runs need it
+
     filed = read_layout(asked.layout_file)
     twice = [name for name in (*given, *order) if name in filed]
     if twice:
@@ -180,7 +173,7 @@ def _with_layout(
             f"precision={given['precision']}: {fabric.accelerator.name} has no such peak; "
             f"it has {known}"
         )
-    efficiency = fitted_efficiency(fabric.accelerator.name)
+    efficiency = efficiency_of(fabric.accelerator.name)
     choice = best_layout(
         model,
         accelerator=fabric.accelerator,
