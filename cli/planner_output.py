@@ -114,10 +114,16 @@ def console(*, stderr: bool = False) -> Console:
     """
     from rich.console import Console  # noqa: PLC0415 - only what prints tables pays for it
 
+    class PlainConsole(Console):
+        """Leaves it to the command to say what a reader that has gone away means."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
     probe = Console(file=stream)
     width = min(max(probe.width, NARROWEST), WIDEST)
-    return Console(
+    return PlainConsole(
         file=stream,
         width=width,
         no_color=None if stream.isatty() else True,

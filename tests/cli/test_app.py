@@ -219,12 +219,13 @@ def test_an_interrupted_run_ends_with_130_and_keeps_what_it_wrote(probe: Path) -
     assert err == "interrupted; what was finished is kept\n"
 
 
-def test_a_reader_that_stops_reading_is_no_error(probe: Path) -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["topology", "list"]])
+def test_a_reader_that_stops_reading_is_no_error(arguments: list[str]) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
 
     done = subprocess.run(
-        [sys.executable, "-m", "cli.planner_app", "--help"],
+        [sys.executable, "-m", "cli.planner_app", *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=write_end,
         stderr=subprocess.PIPE,
