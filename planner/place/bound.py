@@ -117,11 +117,12 @@ def _closing_weights(question: Question) -> dict[tuple[int, ...], float]:
 def _choices(question: Question, held: int) -> list[_Choice]:
     """Return the charges whose price depends on whether a domain holds a whole group.
 
-    A ring costs every domain that holds a part of it one hop, and a domain with all of it none. An
-    all-to-all's price is concave in n_i: see ``_pair_lines``.
+    A ring costs every domain that holds a part of it one hop, and a domain with all of it none:
+    of t rings touched by C cells at most (C - t)/(n - 1) are whole. An all-to-all's price is
+    concave in n_i: see ``_pair_lines``.
     """
     choices = [
-        _Choice(axes=axes, parted=((u, 0.0),), whole=((0.0, 0.0),))
+        _ring_choice(axes, question.group_size(axes), u, held)
         for axes, u in _closing_weights(question).items()
         if question.group_size(axes) > 1
     ]
@@ -130,7 +131,7 @@ def _choices(question: Question, held: int) -> list[_Choice]:
         if size < 2:
             continue
         if charge.kind is Kind.RING:
-            choices.append(_Choice(axes=charge.axes, parted=((w, 0.0),), whole=((0.0, 0.0),)))
+            choices.append(_ring_choice(charge.axes, size, w, held))
         elif charge.kind is Kind.PAIRS:
             groups = question.groups(charge.axes)
             choices.append(
@@ -139,6 +140,11 @@ def _choices(question: Question, held: int) -> list[_Choice]:
                         whole=_scaled(w, _pair_lines(size, groups, held, size)))
             )
     return choices
+
+
+def _ring_choice(axes: tuple[int, ...], size: int, weight: float, held: int) -> _Choice:
+    return _Choice(axes=axes, parted=((weight, 0.0),),
+                   whole=((weight * size / (size - 1), -weight * held / (size - 1)),))
 
 
 def _scaled(
