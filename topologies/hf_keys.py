@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from planner.documents import Node
+from topologies.pattern_text import MOST_ENTRIES
 
 MOST = 10**9
 
@@ -102,7 +103,7 @@ class HfKeys:
 
 
 def _repeated(holder: Node, key: str, node: Node, minimum: int, maximum: int) -> int:
-    items = [item.as_count(minimum=minimum) for item in holder.list(key)]
+    items = [item.as_count(minimum=minimum) for item in holder.list(key)[:MOST_ENTRIES]]
     if not items or len({*items}) > 1 or items[0] > maximum:
         node.fault("differs from layer to layer: layers of different shapes are not modelled")
         return minimum

@@ -93,10 +93,8 @@ def moe_flags(keys: HfKeys, layers: int, *, interleaved: bool) -> tuple[bool, ..
 def _listed_flags(keys: HfKeys, layers: int) -> tuple[bool, ...]:
     frequency = keys.node("moe_layer_freq")
     if frequency is not None and frequency.kind == "list":
-        entries = [item.as_count(minimum=0) for item in keys.part.list("moe_layer_freq")]
-        if len(entries) != layers:
-            frequency.fault(f"has {len(entries)} entries for {layers} layers")
-        return tuple(entry > 0 for entry in entries)
+        entries = _one_a_layer(keys, "moe_layer_freq", layers)
+        return tuple(entry.as_count(minimum=0) > 0 for entry in entries) or (True,) * layers
     if keys.has("moe_layers"):
         chosen = _layer_numbers(keys.part, "moe_layers", layers)
         return tuple(layer in chosen for layer in range(layers))
@@ -137,7 +135,20 @@ def _layer_numbers(part: Node, key: str, layers: int) -> frozenset[int]:
     node = part.optional(key)
     if node is None or node.kind == "null":
         return frozenset()
-    return frozenset(item.as_count(minimum=0, maximum=layers - 1) for item in part.list(key))
+    numbers = part.list(key)
+    if len(numbers) > layers:
+        node.fault(f"{len(numbers)} layer numbers for {layers} layers")
+        return frozenset()
+    return frozenset(item.as_count(minimum=0, maximum=layers - 1) for item in numbers)
+
+
+def _one_a_layer(keys: HfKeys, key: str, layers: int) -> tuple[Node, ...]:
+    """Return the items of a list that has one for each layer, none (and a fault) if it has not."""
+    items = keys.part.list(key)
+    if len(items) != layers:
+        keys.part.fault(f"has {len(items)} entries for {layers} layers", key=key)
+        return ()
+    return items
 
 
 def windows(keys: HfKeys, family: HfFamily | None, layers: int) -> tuple[int, ...]:
@@ -185,20 +196,16 @@ def _layer_types(keys: HfKeys, layers: int) -> list[bool]:
         node = keys.node(key)
         if node is None or node.kind != "list":
             continue
-        names = [item.as_text() for item in keys.part.list(key)]
+        names = [item.as_text() for item in _one_a_layer(keys, key, layers)]
         strange = sorted({*names} - SLIDING - FULL)
         if strange:
             keys.part.fault(f"{_listing(strange)} layers are not modelled", key=key)
-        if len(names) != layers:
-            keys.part.fault(f"has {len(names)} entries for {layers} layers", key=key)
         return [name in SLIDING for name in names]
     for key, windowed in (("hybrid_layer_pattern", 1), ("attn_type_list", None)):
         node = keys.node(key)
         if node is None or node.kind != "list":
             continue
-        kinds = [item.as_count(minimum=0) for item in keys.part.list(key)]
-        if len(kinds) != layers:
-            keys.part.fault(f"has {len(kinds)} entries for {layers} layers", key=key)
+        kinds = [item.as_count(minimum=0) for item in _one_a_layer(keys, key, layers)]
         if windowed is None and 0 in kinds:
             keys.part.fault(f"{kinds.count(0)} layers have linear attention: not modelled", key=key)
         return [kind == windowed for kind in kinds]

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from planner.documents import Document, Node, read_document
+from planner.documents import Document, Node, document_from_text
 from planner.errors import SpecError
 from planner.model import ModelSpec
 from topologies.import_megatron import FLAGS, resolved, run_from_arguments
 from topologies.imported_run import ImportedRun
 from topologies.megatron_args import Argument, MegatronArguments, normal_name
 from topologies.model_yaml import catalogue_like, read_catalogue_model
+from topologies.small_files import read_small_bytes
 
 MOST_FILES = 8
 SHAPE = frozenset({
@@ -166,7 +167,7 @@ class _Gathering:
             self.missing.append(f"{name[:60]!a}")
             self.assumed["extends"] = f"not beside this file: {', '.join(self.missing[:5])}"
             return {}
-        document = read_document(path)
+        document = document_from_text(read_small_bytes(path), name=str(path))
         if document.root.kind != "map":
             document.root.fault("expected a mapping of arguments")
         document.finish()

@@ -21,6 +21,8 @@ from topologies.imported_run import Field, ImportedRun
 from topologies.model_yaml import read_catalogue_model
 
 MOST_CHARACTERS = 2**18
+MOST_PARTS = 32
+_DOTTED = re.compile(r"[\w\"'-]+(?:[ \t]*\.[ \t]*[\w\"'-]+)*")
 
 FLAVORS = {
     ("llama3", "8b"): "llama-3.1-8b", ("llama3", "70b"): "llama-3.1-70b",
@@ -81,6 +83,9 @@ def parse_toml(text: str, *, name: str) -> dict[str, object]:
     """Return the tables of TOML *text*; whatever is wrong with it is a ``SpecError``."""
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"{name}: {len(text):,} characters, at most {MOST_CHARACTERS:,}")
+    for dotted in _DOTTED.finditer(text):
+        if dotted.group().count(".") > MOST_PARTS:
+            raise SpecError(f"{name}: a name of more than {MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
     except RecursionError:

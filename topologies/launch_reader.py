@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.documents import Document, document_from_text, read_bytes
+from planner.documents import Document, document_from_text
 from planner.errors import SpecError
 from topologies.import_deepspeed import import_deepspeed, looks_like_deepspeed
 from topologies.import_hf_config import looks_like_hf_config
@@ -17,6 +17,7 @@ from topologies.import_nemo import import_nemo, looks_like_nemo
 from topologies.import_torchtitan import import_torchtitan
 from topologies.imported_run import ImportedRun
 from topologies.model_yaml import looks_like_own_model
+from topologies.small_files import read_small_bytes
 
 _FLAG = re.compile(
     rf"--(?:{'|'.join(sorted(flag.replace('_', '[-_]') for flag in FLAGS))})(?![\w-])(?!\s*:)"
@@ -61,7 +62,7 @@ def open_launch_file(path: Path | str) -> LaunchFile:
     """
     path = Path(path)
     name = str(path)
-    content = read_bytes(path)
+    content = read_small_bytes(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

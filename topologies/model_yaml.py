@@ -161,6 +161,9 @@ def _entries(node: Node, key: str, layers: int, most: int = 10**9) -> tuple[int,
     given = node.optional(key)
     if given is None:
         return ()
+    if given.kind == "list" and len(node.list(key)) != layers:
+        given.fault(f"{len(node.list(key))} entries for {layers} layers")
+        return ()
     if given.kind == "list":
         entries = tuple(item.as_count(minimum=0, maximum=most) for item in node.list(key))
     else:
