@@ -98,8 +98,26 @@ def _finite_and_positive(value: float | None) -> float | None:
     return value
 
 
-def _degree(name: str, what: str) -> Any:
-    return typer.Option(name, min=1, max=1_000_000, show_default=False, help=what)
+def whole(
+    name: str,
+    *,
+    help: str,  # noqa: A002 - Typer's word
+    minimum: int = 1,
+    maximum: int = 1_000_000,
+    show_default: bool | str = False,
+) -> Any:
+    """Return an option whose value is a whole number from *minimum* to *maximum*."""
+
+    def parsed(given: Any) -> int:
+        text = str(given).strip()
+        digits = text.isascii() and text.isdigit() and len(text) < 12
+        if not digits or not minimum <= int(text) <= maximum:
+            raise typer.BadParameter(
+                f"expected a whole number from {minimum} to {maximum}, got {text[:40]!r}"
+            )
+        return int(text)
+
+    return typer.Option(name, parser=parsed, metavar="N", show_default=show_default, help=help)
 
 
 Json = Annotated[
@@ -120,11 +138,8 @@ Cluster = Annotated[
 ]
 Supernode = Annotated[
     int | None,
-    typer.Option(
+    whole(
         "--supernode",
-        min=1,
-        max=1_000_000,
-        show_default=False,
         help="GPUs in a supernode: alone, of the generic family; with --cluster, that one rebuilt.",
     ),
 ]
@@ -137,7 +152,7 @@ Supernodes = Annotated[
         help="Supernode sizes to compare, e.g. 8,64,384.",
     ),
 ]
-Gpus = Annotated[int, typer.Option("--gpus", min=1, max=1_000_000, help="GPUs of the cluster.")]
+Gpus = Annotated[int, whole("--gpus", show_default=True, help="GPUs of the cluster.")]
 Model = Annotated[
     str | None,
     typer.Option(
@@ -156,22 +171,22 @@ LayoutFile = Annotated[
         help="A YAML file with the layout, instead of the options below.",
     ),
 ]
-Tp = Annotated[int | None, _degree("--tp", "Tensor-parallel degree.")]
-Cp = Annotated[int | None, _degree("--cp", "Context-parallel degree.")]
-Ep = Annotated[int | None, _degree("--ep", "Expert-parallel degree.")]
-Etp = Annotated[int | None, _degree("--etp", "Tensor-parallel degree inside an expert.")]
-Dp = Annotated[int | None, _degree("--dp", "Data-parallel degree.")]
-Pp = Annotated[int | None, _degree("--pp", "Pipeline stages.")]
-Vpp = Annotated[int | None, _degree("--vpp", "Virtual stages on each pipeline stage.")]
+Tp = Annotated[int | None, whole("--tp", help="Tensor-parallel degree.")]
+Cp = Annotated[int | None, whole("--cp", help="Context-parallel degree.")]
+Ep = Annotated[int | None, whole("--ep", help="Expert-parallel degree.")]
+Etp = Annotated[int | None, whole("--etp", help="Tensor-parallel degree inside an expert.")]
+Dp = Annotated[int | None, whole("--dp", help="Data-parallel degree.")]
+Pp = Annotated[int | None, whole("--pp", help="Pipeline stages.")]
+Vpp = Annotated[int | None, whole("--vpp", help="Virtual stages on each pipeline stage.")]
 Zero = Annotated[
     int | None,
-    typer.Option("--zero", min=0, max=3, show_default=False, help="ZeRO stage."),
+    whole("--zero", minimum=0, maximum=3, help="ZeRO stage, 0 to 3."),
 ]
-MicroBatch = Annotated[int | None, _degree("--micro-batch", "Sequences in a micro-batch.")]
-GlobalBatch = Annotated[int | None, _degree("--global-batch", "Sequences in a step.")]
+MicroBatch = Annotated[int | None, whole("--micro-batch", help="Sequences in a micro-batch.")]
+GlobalBatch = Annotated[int | None, whole("--global-batch", help="Sequences in a step.")]
 Seq = Annotated[
     int | None,
-    typer.Option("--seq", min=1, max=100_000_000, show_default=False, help="Tokens in a sequence."),
+    whole("--seq", maximum=100_000_000, help="Tokens in a sequence."),
 ]
 Recompute = Annotated[
     Literal["none", "selective", "full"] | None,
@@ -183,10 +198,19 @@ Precision = Annotated[
 ]
 Order = Annotated[
     str,
-    typer.Option("--order", help="Rank order of the launcher, innermost degree first."),
+    typer.Option(
+        "--order", metavar="ORDER", help="Rank order of the launcher, innermost degree first."
+    ),
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of whatever is drawn at random.")
+    int,
+    whole(
+        "--seed",
+        minimum=0,
+        maximum=2**31 - 1,
+        show_default=True,
+        help="Seed of whatever is drawn at random.",
+    ),
 ]
 TimeLimit = Annotated[
     float | None,
