@@ -23,6 +23,8 @@ RECOMPUTE = ("none", "selective", "full")
 PRECISIONS = ("bf16", "fp16", "fp8", "fp4")
 SCHEDULES = ("1f1b", "gpipe", "zb-h1", "dualpipe")
 CP_KINDS = ("ring", "all_gather", "ulysses")
+STACKS = ("fused", "eager", "unfused")
+"""Kernels a framework runs: Transformer Engine's, PyTorch's with flash attention, or neither."""
 
 _CODES = {
     "recompute": RECOMPUTE,
@@ -41,8 +43,12 @@ class LayoutColumns:
         sequence_parallel, overlap_gradients, overlap_parameters, domain_copies: 0 or 1.
         overlap_tensor: 1 where TP traffic runs under the GEMMs it feeds (Megatron's
             ``--tp-comm-overlap``), 0 where it stands between them.
-        fused_attention: 1 for flash attention, 0 where the s x s scores are written to memory.
+        stack: code of ``STACKS``: ``fused`` (Transformer Engine and its like), ``eager`` (operator
+            by operator, flash attention), ``unfused`` (the s x s scores are written to memory).
         overlap_experts: 1 where dispatch and combine run under another micro-batch's compute.
+        fused_experts: 1 where routing, permutation and grouped GEMMs are fused and launched as one
+            captured graph, 0 where the host launches each expert's kernels.
+        scatter_gather: 1 where a pipeline hop sends each TP rank's part only (always with SP).
     """
 
     tp: Values
@@ -72,12 +78,19 @@ class LayoutColumns:
     optimizer_bytes: Values
     overlap_tensor: Values = 0.0
     overlap_experts: Values = 0.0
-    fused_attention: Values = 1.0
+    fused_experts: Values = 0.0
+    scatter_gather: Values = 1.0
+    stack: Values = 0.0
 
     @property
     def gpus(self) -> Values:
         """GPUs each layout occupies [1]."""
         return self.tp * self.cp * self.dp * self.pp
+
+    @property
+    def fused_attention(self) -> Values:
+        """1 for flash attention, 0 where scores are written to memory."""
+        return (self.stack != 2) * 1.0
 
     @property
     def edp(self) -> Values:

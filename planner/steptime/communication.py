@@ -110,16 +110,18 @@ def expert_s(
 
 
 def _domain_copies_s(model: ModelSpec, columns: LayoutColumns, wires: Wires) -> Values:
+    """One copy per supernode over the NIC, forwarded inside to each rank that has an expert."""
     wire = wires.ep
     tokens = columns.tokens / columns.tp
-    moved = model.hidden * (columns.dispatch_bytes + columns.combine_bytes)
+    moved = tokens * model.hidden * (columns.dispatch_bytes + columns.combine_bytes)
     domains = (wire.k - 1.0) * reached_share(model, wire.m / columns.ep)
     limit = model.router_top_groups
     if limit and model.router_groups:
         limited = limit * (wire.k - 1.0) / larger(wire.k, 1.0)
         domains = select(wire.k > limit, limited, domains)
-    outer = tokens * domains * moved / wire.rail_bytes_per_s
-    inner = tokens * model.top_k * moved * (wire.m - 1.0) / wire.m / wire.inside_bytes_per_s
+    outer = domains * moved / wire.rail_bytes_per_s
+    ranks = (columns.ep - 1.0) * reached_share(model, 1.0 / columns.ep)
+    inner = ranks * moved / wire.inside_bytes_per_s
     latency = wire.across_latency_s + wire.inside_latency_s
     return select(columns.ep > 1, larger(outer, inner) + latency, 0.0)
 
@@ -168,7 +170,8 @@ def gradient_s(
 def pipeline_hop_s(
     model: ModelSpec, columns: LayoutColumns, wires: Wires
 ) -> Values:
-    """Return one hop of activations over a stage boundary [s]: V, over tp with SP."""
+    """Return one hop of activations over a stage boundary [s]: V, over tp with SP or scatter."""
     volume = volume_bytes(model, columns)
-    hop = select(columns.sequence_parallel, volume / columns.tp, volume)
+    parts = larger(columns.sequence_parallel, columns.scatter_gather)
+    hop = select(parts, volume / columns.tp, volume)
     return hop_s(hop, wires.pp)

@@ -18,6 +18,8 @@ from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
 
 FLASH_BACKWARD_OF_FORWARD = 2.5
+_LAUNCHES_PER_EXPERT = 3.0
+_BIASED_PASSES = 8.0
 _SOFTMAX_WORTH = 32.0
 _SCORE_BYTES_FORWARD = 9.0
 _SCORE_BYTES_BACKWARD = 11.0
@@ -68,6 +70,7 @@ class Matrix:
         m, n, k: rows, output width, input width on this rank [1].
         count: how many such matrices (local experts) [1].
         kind: ``gemm`` or ``logits``.
+        launches: kernels one pass over all *count* takes [1].
     """
 
     name: str
@@ -77,6 +80,8 @@ class Matrix:
     count: Values = 1.0
     kind: str = "gemm"
 
+    launches: Values = 1.0
+
 
 def _forward_gemm(x: Matrix, element_bytes: Values) -> Work:
     return Work(
@@ -84,7 +89,7 @@ def _forward_gemm(x: Matrix, element_bytes: Values) -> Work:
         kind=x.kind,
         flops=2.0 * x.count * x.m * x.n * x.k,
         moved_bytes=x.count * (element_bytes * x.k * (x.m + x.n) + 2.0 * x.m * x.n),
-        kernels=1.0,
+        kernels=x.launches,
     )
 
 
@@ -94,7 +99,7 @@ def _input_gemm(x: Matrix, element_bytes: Values) -> Work:
         kind=x.kind,
         flops=2.0 * x.count * x.m * x.n * x.k,
         moved_bytes=x.count * (element_bytes * x.n * (x.m + x.k) + 2.0 * x.m * x.k),
-        kernels=1.0,
+        kernels=x.launches,
     )
 
 
@@ -106,7 +111,7 @@ def _weight_gemm(x: Matrix, element_bytes: Values, gradient_bytes: Values) -> Wo
         flops=2.0 * x.count * x.m * x.n * x.k,
         moved_bytes=x.count
         * (element_bytes * x.m * (x.k + x.n) + 2.0 * gradient_bytes * x.k * x.n),
-        kernels=1.0,
+        kernels=x.launches,
     )
 
 
@@ -224,6 +229,15 @@ def _activation(model: ModelSpec, tokens: Values, width: Values, backward: bool)
     return _memory("activation", 2.0 * tensors * tokens * width, 1.0)
 
 
+def _expert_activation(
+    model: ModelSpec, columns: LayoutColumns, tokens: Values, width: Values, backward: bool
+) -> Work:
+    """Biased, clamped expert activations (gpt-oss) run operator by operator where not fused."""
+    plain = _activation(model, tokens, width, backward)
+    passes = select(columns.fused_experts, 1.0, _BIASED_PASSES) if model.expert_bias else 1.0
+    return _memory(plain.name, plain.moved_bytes * passes, plain.kernels * passes)
+
+
 def feed_forward_matrices(
     model: ModelSpec, tokens: Values, width: Values, name: str
 ) -> tuple[Matrix, ...]:
@@ -302,12 +316,16 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
     local = model.experts / columns.ep
     width = model.expert_ffn / columns.etp
     up = 2.0 if model.gated_mlp else 1.0
+    fused = columns.fused_experts
+    launches = select(fused, 1.0, _LAUNCHES_PER_EXPERT * local)
     grouped = (
         Matrix(
-            name="experts_up", m=routed / local, n=up * width, k=float(model.hidden), count=local
+            name="experts_up", m=routed / local, n=up * width, k=float(model.hidden), count=local,
+            launches=launches,
         ),
         Matrix(
-            name="experts_down", m=routed / local, n=float(model.hidden), k=width, count=local
+            name="experts_down", m=routed / local, n=float(model.hidden), k=width, count=local,
+            launches=launches,
         ),
     )
     shared_width = model.shared_expert_ffn / columns.tp
@@ -320,18 +338,19 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
         name="router", m=tokens / columns.tp, n=float(model.experts), k=float(model.hidden),
         kind="logits",
     )
-    moved = 16.0 * routed * model.hidden
+    moved = select(fused, 4.0, 16.0) * routed * model.hidden
+    steps = select(fused, 2.0, 40.0)
     around = (
-        _memory("permutation", moved, 16.0),
-        _memory("routing", 24.0 * tokens / columns.tp * model.experts, 12.0),
-        _activation(model, routed, width, backward=False),
+        _memory("permutation", moved, steps),
+        _memory("routing", 24.0 * tokens / columns.tp * model.experts, steps),
+        _expert_activation(model, columns, routed, width, backward=False),
         _activation(model, tokens, shared_width, backward=False),
         _around(model, columns, backward=False),
     )
     back = (
-        _memory("permutation", moved, 16.0),
-        _memory("routing", 24.0 * tokens / columns.tp * model.experts, 8.0),
-        _activation(model, routed, width, backward=True),
+        _memory("permutation", moved, steps),
+        _memory("routing", 24.0 * tokens / columns.tp * model.experts, steps),
+        _expert_activation(model, columns, routed, width, backward=True),
         _activation(model, tokens, shared_width, backward=True),
         _around(model, columns, backward=True),
     )

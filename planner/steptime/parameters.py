@@ -27,17 +27,21 @@ class StageLayers:
 
 
 def stage_layers(model: ModelSpec, columns: LayoutColumns) -> StageLayers:
-    """Return how the layers fall on the stages: as even as can be, the ends the lighter.
+    """Return how the layers fall on the stages: the ends the lighter where pp does not divide.
 
-    The last stage also has the logits and the first the embedding, so where pp does not divide
-    the layers the ends take the rounded-down share. Leading dense layers sit on the first stages.
+    The last stage also has the logits and the first the embedding, so the middle stages take
+    ceil(layers / pp) and the ends share what is left (Megatron's
+    ``--account-for-embedding-in-pipeline-split`` and ``--account-for-loss-in-pipeline-split``:
+    126 layers on 8 stages are 15, 6 x 16, 15). Leading dense layers sit on the first stages.
     """
     pp = columns.pp
     total = float(model.layers)
+    high = whole(total / pp)
+    rest = total - high * (pp - 2.0)
     low = total // pp
-    rest = total - low * pp
-    last = low
-    first = low + select((rest > 0) * (rest >= pp - 1.0) * (pp > 1), 1.0, 0.0)
+    enough = (rest >= 2.0) * (pp > 1)
+    first = select(pp > 1, select(enough, whole(rest / 2.0), low), total)
+    last = select(enough, rest // 2.0, low)
     between = select(pp > 2, pp - 2.0, 1.0)
     mean = (total - first - last) / between
     fullest = whole(mean)

@@ -19,9 +19,12 @@ import numpy as np
 
 from planner.errors import SpecError
 from planner.fabric import Accelerator
-from planner.steptime.columns import PRECISIONS, LayoutColumns, Values, take
+from planner.steptime.columns import PRECISIONS, STACKS, LayoutColumns, Values, take
 
+_STEP_OF_GEMM = 0.85
 _ATTENTION_OF_GEMM = 0.6
+_STEP_OF_MEMORY = 0.75
+_HOST_S = {"fused": 17e-6, "eager": 12e-6, "unfused": 50e-6}
 _OPERAND_BYTES = (2.0, 2.0, 1.0, 0.5625)
 
 
@@ -31,32 +34,33 @@ class Efficiency:
 
     Args:
         gemm_share: precision to the share of that precision's peak in large GEMMs [1].
-        attention_share: precision of the run to the share of the 16-bit peak in fused
-            attention [1].
-        memory_share: of the memory bandwidth [1].
+        attention_share: stack of kernels to the share of the 16-bit peak in flash attention [1].
+        memory_share: stack of kernels to the share of the memory bandwidth [1].
         inner_share: of the scale-up rate, in large collectives [1].
         outer_share: of the NIC's rate, in large collectives [1].
-        host_s: host time to launch one kernel [s].
+        host_s: stack of kernels to the host's time to launch one [s].
         step_s: time of a step that no layout changes: data, logging, synchronisation [s].
-        spread: standard deviation of the log residuals of the fit [1].
-        fitted_on: tables and rows the numbers come from; empty where they are assumed.
+        spread: standard deviation of the log of predicted over measured, on rows left out [1].
+        rows: rows it was fitted on [1].
+        fitted_on: the tables they come from; empty where nothing was measured.
     """
 
     gemm_share: Mapping[str, float]
     attention_share: Mapping[str, float]
-    memory_share: float
+    memory_share: Mapping[str, float]
     inner_share: float = 0.8
     outer_share: float = 0.8
-    host_s: float = 5e-6
-    step_s: float = 0.01
-    spread: float = 0.15
+    host_s: Mapping[str, float] = field(default_factory=dict)
+    step_s: float = 0.03
+    spread: float = 0.2
+    rows: int = 0
     fitted_on: str = ""
 
     def __post_init__(self) -> None:
-        shares = [("memory_share", self.memory_share), ("inner_share", self.inner_share),
-                  ("outer_share", self.outer_share)]
+        shares = [("inner_share", self.inner_share), ("outer_share", self.outer_share)]
         shares += [(f"gemm_share.{p}", v) for p, v in self.gemm_share.items()]
-        shares += [(f"attention_share.{p}", v) for p, v in self.attention_share.items()]
+        shares += [(f"attention_share.{s}", v) for s, v in self.attention_share.items()]
+        shares += [(f"memory_share.{s}", v) for s, v in self.memory_share.items()]
         faults = [
             f"{name}={value} is not a share above 0 and at most 1"
             for name, value in shares
@@ -90,8 +94,8 @@ class Rates:
     gemm_flops_per_s: Values
     logits_flops_per_s: Values
     attention_flops_per_s: Values
-    memory_bytes_per_s: float
-    host_s: float
+    memory_bytes_per_s: Values
+    host_s: Values
     step_s: float
     inner_share: float
     outer_share: float
@@ -105,15 +109,16 @@ class Rates:
 def default_efficiency(accelerator: Accelerator) -> Efficiency:
     """Return the efficiencies assumed where none were fitted.
 
-    The GEMM share is the accelerator's own (its measured achievable share, where its file has
-    one); attention reaches about 0.6 of that, as flash attention does on every generation.
+    In whole steps GEMMs reach about 0.85 of the best that a GEMM alone was measured at (the
+    accelerator's own share), attention about 0.6 of that again, memory-bound operators about 0.75
+    of what a copy reaches: the ratios of the generations that were fitted.
     """
-    shares = dict(accelerator.efficiency_share)
+    shares = {p: v for p, v in accelerator.efficiency_share.items() if p in PRECISIONS}
     wide = shares.get("bf16", shares.get("fp16", 0.6))
     return Efficiency(
-        gemm_share=shares or {"bf16": wide},
-        attention_share={"bf16": _ATTENTION_OF_GEMM * wide},
-        memory_share=accelerator.memory_efficiency_share,
+        gemm_share={p: _STEP_OF_GEMM * share for p, share in shares.items()},
+        attention_share={"fused": _ATTENTION_OF_GEMM * _STEP_OF_GEMM * wide},
+        memory_share={"fused": _STEP_OF_MEMORY * accelerator.memory_efficiency_share},
     )
 
 
@@ -124,6 +129,18 @@ def peak_of(accelerator: Accelerator, precision: str) -> float:
         if known in accelerator.peak_flops_per_s:
             return accelerator.peak_flops_per_s[known]
     raise SpecError(f"{accelerator.name}: no peak for {precision}, nor a wider one")
+
+
+_SLOWER = {"eager": (0.5, 0.75), "unfused": (0.5, 0.8), "fused": (1.0, 1.0)}
+"""Attention and memory share of each stack where only another one was measured, of the fused."""
+
+
+def _of_stack(shares: Mapping[str, float], stack: str, kind: int) -> float:
+    """Return the share of *stack*, or that of another scaled by what usually lies between."""
+    if stack in shares:
+        return shares[stack]
+    known = next(iter(shares))
+    return min(1.0, shares[known] / _SLOWER[known][kind] * _SLOWER[stack][kind])
 
 
 def _share_of(shares: Mapping[str, float], precision: str) -> float:
@@ -148,7 +165,10 @@ def rates_of(
     code = columns.precision
     gemm = [_share_of(reached.gemm_share, p) * peak_of(accelerator, p) for p in PRECISIONS]
     wide = peak_of(accelerator, "bf16")
-    attention = [_share_of(reached.attention_share, p) * wide for p in PRECISIONS]
+    attention = [_of_stack(reached.attention_share, s, 0) * wide for s in STACKS]
+    memory = [
+        _of_stack(reached.memory_share, s, 1) * accelerator.memory_bytes_per_s for s in STACKS
+    ]
     logits = [gemm[0], gemm[1], gemm[0], gemm[0]]
     assumed = {} if efficiency else {
         "efficiency": f"no measured step of {accelerator.name}: its achievable share of peak"
@@ -162,9 +182,9 @@ def rates_of(
     return Rates(
         gemm_flops_per_s=take(gemm, code),
         logits_flops_per_s=take(logits, code),
-        attention_flops_per_s=take(attention, code),
-        memory_bytes_per_s=reached.memory_share * accelerator.memory_bytes_per_s,
-        host_s=reached.host_s,
+        attention_flops_per_s=take(attention, columns.stack),
+        memory_bytes_per_s=take(memory, columns.stack),
+        host_s=take([reached.host_s.get(s, _HOST_S[s]) for s in STACKS], columns.stack),
         step_s=reached.step_s,
         inner_share=reached.inner_share,
         outer_share=reached.outer_share,

@@ -108,30 +108,43 @@ def pipeline(
         columns.schedule == 2, zero_bubble, select(columns.schedule == 3, dual, filled)
     )
     busy = m * most
-    hops = _hops(columns, most, hop_s)
+    hops = _hops_s(columns, forward, backward, weights, hop_s)
     piped = pp > 1
     bubble = select(piped, bubble, 0.0)
     hops = select(piped, hops, 0.0)
     return Pipeline(total_s=busy + bubble + hops, busy_s=busy, bubble_s=bubble, hops_s=hops)
 
 
-def _hops(columns: LayoutColumns, most: Values, hop_s: Values) -> Values:
-    """Return what hops add [s].
+def _hops_s(
+    columns: LayoutColumns,
+    forward: StageSeconds,
+    backward: StageSeconds,
+    weights: StageSeconds,
+    hop_s: Values,
+) -> Values:
+    """Return what hops add [s], found by comparing with the explicit graph.
 
-    Filling and draining pass 2 (p-1) hops. In the steady state a micro-batch comes back to the
-    first stage after p stages' work and 2 (p-1) hops while p are in flight, so each pays
-    2 (p-1) / p hops; interleaving keeps p - 1 more chunks in flight, whose work hides them; with
-    GPipe every hop hides under the next micro-batch.
+    Filling and draining pass 2 (p - 1) hops (interleaved: 2 (p v - 1); ZB-H1: 4 (p - 1)).
+    1F1B: a micro-batch returns to the first stage after every stage's work and 2 (p - 1) hops
+    while only p are in flight, so all but one in p pay 2 hops, less what faster stages wait
+    anyhow. Interleaved: a hop hides under the other direction's pass of a chunk. ZB-H1: under
+    the weight gradients. GPipe: under the next micro-batch.
     """
     pp, v, m = columns.pp, columns.vpp, columns.micro_batches
-    ends = 2.0 * (pp - 1.0) * hop_s
-    steady = larger(0.0, m - pp)
-    flight = v * pp + select(v > 1, pp - 1.0, 0.0)
-    slack = select(v > 1, (pp - 1.0) * most / v, 0.0)
-    loop = 2.0 * hop_s * select(v > 1, pp * v, pp - 1.0)
-    each = larger(0.0, loop - slack) / flight * v
-    gpipe = columns.schedule == 1
-    return ends + select(gpipe, 0.0, steady * each)
+    both = stage_sum((forward, backward))
+    around = 2.0 * (pp - 1.0) * hop_s
+    wait = pp * both.most(pp) - both.total(pp)
+    left = larger(0.0, around - wait) / larger(1.0, pp - 1.0)
+    rounds = m - 1.0 - (m + pp - 2.0) // pp
+    plain = around + rounds * left
+    least = smaller(forward.total(pp), backward.total(pp)) / pp / v
+    chunks = larger(0.0, m - pp) * v * larger(0.0, hop_s - least)
+    interleaved = 2.0 * (pp * v - 1.0) * hop_s + chunks
+    idle = larger(0.0, around - wait - weights.total(pp)) / pp
+    zero_bubble = 2.0 * around + larger(0.0, m - pp) * idle
+    usual = select(v > 1, interleaved, plain)
+    code = columns.schedule
+    return select(code == 0, usual, select(code == 2, zero_bubble, around))
 
 
 def in_flight(columns: LayoutColumns, stage: str) -> Values:

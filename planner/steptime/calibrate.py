@@ -1,0 +1,222 @@
+"""Fits the efficiencies of an accelerator on measured steps: few numbers, each near what is known.
+
+The residual of a row is log(predicted / measured); a row counts little when far off (soft L1), so
+that one broken run does not bend the fit. Every number is drawn to a physical prior with a width,
+so that a table that says nothing of, say, the NIC leaves it where other generations have it.
+
+Rows are split by layout, not one by one: all releases of one layout fall on the same side, and
+the half that was not fitted scores the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import InputError
+from planner.steptime.columns import PRECISIONS, STACKS
+from planner.steptime.rates import Efficiency, default_efficiency
+from planner.steptime.runs import Batch, Run, batches, predicted_s
+
+ROW_WIDTH = 0.08
+"""What one row's log residual is divided by: the noise of repeated runs [1]."""
+
+_LEAST_ROWS = 3
+_WEAK = 0.2
+_SHORT_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """What is known of a number before the fit: its middle, and its width in log."""
+
+    middle: float
+    width: float
+
+
+PRIORS: Mapping[str, Prior] = {
+    "gemm": Prior(middle=0.72, width=0.15),
+    "attention.fused": Prior(middle=0.45, width=0.3),
+    "attention.eager": Prior(middle=0.25, width=0.4),
+    "memory.fused": Prior(middle=0.65, width=0.15),
+    "memory.eager": Prior(middle=0.6, width=0.2),
+    "memory.unfused": Prior(middle=0.7, width=0.15),
+    "inner": Prior(middle=0.78, width=0.1),
+    "outer": Prior(middle=0.7, width=0.15),
+    "host.fused": Prior(middle=17e-6, width=0.4),
+    "host.eager": Prior(middle=12e-6, width=0.5),
+    "host.unfused": Prior(middle=30e-6, width=0.7),
+    "step": Prior(middle=0.03, width=0.3),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """One accelerator's fit.
+
+    Args:
+        chip: the accelerator.
+        efficiency: the numbers, with the spread of the rows left out.
+        rows: rows fitted [1].
+        residuals: log(predicted / measured) of them [1].
+    """
+
+    chip: str
+    efficiency: Efficiency
+    rows: int
+    residuals: NDArray[np.float64]
+
+
+def layout_key(run: Run) -> str:
+    """Return what tells one layout of one model on one cluster from another, as text."""
+    c = run.columns
+    degrees = (c.tp, c.cp, c.ep, c.etp, c.dp, c.pp, c.vpp, c.zero_stage, c.micro_batch,
+               c.global_batch, c.seq, c.recompute, c.precision, c.sequence_parallel)  # fmt: skip
+    return " ".join([run.group, *(f"{float(value):g}" for value in degrees)])
+
+
+def fitting_half(run: Run) -> bool:
+    """Return whether *run* is in the half that the shipped numbers are fitted on."""
+    return crc32(layout_key(run).encode()) % 2 == 0
+
+
+def thinned(runs: Sequence[Run], most: int = 200) -> list[Run]:
+    """Return at most *most* runs of each source, spread evenly by the hash of their names."""
+    kept: list[Run] = []
+    for source in dict.fromkeys(run.source for run in runs):
+        mine = [run for run in runs if run.source == source]
+        if len(mine) > most:
+            ordered = sorted(range(len(mine)), key=lambda i: crc32(mine[i].name.encode()))
+            mine = [mine[i] for i in sorted(ordered[:most])]
+        kept += mine
+    return kept
+
+
+def weights_of(runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Return a weight for each run: small for launch-bound ones of tiny models and weak rows [1].
+
+    The step's own noise is a fixed time, which weighs more the shorter the step.
+    """
+    return np.array(
+        [(_WEAK if run.weak else 1.0) * min(1.0, run.measured_s / _SHORT_S) for run in runs]
+    )
+
+
+def fit(runs: Sequence[Run], *, held_out: Sequence[Run] = ()) -> dict[str, Fitted]:
+    """Return the fit of every accelerator that *runs* name.
+
+    Args:
+        runs: measured rows to fit on; those without a measured step are left out.
+        held_out: rows that only score: their spread becomes the efficiency's. Left out, the
+            fitted rows' own spread is used, a tenth wider.
+
+    Raises:
+        InputError: no row has a measured step.
+    """
+    usable = [run for run in runs if run.measured_s > 0]
+    if not usable:
+        raise InputError("no row has a measured step to fit on (column measured_step_s)")
+    answer = {}
+    for chip in sorted({run.chip for run in usable}):
+        mine = thinned([run for run in usable if run.chip == chip])
+        if len(mine) < _LEAST_ROWS:
+            continue
+        others = [run for run in held_out if run.chip == chip and run.measured_s > 0]
+        answer[chip] = _fit_one(chip, mine, others)
+    return answer
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    precisions = sorted({PRECISIONS[int(run.columns.precision)] for run in runs})
+    stacks = sorted({STACKS[int(run.columns.stack)] for run in runs})
+    return [
+        *(f"gemm.{p}" for p in precisions),
+        *(f"attention.{s}" for s in stacks if s != "unfused"),
+        *(f"memory.{s}" for s in stacks),
+        *(f"host.{s}" for s in stacks),
+        "inner", "outer", "step",
+    ]  # fmt: skip
+
+
+def _prior(name: str) -> Prior:
+    return PRIORS[name] if name in PRIORS else PRIORS[name.split(".", maxsplit=1)[0]]
+
+
+def efficiency_from(
+    numbers: Mapping[str, float], spread: float, rows: int, fitted_on: str, base: Efficiency
+) -> Efficiency:
+    """Return an ``Efficiency`` from dotted names to numbers; *base* fills in what is missing."""
+
+    def picked(kind: str) -> dict[str, float]:
+        found = {n.split(".")[1]: v for n, v in numbers.items() if n.startswith(f"{kind}.")}
+        return found if kind == "host" else {n: min(v, 1.0) for n, v in found.items()}
+
+    return Efficiency(
+        gemm_share=picked("gemm"),
+        attention_share=picked("attention") or base.attention_share,
+        memory_share=picked("memory"),
+        inner_share=min(numbers["inner"], 1.0),
+        outer_share=min(numbers["outer"], 1.0),
+        host_s=picked("host"),
+        step_s=numbers["step"],
+        spread=spread,
+        rows=rows,
+        fitted_on=fitted_on,
+    )
+
+
+def residuals_of(
+    parts: Sequence[Batch], runs: Sequence[Run], efficiency: Efficiency
+) -> NDArray[np.float64]:
+    """Return log(predicted / measured) of every run [1]."""
+    predicted = predicted_s(parts, {run.chip: efficiency for run in runs}, len(runs))
+    measured = np.array([run.measured_s for run in runs])
+    answer: NDArray[np.float64] = np.log(predicted / measured)
+    return answer
+
+
+def robust_spread(residuals: NDArray[np.float64]) -> float:
+    """Return the standard deviation that a tenth of outliers does not move much [1].
+
+    Root mean square of the residuals clipped at three times 1.48 times their median size.
+    """
+    size = np.abs(residuals)
+    limit = 3.0 * 1.4826 * float(np.median(size))
+    clipped = np.minimum(size, max(limit, 1e-6))
+    return float(np.sqrt(np.mean(clipped**2)))
+
+
+def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
+    from scipy.optimize import least_squares  # noqa: PLC0415 - only a fit pays for SciPy
+
+    names = _names(runs)
+    middle = np.log([_prior(name).middle for name in names])
+    width = np.array([_prior(name).width for name in names])
+    parts, weights = batches(runs), weights_of(runs)
+    base = default_efficiency(runs[0].accelerator)
+    sources = ", ".join(sorted({run.source for run in runs}))
+
+    def efficiency(x: NDArray[np.float64], spread: float = 0.2) -> Efficiency:
+        numbers = dict(zip(names, (float(v) for v in np.exp(x)), strict=True))
+        return efficiency_from(numbers, spread, len(runs), sources, base)
+
+    def residuals(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows = weights * residuals_of(parts, runs, efficiency(x)) / ROW_WIDTH
+        return np.concatenate([rows, (x - middle) / width])
+
+    solved = least_squares(residuals, middle, loss="soft_l1", f_scale=1.5, diff_step=1e-3)
+    own = residuals_of(parts, runs, efficiency(solved.x))
+    spread = 1.1 * robust_spread(own)
+    if len(held_out) >= _LEAST_ROWS:
+        left = residuals_of(batches(held_out), held_out, efficiency(solved.x))
+        spread = robust_spread(left)
+    return Fitted(
+        chip=chip,
+        efficiency=efficiency(solved.x, max(spread, 0.02)),
+        rows=len(runs),
+        residuals=own,
+    )

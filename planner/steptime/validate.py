@@ -1,0 +1,195 @@
+"""Predictions against measurements: errors by source, order of pairs, regret, a constant MFU.
+
+*Layout regret*: of the layouts measured for one model on one cluster, how much slower is the one
+the model would pick than the fastest measured? *Pairs*: of two layouts that differ by more than
+2 %, is the faster one predicted faster? A *constant MFU* per accelerator is the line that a model
+must beat on every source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.steptime.calibrate import fit, fitting_half
+from planner.steptime.rates import Efficiency
+from planner.steptime.runs import Run, batches, predicted_s
+
+PAIR_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How well the steps of one source are predicted.
+
+    Args:
+        source: the source.
+        rows: rows scored [1].
+        mape_share: mean of |predicted / measured - 1| [1].
+        median_share, p90_share, worst_share: of the same [1].
+        bias_share: mean of predicted / measured - 1 [1].
+        constant_mfu_share: mean error of one MFU per accelerator, set on these very rows [1].
+        published_share: mean error of the predictions published for these rows, NaN if none.
+        pairs: pairs of one group that differ by more than 2 % [1].
+        pairs_right_share: of them, in the right order [1]; NaN where there are none.
+        regret_share: the largest regret of a group with at least three layouts [1]; NaN if none.
+    """
+
+    source: str
+    rows: int
+    mape_share: float
+    median_share: float
+    p90_share: float
+    worst_share: float
+    bias_share: float
+    constant_mfu_share: float
+    published_share: float
+    pairs: int
+    pairs_right_share: float
+    regret_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The layouts of one model on one cluster.
+
+    Args:
+        name: source, model, GPUs.
+        layouts: layouts measured [1].
+        pairs: pairs that differ by more than 2 % [1].
+        right: of them, in the right order [1].
+        regret_share: measured step of the layout predicted fastest over the fastest, less 1 [1].
+    """
+
+    name: str
+    layouts: int
+    pairs: int
+    right: int
+    regret_share: float
+
+
+def groups_of(
+    runs: Sequence[Run], predicted: NDArray[np.float64]
+) -> tuple[Group, ...]:
+    """Return the groups with at least two measured runs, in order of first appearance."""
+    members: dict[str, list[int]] = {}
+    for position, run in enumerate(runs):
+        if run.measured_s > 0:
+            members.setdefault(run.group, []).append(position)
+    measured = np.array([run.measured_s for run in runs])
+    return tuple(
+        _group(name, measured[rows], predicted[rows])
+        for name, rows in members.items()
+        if len(rows) > 1
+    )
+
+
+def _group(name: str, measured: NDArray[np.float64], predicted: NDArray[np.float64]) -> Group:
+    above, below = np.triu_indices(len(measured), 1)
+    apart = np.abs(np.log(measured[above] / measured[below])) > np.log1p(PAIR_SHARE)
+    same = (measured[above] < measured[below]) == (predicted[above] < predicted[below])
+    pick = int(np.argmin(predicted))
+    return Group(
+        name=name,
+        layouts=len(measured),
+        pairs=int(np.sum(apart)),
+        right=int(np.sum(apart & same)),
+        regret_share=float(measured[pick] / np.min(measured) - 1.0),
+    )
+
+
+def scores(runs: Sequence[Run], predicted: NDArray[np.float64]) -> tuple[Score, ...]:
+    """Return the score of every source, in order of first appearance."""
+    order = dict.fromkeys(run.source for run in runs if run.measured_s > 0)
+    return tuple(_score(source, runs, predicted) for source in order)
+
+
+def _score(source: str, runs: Sequence[Run], predicted: NDArray[np.float64]) -> Score:
+    rows = [i for i, run in enumerate(runs) if run.source == source and run.measured_s > 0]
+    mine = [runs[i] for i in rows]
+    measured = np.array([run.measured_s for run in mine])
+    error = predicted[rows] / measured - 1.0
+    size = np.abs(error)
+    published = np.array([run.published_s for run in mine])
+    stated = published > 0
+    groups = groups_of(mine, predicted[rows])
+    pairs = sum(group.pairs for group in groups)
+    right = sum(group.right for group in groups)
+    regrets = [group.regret_share for group in groups if group.layouts >= 3]
+    return Score(
+        source=source,
+        rows=len(rows),
+        mape_share=float(np.mean(size)),
+        median_share=float(np.median(size)),
+        p90_share=float(np.percentile(size, 90)),
+        worst_share=float(np.max(size)),
+        bias_share=float(np.mean(error)),
+        constant_mfu_share=constant_mfu_error(mine),
+        published_share=(
+            float(np.mean(np.abs(published[stated] / measured[stated] - 1.0)))
+            if np.any(stated)
+            else float("nan")
+        ),
+        pairs=pairs,
+        pairs_right_share=right / pairs if pairs else float("nan"),
+        regret_share=max(regrets, default=float("nan")),
+    )
+
+
+def ideal_s(run: Run) -> float:
+    """Return the step at an MFU of 1: model FLOPs over the 16-bit peaks of all GPUs [s]."""
+    columns = run.columns
+    flops = 3.0 * float(run.model.forward_flops_per_token(float(columns.seq)))
+    peak = run.accelerator.peak_flops_per_s.get("bf16", 1.0)
+    return flops * float(columns.global_batch * columns.seq) / (float(columns.gpus) * peak)
+
+
+def constant_mfu_error(runs: Sequence[Run]) -> float:
+    """Return the mean error of one MFU per accelerator, the median of these rows' own [1]."""
+    ratio = np.array([run.measured_s / ideal_s(run) for run in runs])
+    chips = np.array([run.chip for run in runs])
+    error = np.zeros(len(runs))
+    for chip in np.unique(chips):
+        mine = chips == chip
+        error[mine] = np.abs(np.median(ratio[mine]) / ratio[mine] - 1.0)
+    return float(np.mean(error))
+
+
+def predict(
+    runs: Sequence[Run], efficiencies: Mapping[str, Efficiency]
+) -> NDArray[np.float64]:
+    """Return the predicted step of every run with *efficiencies* by accelerator [s]."""
+    return predicted_s(batches(runs), efficiencies, len(runs))
+
+
+def predict_halves(runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Return predictions of each half of the layouts from a fit on the other half [s]."""
+    answer = np.full(len(runs), np.nan)
+    for side in (True, False):
+        trained = [run for run in runs if fitting_half(run) == side]
+        rows = [i for i, run in enumerate(runs) if fitting_half(run) != side]
+        _predict_into(answer, runs, rows, trained)
+    return answer
+
+
+def predict_left_out(runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Return predictions of each source from a fit on all others [s]."""
+    answer = np.full(len(runs), np.nan)
+    for source in dict.fromkeys(run.source for run in runs):
+        trained = [run for run in runs if run.source != source]
+        rows = [i for i, run in enumerate(runs) if run.source == source]
+        _predict_into(answer, runs, rows, trained)
+    return answer
+
+
+def _predict_into(
+    answer: NDArray[np.float64], runs: Sequence[Run], rows: list[int], trained: Sequence[Run]
+) -> None:
+    if not any(run.measured_s > 0 for run in trained):
+        return
+    fits = fit(trained)
+    efficiencies = {chip: one.efficiency for chip, one in fits.items()}
+    answer[rows] = predict([runs[i] for i in rows], efficiencies)

@@ -1,0 +1,172 @@
+"""What accelerators reach in whole training steps: ``catalogue/step_efficiency.yaml`` and back.
+
+Peaks and memory are in ``accelerators.yaml``; here are the few numbers fitted on measured steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from planner.documents import Document, Node, read_document, yaml_text
+from planner.fabric import Accelerator
+from planner.steptime.columns import PRECISIONS, STACKS
+from planner.steptime.rates import Efficiency
+from planner.units import US
+from topologies.fabric_accelerators import accelerator_names, load_accelerator
+
+CATALOGUE = Path(__file__).parent / "catalogue" / "step_efficiency.yaml"
+
+_KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
+         "source", "assumed", "same_as", "called", "nic")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """An accelerator as tables of steps name it.
+
+    Args:
+        name: its name in the catalogue.
+        accelerator: its peaks and memory.
+        efficiency: what was fitted, None where nothing was measured.
+        nic_bytes_per_s: the NIC a GPU of this kind usually has, 0 where unknown [bytes/s].
+    """
+
+    name: str
+    accelerator: Accelerator
+    efficiency: Efficiency | None
+    nic_bytes_per_s: float
+
+    @property
+    def scale_up_bytes_per_s(self) -> float:
+        """Rate of its scale-up links, one direction [bytes/s]."""
+        return self.accelerator.scale_up_bytes_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    efficiency: Efficiency | None
+    called: tuple[str, ...]
+    nic_bytes_per_s: float
+
+
+def read_efficiencies(path: Path) -> Mapping[str, Efficiency]:
+    """Return the efficiencies on file at *path*; SpecError names every fault with its line."""
+    entries = _entries(read_document(path))
+    return MappingProxyType(
+        {name: entry.efficiency for name, entry in entries.items() if entry.efficiency}
+    )
+
+
+def efficiency_of(accelerator: str) -> Efficiency | None:
+    """Return what the accelerator called *accelerator* was fitted to, None where nothing was."""
+    entry = _shipped().get(accelerator)
+    return entry.efficiency if entry else None
+
+
+def chip_named(name: str) -> Chip | None:
+    """Return the accelerator that a table calls *name* (``A100``, ``GB200-NVL72`` …)."""
+    wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
+    known = _names().get(wanted) or _names().get(wanted.removeprefix("nvidia-"))
+    return _chip(known) if known else None
+
+
+def efficiencies_text(fitted: Mapping[str, Efficiency]) -> str:
+    """Return the YAML of *fitted*, as ``read_efficiencies`` reads it."""
+    return yaml_text({name: _plain(one) for name, one in sorted(fitted.items())})
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Mapping[str, _Entry]:
+    return _entries(read_document(CATALOGUE))
+
+
+@lru_cache(maxsize=1)
+def _names() -> Mapping[str, str]:
+    names = {}
+    for name in accelerator_names():
+        names[name.lower()] = name
+        entry = _shipped().get(name)
+        for other in entry.called if entry else ():
+            names[other.lower()] = name
+    return names
+
+
+@lru_cache(maxsize=64)
+def _chip(name: str) -> Chip:
+    entry = _shipped().get(name)
+    return Chip(
+        name=name,
+        accelerator=load_accelerator(name),
+        efficiency=entry.efficiency if entry else None,
+        nic_bytes_per_s=entry.nic_bytes_per_s if entry else 0.0,
+    )
+
+
+def _entries(document: Document) -> dict[str, _Entry]:
+    entries = {name: _entry(node) for name, node in document.root.items()}
+    shared = {
+        name: node.name("same_as") for name, node in document.root.items() if node.has("same_as")
+    }
+    for name, other in shared.items():
+        if other not in entries:
+            document.root.fault(f"same_as names {other}, which has no entry", key=name)
+    document.finish()
+    for name, other in shared.items():
+        entries[name] = _Entry(
+            efficiency=entries[other].efficiency,
+            called=entries[name].called,
+            nic_bytes_per_s=entries[name].nic_bytes_per_s,
+        )
+    return entries
+
+
+def _entry(node: Node) -> _Entry:
+    node.only(*_KEYS)
+    called = tuple(item.as_text() for item in node.list("called", default=()))
+    nic = node.rate("nic") if node.has("nic") else 0.0
+    fitted = node.has("gemm")
+    return _Entry(
+        efficiency=_efficiency(node) if fitted else None, called=called, nic_bytes_per_s=nic
+    )
+
+
+def _efficiency(node: Node) -> Efficiency:
+    gemm, attention, memory = node.map("gemm"), node.map("attention"), node.map("memory")
+    host = node.map("host")
+    gemm.only(*PRECISIONS)
+    for part in (attention, memory, host):
+        part.only(*STACKS)
+    return Efficiency(
+        gemm_share={p: gemm.share(p) for p in PRECISIONS if gemm.has(p)},
+        attention_share={s: attention.share(s) for s in STACKS if attention.has(s)},
+        memory_share={s: memory.share(s) for s in STACKS if memory.has(s)},
+        inner_share=node.share("inner"),
+        outer_share=node.share("outer"),
+        host_s={s: host.time(s) for s in STACKS if host.has(s)},
+        step_s=node.time("step"),
+        spread=node.number("spread", minimum=0),
+        rows=node.count("rows", default=0, minimum=0),
+        fitted_on=node.text("source", default=""),
+    )
+
+
+def _plain(one: Efficiency) -> dict[str, object]:
+    def rounded(shares: Mapping[str, float]) -> dict[str, float]:
+        return {name: float(f"{share:.4g}") for name, share in shares.items()}
+
+    return {
+        "gemm": rounded(one.gemm_share),
+        "attention": rounded(one.attention_share),
+        "memory": rounded(one.memory_share),
+        "inner": float(f"{one.inner_share:.4g}"),
+        "outer": float(f"{one.outer_share:.4g}"),
+        "host": {name: f"{value / US:.4g}us" for name, value in one.host_s.items()},
+        "step": f"{one.step_s * 1e3:.4g}ms",
+        "spread": float(f"{one.spread:.3g}"),
+        "rows": one.rows,
+        "source": one.fitted_on,
+    }
