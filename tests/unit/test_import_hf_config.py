@@ -183,10 +183,12 @@ def test_gpt_oss_has_biases_sinks_and_windows_on_every_other_layer() -> None:
 
 
 def test_qwen_2_has_biases_on_q_k_v_that_no_key_mentions() -> None:
-    model = read(LLAMA | {"model_type": "qwen2"})
+    for stated in ({}, {"qkv_bias": True}):
+        model = read(LLAMA | {"model_type": "qwen2"} | stated)
 
-    assert model.attention.qkv_bias
-    assert not model.attention.out_bias
+        assert model.attention.qkv_bias
+        assert not model.attention.out_bias
+    assert read(LLAMA | {"attention_bias": True}).attention.out_bias
 
 
 def test_a_window_that_is_switched_off_is_no_window() -> None:
