@@ -95,7 +95,9 @@ def read_inputs(asked: Asked) -> Inputs:
     model = _tried(faults, lambda: read_model(name))
     given = _tried(faults, lambda: _given_layout(asked)) or {}
     if model is not None:
-        faults += given_faults(model, gpus, given)
+        batch = usual_batch(model, gpus, given)
+        whole = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
+        faults += given_faults(model, gpus, whole)
     if fabric is None or model is None or faults:
         raise InputError(*dict.fromkeys(faults))
     if gpus > len(fabric.gpus):

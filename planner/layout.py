@@ -213,9 +213,15 @@ def refine(layout: Layout) -> tuple[Axis, ...]:
 
     Raises:
         LayoutError: the two factorisations do not align; names the digits that clash.
+
+    >>> [axis.size for axis in refine(Layout(tp=8, pp=4, dp=2, order="tp-cp-ep-pp-dp",
+    ...                                      global_batch=2))]
+    [8, 4, 2]
     """
     order = layout.order.split("-")
     dense = [(d, getattr(layout, d)) for d in order if d != "ep"]
+    if layout.etp * layout.ep == 1:  # no expert group to align: its replicas are all but pp
+        return _dense_axes(dense)
     expert = [(_EXPERT_DIGIT[d], getattr(layout, _EXPERT_DIGIT[d])) for d in order if d != "cp"]
     dense_ends, expert_ends = _ends(dense), _ends(expert)
     cuts = sorted({end for _, end in dense_ends} | {end for _, end in expert_ends} | {1})
@@ -239,6 +245,16 @@ def refine(layout: Layout) -> tuple[Axis, ...]:
         axes.append(Axis(name=dense_digit, size=high // low, stride=low,
                          dense=dense_digit, expert=expert_digit))
     return _numbered(axes)
+
+
+def _dense_axes(dense: Sequence[tuple[str, int]]) -> tuple[Axis, ...]:
+    axes, stride = [], 1
+    for digit, size in dense:
+        if size > 1:
+            axes.append(Axis(name=digit, size=size, stride=stride, dense=digit,
+                             expert="pp" if digit == "pp" else "edp"))
+        stride *= size
+    return tuple(axes)
 
 
 def _ends(digits: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -18,7 +18,7 @@ import numpy as np
 from planner.errors import InfeasibleError, LayoutError
 from planner.layout import Layout
 from planner.search.given import out_of_memory
-from planner.search.placed import spreads_of, stacked
+from planner.search.placed import inside_spreads, spreads_of, stacked
 from planner.search.space import Space, layout_space
 from planner.steptime.columns import LayoutColumns, columns_of, slice_columns
 from planner.steptime.memory import step_memory
@@ -172,11 +172,13 @@ def _times(
     timed: Callable[..., Step], columns: LayoutColumns, domains: Sequence[float]
 ) -> _Times:
     """Return the times of each row in the better of both seatings on equal domains."""
-    orders = _SEATINGS if domains else _SEATINGS[:1]
-    parts = [
-        _better([timed(part, spreads=contiguous_spread(part, domains, o)) for o in orders], part)
-        for part in _chunks(columns)
-    ]
+    parts = []
+    for part in _chunks(columns):
+        if domains:
+            spreads = [contiguous_spread(part, domains, order) for order in _SEATINGS]
+        else:
+            spreads = [inside_spreads(part)]
+        parts.append(_better([timed(part, spreads=one) for one in spreads], part))
     return _Times(
         total_s=np.concatenate([part.total_s for part in parts]),
         serial_s=np.concatenate([part.serial_s for part in parts]),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from planner.fabric import Fabric
     from planner.layout import Layout
+    from planner.steptime.columns import LayoutColumns
 
     Homes = Sequence[NDArray[np.int64]]
 
@@ -95,6 +96,20 @@ def _counts(
     first = np.flatnonzero(marks % n == 0)
     touched = np.diff(np.append(first, len(marks)))
     return touched, np.maximum.reduceat(runs, first), np.minimum.reduceat(runs, first)
+
+
+def inside_spreads(columns: LayoutColumns) -> Spreads:
+    """Return the spreads where one supernode holds all."""
+    sizes = {
+        "tp": columns.tp, "cp": columns.cp, "ep": columns.ep, "etp": columns.etp,
+        "dp": columns.cp * columns.dp, "edp": columns.edp, "pp": columns.pp,
+    }  # fmt: skip
+    return Spreads(
+        **{
+            digit: Spread(group_size=size, members=(), domains=(), least_members=size)
+            for digit, size in sizes.items()
+        }
+    )
 
 
 def stacked(spreads: Sequence[Spreads]) -> Spreads:

@@ -160,7 +160,9 @@ def _degree_reasons(
             ),
         }  # fmt: skip
     if not defaults["order"].endswith("pp"):
-        reasons["the rank order needs etp x ep = tp x cp"] = (pp > 1) & (inside != whole)
+        reasons["the rank order needs etp x ep = tp x cp"] = (
+            (pp > 1) & (inside > 1) & (inside != whole)
+        )
     return reasons
 
 
