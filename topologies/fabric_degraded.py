@@ -16,6 +16,7 @@ from typing import Any
 from planner.errors import SpecError
 from planner.fabric import Domain, Tier
 from planner.fabric_walks import islands
+from topologies.fabric_scale_up import add_supernodes
 from topologies.fabric_seats import Seats
 from topologies.fabric_spec import FabricSpec
 
@@ -86,16 +87,9 @@ def pushed_up_bytes_per_s(graph: Any, domain_of: Mapping[str, int], domains: int
         domains: how many there are.
     """
     level = {v: _LEVELS.index(kind) for v, kind in graph.nodes(data="kind")}
-    owner: dict[str, int] = dict(domain_of)
-    inflow: dict[str, float] = dict.fromkeys(owner, float("inf"))
+    owner = _owners(graph, level, domain_of)
+    inflow: dict[str, float] = dict.fromkeys(domain_of, float("inf"))
     leaving = [0.0] * domains
-    for v in sorted(graph, key=level.__getitem__):
-        if v not in owner:
-            below = {owner.get(u, -1) for u in graph[v] if level[u] < level[v] or level[v] == 0}
-            if level[v] == 0 and below == {-1}:
-                below = {domain_of.get(u, -1) for u in graph[v]}
-            if len(below) == 1 and -1 not in below:
-                owner[v] = below.pop()
     for v in sorted((v for v in graph if v in owner), key=level.__getitem__):
         ups = [
             (u, link["capacity_bytes_per_s"])
@@ -103,6 +97,9 @@ def pushed_up_bytes_per_s(graph: Any, domain_of: Mapping[str, int], domains: int
             if level[u] > level[v] or (level[u] == level[v] and owner.get(u) != owner[v])
         ]
         total = sum(rate for _, rate in ups)
+        if level[v] == 0:
+            across = [u for u in graph[v] if level[u] == 0 and owner.get(u) != owner[v]]
+            leaving[owner[v]] += sum(graph.edges[v, u]["capacity_bytes_per_s"] for u in across)
         if level[v] == 0 or total == 0:
             continue
         share = 1.0 if isinf(inflow[v]) else min(1.0, inflow.get(v, 0.0) / total)
@@ -114,22 +111,53 @@ def pushed_up_bytes_per_s(graph: Any, domain_of: Mapping[str, int], domains: int
     return leaving
 
 
-def measured_tiers(graph: Any, spec: FabricSpec, seats: Seats, whole: list[Tier]) -> list[Tier]:
-    """Return the tiers of the whole cluster with the rates that the damaged graph leaves.
+def working_gpus(seats: Seats) -> list[str]:
+    """Return the vertex name of each usable GPU, in order."""
+    names = seats.names("gpu")
+    return [names[g] for g in seats.numbers.tolist()]
 
-    A tier's rate is that of its slowest GPU.
 
-    Raises:
-        SpecError: GPUs that cannot reach each other any more, or without scale-up.
-    """
-    names = [name for g, name in enumerate(seats.names("gpu")) if seats.usable[g]]
-    apart = islands(graph, names)[1:]
+def refuse_islands(graph: Any, spec: FabricSpec, seats: Seats) -> None:
+    """Refuse a cluster whose dead parts keep usable GPUs from reaching each other."""
+    apart = islands(graph, working_gpus(seats))[1:]
     if apart:
         raise SpecError(
             f"cluster {spec.name!r}: what is dead cuts off {sum(map(len, apart))} GPUs in "
             f"{len(apart)} parts, the first at {apart[0][0]}: expected every usable GPU to reach "
             "every other"
         )
+
+
+def _owners(graph: Any, level: Mapping[str, int], domain_of: Mapping[str, int]) -> dict[str, int]:
+    """Return the domain of each vertex whose lower neighbours are all of one domain.
+
+    Lower means nearer to the GPUs: scale-up switches come after their GPUs, those that join only
+    other scale-up switches after these.
+    """
+    gpu = _LEVELS.index("gpu")
+    above = {
+        v: gpu + 0.1 if any(level[u] == gpu for u in graph[v]) else gpu + 0.2
+        for v in graph
+        if level[v] == 0
+    }
+    height = {**level, **above}
+    owner = dict(domain_of)
+    for v in sorted((v for v in graph if v not in owner), key=height.__getitem__):
+        below = {owner.get(u, -1) for u in graph[v] if height[u] < height[v]}
+        if len(below) == 1 and -1 not in below:
+            owner[v] = below.pop()
+    return owner
+
+
+def measured_tiers(graph: Any, spec: FabricSpec, seats: Seats, whole: list[Tier]) -> list[Tier]:
+    """Return the tiers of the whole cluster with the rates that the damaged graph leaves.
+
+    A tier's rate is that of its slowest GPU.
+
+    Raises:
+        SpecError: GPUs without scale-up.
+    """
+    names = working_gpus(seats)
     tiers: list[Tier] = []
     shared = float("inf")
     for i, tier in enumerate(whole):
@@ -142,7 +170,16 @@ def measured_tiers(graph: Any, spec: FabricSpec, seats: Seats, whole: list[Tier]
             for d, up in zip(tier.domains, ups, strict=True)
         )
         if tier.name in {"board", "supernode"}:
-            tiers.append(_slowest_scale_up(graph, names, tier, domains, seats))
+            share = _scale_up_left(graph, spec, seats, names, tier.name)
+            tiers.append(
+                replace(
+                    tier,
+                    domains=domains,
+                    bytes_per_s=tier.bytes_per_s * share,
+                    shared_bytes_per_s=tier.shared_bytes_per_s * share,
+                    pair_bytes_per_s=tier.pair_bytes_per_s * share,
+                )
+            )
         else:
             inner = tiers[-1].domains
             shared = min(shared, *(d.uplink_bytes_per_s / len(d.gpus) for d in inner))
@@ -154,35 +191,35 @@ def measured_tiers(graph: Any, spec: FabricSpec, seats: Seats, whole: list[Tier]
     return tiers
 
 
-def _slowest_scale_up(
-    graph: Any, names: list[str], tier: Tier, domains: tuple[Domain, ...], seats: Seats
-) -> Tier:
-    """Return *tier* with its rates scaled to the GPU that has lost most of its scale-up links."""
-    kept = min(_scale_up_bytes_per_s(graph, name, tier.name) for name in names)
-    alone = seats.supernode_names if len(names) == len(seats.supernode_names) else ()
-    if kept == 0 and not alone:
-        lost = [n for n in names if _scale_up_bytes_per_s(graph, n, tier.name) == 0]
+def _scale_up_left(
+    graph: Any, spec: FabricSpec, seats: Seats, names: list[str], tier: str
+) -> float:
+    """Return the share of its scale-up links that the worst-off GPU still has; 1 if none is dead.
+
+    Raises:
+        SpecError: GPUs that have lost them all.
+    """
+    import networkx as nx  # noqa: PLC0415 - only for what is damaged
+
+    whole = nx.Graph()
+    add_supernodes(whole, spec.supernode, seats, "supernode")
+    had = {name: _scale_up_bytes_per_s(whole, name, tier) for name in names}
+    left = {n: _scale_up_bytes_per_s(graph, n, tier) / had[n] for n in names if had[n] > 0}
+    if lost := [name for name, share in left.items() if share == 0]:
         raise SpecError(
             *(f"GPU {n} has no scale-up link left: list it among the dead gpus" for n in lost)
         )
-    full = max(_scale_up_bytes_per_s(graph, name, tier.name) for name in names)
-    share = kept / full if full else 1.0
-    return replace(
-        tier,
-        domains=domains,
-        bytes_per_s=tier.bytes_per_s * share,
-        shared_bytes_per_s=tier.shared_bytes_per_s * share,
-        pair_bytes_per_s=tier.pair_bytes_per_s * share,
-    )
+    return min(left.values(), default=1.0)
 
 
 def _scale_up_bytes_per_s(graph: Any, gpu: str, tier: str) -> float:
     """Return what a GPU's own links of *tier*, or inside it, carry."""
-    tiers = {"board"} if tier == "board" else {"board", "supernode"}
+    inside = {"board"} if tier == "board" else {"board", "supernode"}
+    links = graph[gpu].items()
     return float(
         sum(
             link["capacity_bytes_per_s"]
-            for other, link in graph[gpu].items()
-            if link["tier"] in tiers and graph.nodes[other]["kind"] != "nic"
+            for other, link in links
+            if link["tier"] in inside and graph.nodes[other]["kind"] != "nic"
         )
     )

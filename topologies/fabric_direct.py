@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topologies.fabric_fat_tree import link
+from topologies.fabric_fat_tree import link, out_of_exclusive
 from topologies.fabric_levels import Level
 from topologies.fabric_seats import Seats, sums
 from topologies.fabric_spec import FabricSpec, MeshSpec, TorusSpec
@@ -118,10 +118,13 @@ class MeshPlan:
         return (Level(name="cluster", of_gpu=everything, latency_s=latency_s),)
 
     def uplinks(self, domain: Ints, domains: int) -> Floats:
-        """Return min(its NICs, its bundles to neighbours) for each supernode."""
-        rate = np.where(self.seats.usable, self.alone_bytes_per_s, 0.0)
-        bundles = self.network.neighbours * self._neighbour_bytes_per_s
-        return np.minimum(sums(domain, rate, domains), bundles)
+        """Return its NICs, for a supernode never more than its bundles to neighbours."""
+        usable, supernode = self.seats.usable, self.seats.supernode
+        rate = np.where(usable, self.alone_bytes_per_s, 0.0)
+        out = self.network.neighbours * self._neighbour_bytes_per_s
+        bundles = np.full(len(self.seats.supernode_names), out)
+        own = out_of_exclusive(domain[usable], domains, supernode[usable], bundles)
+        return np.minimum(sums(domain, rate, domains), own)
 
     def add_to(self, graph: Any, tier_of: dict[str, str]) -> None:
         """Add NICs, one switch vertex for each supernode, and the bundles between them."""

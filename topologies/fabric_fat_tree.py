@@ -98,35 +98,51 @@ class FatTreePlan:
         rate = min(self.spec.nic.line_bytes_per_s, self.spec.pcie_bytes_per_s)
         return np.where(self.seats.usable, rate / self.network.planes, 0.0)
 
-    @cached_property
-    def _leaf_out(self) -> Floats:
-        """Return what each leaf lets out of its GPUs' traffic: min(NICs below, uplinks)."""
-        leaf = self.network.leaf
-        below = sums(self.wiring.leaf, self._nic_bytes_per_s, len(self.wiring.leaf_group))
-        return np.minimum(below, leaf.uplinks * leaf.uplink_bytes_per_s)
+    @property
+    def _leaf_uplink_bytes_per_s(self) -> float:
+        """Return what the uplinks of one leaf carry together."""
+        return self.network.leaf.uplinks * self.network.leaf.uplink_bytes_per_s
 
     @cached_property
-    def _pod_out(self) -> Floats:
-        """Return what each pod's spines let out: min(links below, uplinks), summed over spines."""
-        w, spine = self.wiring, self.network.spine
-        if spine is None or not w.spine_uplinks:
-            return np.full(int(w.pod[-1]) + 1, np.inf)
+    def _spine_out(self) -> Floats:
+        """Return what each spine lets out of its pod: min(links below, uplinks)."""
+        w = self.wiring
+        if not w.spine_uplinks:
+            return np.full(len(w.spine_pod), np.inf)
         below = sums(w.up.upper, w.up.links, len(w.spine_pod))
         below *= self.network.leaf.uplink_bytes_per_s
-        out = np.minimum(below, w.spine_uplinks * spine.uplink_bytes_per_s)
-        return sums(w.spine_pod, out, int(w.pod[-1]) + 1)
+        return np.minimum(below, w.spine_uplinks * self._spine.uplink_bytes_per_s)
+
+    def _reaches_out(self, domain: Ints) -> NDArray[np.bool_]:
+        """Return, by rail, whether its network joins two domains; shape (rails,).
+
+        Where each rail has a network of its own, one that only one domain uses leads nowhere.
+        """
+        rails = self.network.rails
+        if self.network.spine_scope == "shared":
+            return np.ones(rails, bool)
+        usable = self.seats.usable
+        rail, home = self.wiring.leaf_rail[self.wiring.leaf][usable], domain[usable]
+        return np.array([len(np.unique(home[rail == r])) > 1 for r in range(rails)])
 
     def uplinks(self, domain: Ints, domains: int) -> Floats:
         """Return the least capacity, over NICs, leaves and spines, that leaves each domain."""
-        w, planes = self.wiring, self.network.planes
-        least = sums(domain, self._nic_bytes_per_s, domains)
+        w, usable = self.wiring, self.seats.usable
+        out = self._reaches_out(domain)
+        nics = self._nic_bytes_per_s * out[w.leaf_rail[w.leaf]]
+        least = sums(domain, nics, domains)
         if w.spine_pod.size:
-            group_out = sums(w.leaf_group, self._leaf_out, int(w.group[-1]) + 1)
-            usable = self.seats.usable
-            for unit, out in ((w.group, group_out), (w.pod, self._pod_out)):
-                own = out_of_exclusive(domain[usable], domains, unit[usable], out)
+            below = sums(w.leaf, nics, len(w.leaf_group))
+            leaf_out = np.minimum(below, self._leaf_uplink_bytes_per_s)
+            spine_out = np.where(out[w.spine_rail], self._spine_out, 0.0)
+            for unit, of_part, part_out in (
+                (w.group, w.leaf_group, leaf_out),
+                (w.pod, w.spine_pod, spine_out),
+            ):
+                unit_out = sums(of_part, part_out, int(unit[-1]) + 1)
+                own = out_of_exclusive(domain[usable], domains, unit[usable], unit_out)
                 least = np.minimum(least, own)
-        return planes * least
+        return self.network.planes * least
 
     def add_to(self, graph: Any, tier_of: dict[str, str]) -> None:
         """Add NICs, leaves, spines and cores of every plane, and their links."""
@@ -253,6 +269,12 @@ class DragonflyPlan(FatTreePlan):
         w = self.wiring
         spines = [np.flatnonzero(w.spine_pod == p).tolist() for p in range(int(w.pod[-1]) + 1)]
         ports = [len(s) * w.spine_uplinks // max(1, len(spines) - 1) for s in spines]
+        if len(spines) > 1 and min(ports) == 0:
+            raise SpecError(
+                f"network.spine: {len(spines)} groups, but the spines of one have only "
+                f"{min(map(len, spines)) * w.spine_uplinks} global links: expected "
+                f"{len(spines) - 1} or more"
+            )
         next_port = [0] * len(spines)
         links: dict[tuple[int, int], int] = {}
         for p in range(len(spines)):
@@ -268,17 +290,17 @@ class DragonflyPlan(FatTreePlan):
         return Bundles(lower=ends[:, 0], upper=ends[:, 1], links=counts)
 
     @cached_property
-    def _pod_out(self) -> Floats:
-        w, rate = self.wiring, self._spine.uplink_bytes_per_s
-        pods = int(w.pod[-1]) + 1
-        if pods == 1:
-            return np.full(1, np.inf)
-        found = self._global
+    def _spine_out(self) -> Floats:
+        """Return what each spine lets out of its group: min(links below, global links)."""
+        w, found = self.wiring, self._global
+        if w.pod[-1] == 0:
+            return np.full(len(w.spine_pod), np.inf)
         ends = np.concatenate([found.lower, found.upper])
-        out = sums(ends, np.concatenate([found.links, found.links]), len(w.spine_pod)) * rate
+        out = sums(ends, np.concatenate([found.links, found.links]), len(w.spine_pod))
         below = sums(w.up.upper, w.up.links, len(w.spine_pod))
-        below *= self.network.leaf.uplink_bytes_per_s
-        return sums(w.spine_pod, np.minimum(below, out), pods)
+        return np.minimum(
+            below * self.network.leaf.uplink_bytes_per_s, out * self._spine.uplink_bytes_per_s
+        )
 
     @property
     def mixing_bytes_per_s(self) -> float:

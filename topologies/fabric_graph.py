@@ -9,7 +9,12 @@ import numpy as np
 
 from planner.errors import SpecError
 from planner.fabric import Domain, Fabric, Tier
-from topologies.fabric_degraded import measured_tiers, without_dead
+from topologies.fabric_degraded import (
+    measured_tiers,
+    refuse_islands,
+    without_dead,
+    working_gpus,
+)
 from topologies.fabric_direct import MeshPlan, TorusPlan
 from topologies.fabric_fat_tree import FatTreePlan, dragonfly_plan
 from topologies.fabric_levels import (
@@ -64,23 +69,24 @@ def build_graph(spec: FabricSpec) -> Any:
 def build_fabric(spec: FabricSpec) -> Fabric:
     """Return the Fabric of *spec*; its graph is built on first use.
 
-    Where only GPUs are dead, the tiers follow from the wiring alone; where NICs, links or switches
-    are, they are measured on the graph that is left.
+    The tiers follow from the wiring alone unless something is dead that may part the network; then
+    they are measured on the graph that is left.
     """
     seats = seats_of(spec)
     plan = network_plan(spec, seats)
     chosen = chosen_levels(seats, plan.levels, spec.levels)
     graph: Callable[[], Any] | Any = partial(build_graph, spec)
-    if spec.dead.only_gpus:
+    if _follows_from_wiring(spec):
         tiers = _tiers(spec, seats, plan, chosen)
     else:
         graph = graph()
+        refuse_islands(graph, spec, seats)
         tiers = measured_tiers(graph, spec, seats, _tiers(spec, seats, plan, chosen))
     usable = int(seats.usable.sum())
     return Fabric(
         name=spec.name,
         graph=graph,
-        gpus=usable_gpus(spec),
+        gpus=tuple(working_gpus(seats)),
         tiers=tuple(tiers),
         accelerator=spec.accelerator,
         nic=spec.nic,
@@ -91,11 +97,15 @@ def build_fabric(spec: FabricSpec) -> Fabric:
     )
 
 
+def _follows_from_wiring(spec: FabricSpec) -> bool:
+    """Return whether nothing is dead, or only GPUs where all rails share their spines."""
+    railed = isinstance(spec.network, ClosSpec) and spec.network.spine_scope != "shared"
+    return spec.dead.only_gpus and not (railed and spec.dead.gpus)
+
+
 def usable_gpus(spec: FabricSpec) -> tuple[str, ...]:
     """Return the vertex name of each usable GPU, in order."""
-    seats = seats_of(spec)
-    names = seats.names("gpu")
-    return tuple(names[g] for g in seats.numbers.tolist())
+    return tuple(working_gpus(seats_of(spec)))
 
 
 def whole_tiers(spec: FabricSpec) -> tuple[Tier, ...]:
@@ -114,7 +124,9 @@ def _tiers(spec: FabricSpec, seats: Seats, plan: NetworkPlan, chosen: TierPlan) 
     count = len(seats.supernode_names)
     alone = len(np.unique(seats.supernode[seats.usable])) == 1
     uplinks = np.zeros(count) if alone else plan.uplinks(seats.supernode, count)
-    inner = scale_up_tiers(spec.supernode, seats, uplinks)
+    boards = len(seats.board_names)
+    board_uplinks = plan.uplinks(seats.board, boards) if spec.supernode.has_boards else uplinks
+    inner = scale_up_tiers(spec.supernode, seats, uplinks, board_uplinks)
     return inner + outer_tiers(spec, seats, plan, chosen, inner[-1].domains)
 
 

@@ -94,13 +94,16 @@ def board_rates(spec: SupernodeSpec) -> ScaleUpRates:
     )
 
 
-def scale_up_tiers(spec: SupernodeSpec, seats: Seats, uplinks: Floats) -> list[Tier]:
+def scale_up_tiers(
+    spec: SupernodeSpec, seats: Seats, uplinks: Floats, board_uplinks: Floats
+) -> list[Tier]:
     """Return the supernode tier, and the board tier inside it where boards are domains.
 
     Args:
         spec: the scale-up domains.
         seats: where each GPU sits.
         uplinks: capacity that leaves each supernode; shape (supernodes,) [bytes/s].
+        board_uplinks: what the network alone carries out of each board; shape (boards,) [bytes/s].
     """
     index = usable_index(seats)
     rates = supernode_rates(spec)
@@ -116,7 +119,7 @@ def scale_up_tiers(spec: SupernodeSpec, seats: Seats, uplinks: Floats) -> list[T
     if not spec.has_boards:
         return [supernodes]
     inside = board_rates(spec)
-    out = _out_of_boards_bytes_per_s(spec, seats, uplinks)
+    out = board_uplinks + _across_boards_bytes_per_s(spec, seats)
     domains = domains_of(seats.board_names, seats.board, seats, out, index)
     boards = Tier(
         name="board",
@@ -130,22 +133,21 @@ def scale_up_tiers(spec: SupernodeSpec, seats: Seats, uplinks: Floats) -> list[T
     return [boards, supernodes]
 
 
-def _out_of_boards_bytes_per_s(spec: SupernodeSpec, seats: Seats, uplinks: Floats) -> Floats:
-    """Return the capacity that leaves each board: scale-up links across, and its NICs' share."""
-    count = len(seats.board_names)
-    in_supernode = sums(seats.supernode, seats.usable, len(uplinks))[seats.supernode]
-    share = uplinks[seats.supernode] / np.maximum(1, in_supernode)
-    across = np.full(len(seats.board), min(spec.bytes_per_s, spec.board_bytes_per_s))
+def _across_boards_bytes_per_s(spec: SupernodeSpec, seats: Seats) -> Floats:
+    """Return what the scale-up links from each board to the rest of its supernode carry."""
+    count, supernodes = len(seats.board_names), len(seats.supernode_names)
     if spec.kind == "switched":
-        of_supernode = np.zeros(count, np.int64)
-        of_supernode[seats.board] = seats.supernode
-        boards = sums(of_supernode, np.ones(count), len(uplinks))
-        across = np.where(boards[seats.supernode] > 1, across, 0.0)
+        of_board = np.zeros(count, np.int64)
+        of_board[seats.board] = seats.supernode
+        working = sums(seats.board, seats.usable, count) > 0
+        boards = sums(of_board, working, supernodes)
+        rate = min(spec.bytes_per_s, spec.board_bytes_per_s)
+        across = np.where(boards[seats.supernode] > 1, rate, 0.0)
     else:
         column = seats.supernode * spec.board_gpus + seats.place % spec.board_gpus
-        peers = sums(column, seats.usable, len(uplinks) * spec.board_gpus)[column] - seats.usable
+        peers = sums(column, seats.usable, supernodes * spec.board_gpus)[column] - seats.usable
         across = peers * spec.across_pair_bytes_per_s
-    return sums(seats.board, seats.usable * (share + across), count)
+    return sums(seats.board, seats.usable * across, count)
 
 
 def add_supernodes(graph: Any, spec: SupernodeSpec, seats: Seats, scale_up_tier: str) -> None:

@@ -182,7 +182,7 @@ def built(spec: FabricSpec) -> Fabric:
         fabric = build_fabric(spec)
         assert fabric.graph is not None
     except SpecError as error:
-        assume("network" not in str(error))
+        assume(not any(text in str(error) for text in ("network", "cuts off")))
         raise
     return fabric
 
@@ -213,8 +213,6 @@ def test_an_uplink_is_what_following_the_links_upward_finds(spec: FabricSpec) ->
     fabric = built(spec)
 
     for tier in fabric.tiers[:-1]:
-        if tier.name == "board":
-            continue
         home = {fabric.gpus[g]: d for d, x in enumerate(tier.domains) for g in x.gpus}
         measured = pushed_up_bytes_per_s(fabric.graph, home, len(tier.domains))
         stated = [d.uplink_bytes_per_s for d in tier.domains]
@@ -229,9 +227,7 @@ def test_no_cut_is_wider_than_the_uplink_of_the_domain(spec: FabricSpec) -> None
     for tier in fabric.tiers[:-1]:
         for domain in tier.domains[:2] + tier.domains[-1:]:
             cut = fabric.cut_bytes_per_s(frozenset(domain.gpus))
-            if tier.name != "board":
-                assert cut <= domain.uplink_bytes_per_s * (1 + 1e-9)
-            assert cut > 0
+            assert 0 < cut <= domain.uplink_bytes_per_s * (1 + 1e-9)
 
 
 @SLOW
