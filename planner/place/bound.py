@@ -13,7 +13,6 @@ are spare seats. Both hold for every seating whatever. Proofs: ``FORMULATION.md`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations, pairwise
 from math import ceil, inf, log
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
     from planner.place.question import Question
 
 _ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
+_DENOMINATOR = 60  # of the vertices' coordinates; a vertex with another one is left out
 _LINES_KEPT = 3  # edges of an all-to-all's hull that are tried, the flattest first
+_PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 _FRONTIER_LIMIT = 400_000  # partial touch vectors kept; past it the bound stops at what is proved
 
 
@@ -55,10 +56,12 @@ class Case:
     Args:
         lines: linear lower bounds of what it pays.
         whole: families of which it holds a whole group.
+        parted: families of which it holds none whole.
     """
 
     lines: tuple[Line, ...]
     whole: tuple[tuple[int, ...], ...]
+    parted: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,9 @@ def _closing_weights(question: Question) -> dict[tuple[int, ...], float]:
     return closing
 
 
-def _choices(question: Question, held: int) -> list[_Choice]:
+def _choices(
+    question: Question, held: int, multipliers: Mapping[tuple[int, ...], float]
+) -> list[_Choice]:
     """Return the charges whose price depends on whether a domain holds a whole group.
 
     A ring costs every domain that holds a part of it one hop, and a domain with all of it none:
@@ -125,6 +130,10 @@ def _choices(question: Question, held: int) -> list[_Choice]:
         _ring_choice(axes, question.group_size(axes), u, held)
         for axes, u in _closing_weights(question).items()
         if question.group_size(axes) > 1
+    ]
+    choices += [
+        _shared_choice(axes, question.group_size(axes), multiplier, held)
+        for axes, multiplier in multipliers.items()
     ]
     for charge in question.charges:
         size, w = question.group_size(charge.axes), charge.weight_bytes
@@ -145,6 +154,13 @@ def _choices(question: Question, held: int) -> list[_Choice]:
 def _ring_choice(axes: tuple[int, ...], size: int, weight: float, held: int) -> _Choice:
     return _Choice(axes=axes, parted=((weight, 0.0),),
                    whole=((weight * size / (size - 1), -weight * held / (size - 1)),))
+
+
+def _shared_choice(axes: tuple[int, ...], size: int, multiplier: float, held: int) -> _Choice:
+    """Return -multiplier x (t + whole groups): see ``sharpened_bound``."""
+    others = size - 1
+    return _Choice(axes=axes, parted=((-multiplier, 0.0),),
+                   whole=((-multiplier * (1 - 1 / others), -multiplier * held / others),))
 
 
 def _scaled(
@@ -187,22 +203,25 @@ def _turns_down(p: tuple[int, int], q: tuple[int, int], r: tuple[int, int]) -> b
     return (q[0] - p[0]) * (r[1] - p[1]) <= (q[1] - p[1]) * (r[0] - p[0])
 
 
-def cases(question: Question, held: int) -> tuple[Case, ...]:
+def cases(
+    question: Question, held: int, multipliers: Mapping[tuple[int, ...], float] | None = None
+) -> tuple[Case, ...]:
     """Return bounds of a domain of *held* cells; every such domain is one of the cases."""
-    found = [Case(lines=(Line(weights=_plain_weights(question), constant_bytes=0.0),), whole=())]
-    for choice in _choices(question, held):
-        extended = [_priced(case, choice.axes, choice.parted, ()) for case in found]
-        if question.group_size(choice.axes) <= held:
-            extended += [
-                _priced(case, choice.axes, choice.whole, (choice.axes,)) for case in found
-            ]
+    found = [Case(lines=(Line(weights=_plain_weights(question), constant_bytes=0.0),), whole=(),
+                  parted=())]
+    for choice in _choices(question, held, multipliers or {}):
+        extended = []
+        for case in found:
+            if choice.axes not in case.whole:
+                extended.append(_priced(case, choice.axes, choice.parted, whole=False))
+            if choice.axes not in case.parted and question.group_size(choice.axes) <= held:
+                extended.append(_priced(case, choice.axes, choice.whole, whole=True))
         found = [case for case in extended if case.lines]
     return tuple(found)
 
 
 def _priced(
-    case: Case, axes: tuple[int, ...], prices: Sequence[tuple[float, float]],
-    whole: tuple[tuple[int, ...], ...],
+    case: Case, axes: tuple[int, ...], prices: Sequence[tuple[float, float]], *, whole: bool
 ) -> Case:
     lines = []
     for line in case.lines:
@@ -212,10 +231,14 @@ def _priced(
             lines.append(
                 Line(weights=weights, constant_bytes=line.constant_bytes + constant)
             )
-    return Case(lines=tuple(lines), whole=case.whole + whole)
+    return Case(lines=tuple(lines), whole=(*case.whole, axes) if whole else case.whole,
+                parted=case.parted if whole else (*case.parted, axes))
 
 
-def domain_bound(question: Question, held: int, split_axis: int | None = None) -> float:
+def domain_bound(
+    question: Question, held: int, split_axis: int | None = None,
+    multipliers: Mapping[tuple[int, ...], float] | None = None,
+) -> float:
     """Return the least that a domain holding *held* cells adds to the cut [bytes].
 
     The domain's share of the rebate is not taken off: see ``lower_bound``. With *split_axis*, the
@@ -223,51 +246,135 @@ def domain_bound(question: Question, held: int, split_axis: int | None = None) -
     """
     if held == 0:
         return 0.0
-    return min(
-        max(_line_bound(question, line, case.whole, held, split_axis) for line in case.lines)
-        for case in cases(question, held)
-    )
+    least = inf
+    for case in cases(question, held, multipliers):
+        paid = -inf
+        for line in case.lines:
+            paid = max(paid, _line_bound(question, line, case, held, split_axis))
+            if paid >= least:
+                break
+        least = min(least, paid)
+    return least
 
 
 def _line_bound(
-    question: Question, line: Line, wholes: Sequence[tuple[int, ...]], held: int,
-    split_axis: int | None,
+    question: Question, line: Line, case: Case, held: int, split_axis: int | None
 ) -> float:
-    families = [axes for axes, weight in sorted(line.weights.items()) if weight > 0]
-    floors = []
-    for axes in families:
-        floor = 1
+    constant = line.constant_bytes
+    families, floors = [], []
+    for axes, weight in sorted(line.weights.items()):
+        if weight <= 0:
+            constant += weight * min(question.groups(axes), held)
+            continue
+        size = question.group_size(axes)
+        floor = -(-held // (size - 1)) if axes in case.parted and size > 1 else 1
         if split_axis is not None and split_axis in axes:
-            floor = held // question.group_size(axes) + 1
-        for whole in wholes:
-            if question.group_size(whole) > held:
-                return inf
+            floor = max(floor, held // size + 1)
+        for whole in case.whole:
             floor = max(floor, question.group_size([i for i in whole if i not in axes]))
+        families.append(axes)
         floors.append(floor)
-    least = least_touches(
-        question.sizes, families, [line.weights[axes] for axes in families], held, floors
+    weights = tuple(line.weights[axes] for axes in families)
+    return constant + _least_touches_again(
+        question.sizes, tuple(families), weights, held, tuple(floors)
     )
-    return least + line.constant_bytes
 
 
-def lower_bound(question: Question) -> float:
-    """Return bytes that every seating of *question* crosses at least [bytes]."""
+@lru_cache(maxsize=20_000)
+def _least_touches_again(
+    sizes: tuple[int, ...], families: tuple[tuple[int, ...], ...], weights: tuple[float, ...],
+    held: int, floors: tuple[int, ...],
+) -> float:
+    return least_touches(sizes, families, weights, held, floors)
+
+
+def lower_bound(
+    question: Question, multipliers: Mapping[tuple[int, ...], float] | None = None
+) -> float:
+    """Return bytes that every seating of *question* crosses at least [bytes].
+
+    Args:
+        question: the grid and its charges.
+        multipliers: prices of the rule of ``sharpened_bound``, by axes [bytes].
+    """
     if len(question.capacities) == 1:
         return 0.0
-    bounds = _bounds(question, None)
+    bounds = _bounds(question, None, multipliers)
     if sum(question.capacities) == question.cells:
         total = sum(bounds(capacity) for capacity in question.capacities)
     else:
         total = _cheapest_filling(question.capacities, question.cells, bounds)
+    for axes, multiplier in (multipliers or {}).items():
+        total += 2 * multiplier * question.groups(axes)
     return max(0.0, total - rebate_bytes(question))
 
 
-def _bounds(question: Question, split_axis: int | None) -> Callable[[int], float]:
+def _bounds(
+    question: Question, split_axis: int | None,
+    multipliers: Mapping[tuple[int, ...], float] | None = None,
+) -> Callable[[int], float]:
     @cache
     def bound_of(held: int) -> float:
-        return domain_bound(question, held, split_axis)
+        return domain_bound(question, held, split_axis, multipliers)
 
     return bound_of
+
+
+def sharpened_bound(question: Question, target_bytes: float) -> float:
+    """Return a bound that also counts what the domains must share [bytes].
+
+    A group that is whole in no domain touches two at least: sum_s (t_s + whole_s) >= 2 groups.
+    That rule ties the domains together; any price of at least 0 on it gives a bound. The bound is
+    concave and piecewise linear in the price, so two slopes that meet give its peak.
+
+    Args:
+        question: the grid and its charges.
+        target_bytes: stop when this is reached [bytes].
+    """
+    best = lower_bound(question)
+    multipliers: dict[tuple[int, ...], float] = {}
+    plain = _plain_weights(question)
+    closing = _closing_weights(question)
+    prices = {a: plain.get(a, 0.0) + closing.get(a, 0.0) for a in {**plain, **closing}}
+    for axes in sorted(prices, key=lambda a: -prices[a] * question.groups(a)):
+        if best >= target_bytes * (1 - 1e-12):
+            break
+        if question.group_size(axes) < 2:
+            continue
+
+        def bound_at(price: float, along: tuple[int, ...] = axes) -> float:
+            return lower_bound(question, {**multipliers, along: price})
+
+        peak, value = _peak(bound_at, prices[axes])
+        if value > best * (1 + 1e-12):
+            best, multipliers[axes] = value, peak
+    return best
+
+
+def _peak(bound_at: Callable[[float], float], most: float) -> tuple[float, float]:
+    """Return (price, bound) near the peak of a concave piecewise linear function on [0, most]."""
+    nudge = most * 1e-6
+    low, high = 0.0, most
+    f_low, f_high = bound_at(low), bound_at(high)
+    rise = (bound_at(low + nudge) - f_low) / nudge
+    fall = (f_high - bound_at(high - nudge)) / nudge
+    best = max((f_low, low), (f_high, high))
+    for _ in range(_PEAK_STEPS):
+        if rise <= 0 or fall >= 0:
+            break
+        middle = (f_high - f_low + rise * low - fall * high) / (rise - fall)
+        if not low < middle < high:
+            break
+        value = bound_at(middle)
+        best = max(best, (value, middle))
+        if value >= (f_low + rise * (middle - low)) * (1 - 1e-12):
+            break
+        slope = (bound_at(middle + nudge) - value) / nudge
+        if slope > 0:
+            low, f_low, rise = middle, value, slope
+        else:
+            high, f_high, fall = middle, value, (value - bound_at(middle - nudge)) / nudge
+    return best[1], best[0]
 
 
 def split_bound(question: Question, axis: int) -> float:
@@ -449,7 +556,8 @@ def covers(sets: tuple[tuple[int, ...], ...], axes: int) -> NDArray[np.float64]:
     """Return the vertices (lambda, mu) of the fractional covers of *axes* by *sets*.
 
     Row: lambda for each set, then mu for each axis; sum_{S not with i} lambda_S + mu_i >= 1 for
-    every axis i, checked in exact arithmetic.
+    every axis i, checked in whole numbers after rounding to sixtieths: a rounded row is kept only if
+    it is a cover itself.
     """
     rows = np.zeros((axes, len(sets) + 2 * axes))
     for i in range(axes):
@@ -462,25 +570,12 @@ def covers(sets: tuple[tuple[int, ...], ...], axes: int) -> NDArray[np.float64]:
     regular = np.abs(np.linalg.det(bases)) > 1e-9
     solved = np.linalg.solve(bases[regular], np.ones((int(regular.sum()), axes, 1)))[..., 0]
     feasible = (solved > -1e-9).all(axis=1)
-    found: set[tuple[Fraction, ...]] = set()
-    for pick, values in zip(picks[regular][feasible], solved[feasible], strict=True):
-        full = [Fraction(0)] * (len(sets) + axes)
-        for column, value in zip(pick, values, strict=True):
-            if column < len(full):
-                full[column] = Fraction(float(value)).limit_denominator(60)
-        if _is_cover(full, sets, axes):
-            found.add(tuple(full))
-    return np.array([[float(v) for v in row] for row in sorted(found)])
-
-
-def _is_cover(
-    weights: Sequence[Fraction], sets: Sequence[tuple[int, ...]], axes: int
-) -> bool:
-    return all(value >= 0 for value in weights) and all(
-        sum(weights[s] for s, members in enumerate(sets) if i not in members)
-        + weights[len(sets) + i] >= 1
-        for i in range(axes)
-    )
+    full = np.zeros((int(feasible.sum()), rows.shape[1]))
+    np.put_along_axis(full, picks[regular][feasible], solved[feasible], axis=1)
+    whole = np.unique(np.rint(full[:, : len(sets) + axes] * _DENOMINATOR).astype(np.int64), axis=0)
+    cover = whole @ rows[:, : len(sets) + axes].astype(np.int64).T
+    kept = whole[(whole >= 0).all(axis=1) & (cover >= _DENOMINATOR).all(axis=1)]
+    return np.asarray(kept / _DENOMINATOR)
 
 
 def finner_rows(

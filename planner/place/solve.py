@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.answer import Answer, Proof
-from planner.place.bound import lower_bound, split_bound
+from planner.place.bound import lower_bound, sharpened_bound, split_bound
 from planner.place.fill import filled
 from planner.place.improve import improved
 from planner.place.question import Charge, Kind, Question, coarsen, cut_bytes, refine_home
@@ -49,10 +49,9 @@ def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int 
     cut = cut_bytes(question, home)
     if _meets(cut, bound, _MET):
         return _answer(home, cut, cut, Proof.BOUND, method)
-    for sides in _merges(question, home, None):
-        bound = max(bound, min(_merged_bound(question, sides), _least_when_split(question, sides)))
-        if _meets(cut, bound, _MET):
-            return _answer(home, cut, cut, Proof.BOUND, method)
+    bound = max(bound, _bound_by_merging(question, home, cut))
+    if _meets(cut, bound, _MET):
+        return _answer(home, cut, cut, Proof.BOUND, method)
     proof = Proof.INCUMBENT
     ends_s = monotonic() + time_limit_s
     for sides in _grids_to_solve(question, home, cut):
@@ -143,6 +142,62 @@ def _merges(
         seats = question.cells // volume * domains
         if step % volume == 0 and (most_seats is None or seats <= most_seats):
             yield sides
+
+
+def _grids_to_solve(
+    question: Question, home: NDArray[np.int64], cut: float
+) -> list[tuple[int, ...]]:
+    """Return boxes to keep together for the solver, the most promising first.
+
+    First the coarsest grid whose boxes cost too much to split, because its optimum is the
+    question's; then the finest, for a better seating only.
+    """
+    grids = list(_merges(question, home, _SOLVER_SEATS))
+    proving = [g for g in grids if _least_when_split(question, g) >= cut * (1 - _MET)]
+    return [*sorted(proving, key=prod, reverse=True)[:1], *grids[:1]][:2]
+
+
+def _subsets(items: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    for count in range(1, len(items) + 1):
+        yield from combinations(items, count)
+
+
+def _bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) -> float:
+    """Return the best bound from grids whose boxes are kept together [bytes].
+
+    A seating either keeps all boxes together, then the coarse grid's bound holds, or it splits
+    one, then it pays what ``_least_when_split`` says. Where splitting costs more than the seating
+    in hand the boxes may be taken as the new cells, and the same is asked again of them.
+    """
+    sides = _kept_together(question, home, cut)
+    if prod(sides) > 1:
+        coarse = coarsen(question, sides, [c // prod(sides) for c in question.capacities])
+        return min(cut, _bound_by_merging(coarse, _coarse_home(question, sides, home), cut))
+    bound = sharpened_bound(question, cut)
+    for grid in _merges(question, home, None):
+        if _meets(cut, bound, _MET):
+            break
+        volume = prod(grid)
+        coarse = coarsen(question, grid, [c // volume for c in question.capacities])
+        split = _least_when_split(question, grid)
+        if split > bound:
+            bound = max(bound, min(split, sharpened_bound(coarse, cut)))
+    return bound
+
+
+def _kept_together(
+    question: Question, home: NDArray[np.int64], cut: float
+) -> tuple[int, ...]:
+    """Return the boxes of all axes whose lines no seating as good as *cut* splits."""
+    sides = [1] * len(question.sizes)
+    step = gcd(*question.capacities)
+    for axis, n in enumerate(question.sizes):
+        if n == 1 or step % (prod(sides) * n) or not _stays_whole(question, home, axis):
+            continue
+        alone = tuple(n if i == axis else 1 for i in range(len(sides)))
+        if _least_when_split(question, alone) >= cut:
+            sides[axis] = n
+    return tuple(sides)
 
 
 def _grids_to_solve(
