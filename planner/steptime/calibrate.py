@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
-from planner.steptime.columns import PRECISIONS, STACKS
+from planner.steptime.columns import PRECISIONS, STACKS, Values
 from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Batch, Run, batches, predicted_s
 
@@ -34,8 +34,8 @@ _SHORT_S = 0.5
 class Prior:
     """What is known of a number before the fit: its middle, and its width in log."""
 
-    middle: float
-    width: float
+    middle: Values
+    width: Values
 
 
 PRIORS: Mapping[str, Prior] = {
@@ -62,13 +62,13 @@ class Fitted:
         chip: the accelerator.
         efficiency: the numbers, with the spread of the rows left out.
         rows: rows fitted [1].
-        residuals: log(predicted / measured) of them [1].
+        log_ratio: log(predicted / measured) of them [1].
     """
 
     chip: str
     efficiency: Efficiency
     rows: int
-    residuals: NDArray[np.float64]
+    log_ratio: NDArray[np.float64]
 
 
 def layout_key(run: Run) -> str:
@@ -147,7 +147,7 @@ def _prior(name: str) -> Prior:
 
 
 def efficiency_from(
-    numbers: Mapping[str, float], spread: float, rows: int, fitted_on: str, base: Efficiency
+    numbers: Mapping[str, Values], spread: float, rows: int, fitted_on: str, base: Efficiency
 ) -> Efficiency:
     """Return an ``Efficiency`` from dotted names to numbers; *base* fills in what is missing."""
 
@@ -179,12 +179,12 @@ def residuals_of(
     return answer
 
 
-def robust_spread(residuals: NDArray[np.float64]) -> float:
+def robust_spread(log_ratio: NDArray[np.float64]) -> float:
     """Return the standard deviation that a tenth of outliers does not move much [1].
 
     Root mean square of the residuals clipped at three times 1.48 times their median size.
     """
-    size = np.abs(residuals)
+    size = np.abs(log_ratio)
     limit = 3.0 * 1.4826 * float(np.median(size))
     clipped = np.minimum(size, max(limit, 1e-6))
     return float(np.sqrt(np.mean(clipped**2)))
@@ -218,5 +218,5 @@ def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
         chip=chip,
         efficiency=efficiency(solved.x, max(spread, 0.02)),
         rows=len(runs),
-        residuals=own,
+        log_ratio=own,
     )

@@ -113,7 +113,8 @@ def columns_of(layout: Layout | Sequence[Layout], **run: float) -> LayoutColumns
 
     Args:
         layout: one layout, or a sequence of them.
-        run: values of the columns that ``Layout`` does not have (``overlap_tensor`` …).
+        run: values of the columns that ``Layout`` does not have. Left out, TP traffic overlaps
+            where it is sequence parallel, kernels are fused, experts' are not.
 
     >>> from planner.layout import Layout
     >>> columns_of(Layout(tp=8, dp=2, global_batch=16)).gpus
@@ -121,7 +122,7 @@ def columns_of(layout: Layout | Sequence[Layout], **run: float) -> LayoutColumns
     """
     if isinstance(layout, Sequence):
         return _stack([_row(one) for one in layout], run)
-    return LayoutColumns(**_row(layout), **run)
+    return LayoutColumns(**{**_row(layout), **run})
 
 
 def _row(layout: Layout) -> dict[str, Any]:
@@ -131,6 +132,8 @@ def _row(layout: Layout) -> dict[str, Any]:
             row[field.name] = float(layout.ep_copies == "domain")
         elif field.name in _CODES:
             row[field.name] = float(_CODES[field.name].index(getattr(layout, field.name)))
+        elif field.name == "overlap_tensor":
+            row[field.name] = float(layout.sequence_parallel)
         elif hasattr(layout, field.name):
             row[field.name] = float(getattr(layout, field.name))
     return row
@@ -138,7 +141,7 @@ def _row(layout: Layout) -> dict[str, Any]:
 
 def _stack(rows: Sequence[dict[str, Any]], run: dict[str, float]) -> LayoutColumns:
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return LayoutColumns(**columns, **run)
+    return LayoutColumns(**{**columns, **run})
 
 
 def slice_columns(columns: LayoutColumns, part: slice) -> LayoutColumns:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
 from planner.steptime.parameters import StageParameters
-from planner.steptime.wires import Wires, all_reduce_s, all_to_all_s, gather_s, hop_s
+from planner.steptime.wires import (
+    Wires,
+    all_reduce_s,
+    all_to_all_s,
+    chain_hop_s,
+    gather_s,
+    hop_s,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,4 +181,4 @@ def pipeline_hop_s(
     volume = volume_bytes(model, columns)
     parts = larger(columns.sequence_parallel, columns.scatter_gather)
     hop = select(parts, volume / columns.tp, volume)
-    return hop_s(hop, wires.pp)
+    return chain_hop_s(hop, wires.pp)

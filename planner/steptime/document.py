@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from math import exp
 from typing import Any
 
 from planner.steptime.critical_path import critical_path
 from planner.steptime.memory import STAGES, Memory
 from planner.steptime.step import Step
-
-_NINETY_PERCENT = 1.645
+from planner.steptime.uncertainty import interval_s as step_interval_s
 
 
 def interval_s(step: Step) -> tuple[float, float]:
-    """Return the 90 % interval of the step: total x exp(± 1.645 spread) [s]."""
-    factor = exp(_NINETY_PERCENT * step.spread)
-    return float(step.total_s) / factor, float(step.total_s) * factor
+    """Return the 90 % interval of the step [s]."""
+    return step_interval_s(float(step.total_s), step.spread)
 
 
 def step_document(step: Step) -> dict[str, Any]:

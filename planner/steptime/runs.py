@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from planner.collectives.links import LinkNumbers
 from planner.fabric import Accelerator
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns
+from planner.steptime.columns import LayoutColumns, Values
 from planner.steptime.rates import Efficiency
 from planner.steptime.spread import contiguous_spread
 from planner.steptime.step import Step, step_columns
@@ -46,7 +46,7 @@ class Run:
     accelerator: Accelerator
     chip: str
     links: LinkNumbers
-    supernode: float
+    supernode: Values
     measured_s: float = 0.0
     published_s: float = 0.0
     weak: bool = False

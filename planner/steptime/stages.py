@@ -20,6 +20,7 @@ from planner.steptime.schedule import StageSeconds, stage_sum
 from planner.steptime.wires import Wires
 
 _FAMILIES = ("tp", "cp", "ep", "etp")
+_UNDER = 0.9  # of a window that traffic can run under: the rest is launch and sync
 _NONE: tuple[Values, Values] = (0.0, 0.0)
 
 
@@ -82,8 +83,12 @@ def _cost(
     columns: LayoutColumns,
     traffic: Mapping[str, tuple[Values, Values]],
     repeats: bool,
+    tensor_share: Values,
 ) -> Cost:
-    """Put one layer together: recomputation repeats the forward and its collectives."""
+    """Put one layer together: recomputation repeats the forward and its collectives.
+
+    TP overlaps by chunks: of tp chunks all but one run under a GEMM, inside a supernode only.
+    """
     full = (columns.recompute == 2) * (1.0 if repeats else 0.0)
     selective = (columns.recompute == 1) * (1.0 - columns.fused_attention)
     again = full * time.forward.total_s + selective * time.core_s * (1.0 if repeats else 0.0)
@@ -92,12 +97,12 @@ def _cost(
     backward = time.backward.total_s + time.weights.total_s + again
     exposed = dict(own)
     if "tp" in own:
-        hidden = columns.overlap_tensor
+        hidden = columns.overlap_tensor * tensor_share
         gemm = time.forward.gemm_s
         f, b = own["tp"]
         exposed["tp"] = (
-            f - smaller(hidden * f, 0.9 * gemm),
-            b - smaller(hidden * b, 0.9 * 2.0 * gemm),
+            f - smaller(hidden * f, _UNDER * gemm),
+            b - smaller(hidden * b, _UNDER * 2.0 * gemm),
         )
     if "cp" in own:
         ring = columns.cp_kind == 0
@@ -111,8 +116,8 @@ def _cost(
         under = columns.overlap_experts
         f, b = own["ep"]
         exposed["ep"] = (
-            f - smaller(under * f, 0.9 * forward),
-            b - smaller(under * b, 0.9 * backward),
+            f - smaller(under * f, _UNDER * forward),
+            b - smaller(under * b, _UNDER * backward),
         )
     return Cost(
         compute=_compute_parts(time, again),
@@ -131,11 +136,12 @@ def layer_costs(
     tp_f, tp_b = tensor_s(model, columns, wires)
     cp = context_s(model, columns, wires)
     one = 1.0 if model.parallel_block else 2.0
+    chunked = (wires.tp.k <= 1) * (1.0 - 1.0 / columns.tp)
     costs = {}
     if model.dense_layer_count:
         work = dense_layer(model, columns, rates.operand_bytes)
         traffic = {"tp": (one * tp_f, one * tp_b), "cp": cp}
-        costs["dense"] = _cost(layer_time(work, rates), columns, traffic, repeats=True)
+        costs["dense"] = _cost(layer_time(work, rates), columns, traffic, True, chunked)
     if model.experts:
         work = moe_layer(model, columns, rates.operand_bytes)
         pairs = 2.0 if model.shared_expert_ffn else 1.0
@@ -143,12 +149,12 @@ def layer_costs(
         traffic = {
             "tp": (pairs * tp_f, pairs * tp_b), "cp": cp, "ep": (ep, ep), "etp": (etp, etp),
         }  # fmt: skip
-        costs["moe"] = _cost(layer_time(work, rates), columns, traffic, repeats=True)
+        costs["moe"] = _cost(layer_time(work, rates), columns, traffic, True, chunked)
     for name, work, pair in (
         ("embedding", embedding(model, columns), (tp_f, 0.0 * tp_b)),
         ("logits", logits(model, columns), (0.0 * tp_f, tp_b)),
     ):
-        costs[name] = _cost(layer_time(work, rates), columns, {"tp": pair}, repeats=False)
+        costs[name] = _cost(layer_time(work, rates), columns, {"tp": pair}, False, chunked)
     return costs
 
 

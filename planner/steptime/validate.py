@@ -72,7 +72,7 @@ class Group:
 
 
 def groups_of(
-    runs: Sequence[Run], predicted: NDArray[np.float64]
+    runs: Sequence[Run], step_s: NDArray[np.float64]
 ) -> tuple[Group, ...]:
     """Return the groups with at least two measured runs, in order of first appearance."""
     members: dict[str, list[int]] = {}
@@ -81,17 +81,17 @@ def groups_of(
             members.setdefault(run.group, []).append(position)
     measured = np.array([run.measured_s for run in runs])
     return tuple(
-        _group(name, measured[rows], predicted[rows])
+        _group(name, measured[rows], step_s[rows])
         for name, rows in members.items()
         if len(rows) > 1
     )
 
 
-def _group(name: str, measured: NDArray[np.float64], predicted: NDArray[np.float64]) -> Group:
+def _group(name: str, measured: NDArray[np.float64], step_s: NDArray[np.float64]) -> Group:
     above, below = np.triu_indices(len(measured), 1)
     apart = np.abs(np.log(measured[above] / measured[below])) > np.log1p(PAIR_SHARE)
-    same = (measured[above] < measured[below]) == (predicted[above] < predicted[below])
-    pick = int(np.argmin(predicted))
+    same = (measured[above] < measured[below]) == (step_s[above] < step_s[below])
+    pick = int(np.argmin(step_s))
     return Group(
         name=name,
         layouts=len(measured),
@@ -101,21 +101,21 @@ def _group(name: str, measured: NDArray[np.float64], predicted: NDArray[np.float
     )
 
 
-def scores(runs: Sequence[Run], predicted: NDArray[np.float64]) -> tuple[Score, ...]:
+def scores(runs: Sequence[Run], step_s: NDArray[np.float64]) -> tuple[Score, ...]:
     """Return the score of every source, in order of first appearance."""
     order = dict.fromkeys(run.source for run in runs if run.measured_s > 0)
-    return tuple(_score(source, runs, predicted) for source in order)
+    return tuple(_score(source, runs, step_s) for source in order)
 
 
-def _score(source: str, runs: Sequence[Run], predicted: NDArray[np.float64]) -> Score:
+def _score(source: str, runs: Sequence[Run], step_s: NDArray[np.float64]) -> Score:
     rows = [i for i, run in enumerate(runs) if run.source == source and run.measured_s > 0]
     mine = [runs[i] for i in rows]
     measured = np.array([run.measured_s for run in mine])
-    error = predicted[rows] / measured - 1.0
+    error = step_s[rows] / measured - 1.0
     size = np.abs(error)
     published = np.array([run.published_s for run in mine])
     stated = published > 0
-    groups = groups_of(mine, predicted[rows])
+    groups = groups_of(mine, step_s[rows])
     pairs = sum(group.pairs for group in groups)
     right = sum(group.right for group in groups)
     regrets = [group.regret_share for group in groups if group.layouts >= 3]

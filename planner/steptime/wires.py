@@ -176,10 +176,22 @@ def all_to_all_s(pair_bytes: Values, wire: Wire) -> Any:
 
 
 def hop_s(hop_bytes: Values, wire: Wire) -> Any:
-    """Return the seconds of one hop of a ring or chain, the slowest of them.
+    """Return the seconds of one hop of a ring, the slowest of them: it sets the ring's pace.
 
     Every member's own NIC carries its hop at the same time as its neighbours' groups do.
     """
-    across = hop_bytes / wire.hop_bytes_per_s + wire.across_latency_s
-    inside = hop_bytes / wire.pair_bytes_per_s + wire.inside_latency_s
+    inside, across = _hops(hop_bytes, wire)
     return select(wire.n > 1, select(wire.k > 1, across, inside), 0.0)
+
+
+def chain_hop_s(hop_bytes: Values, wire: Wire) -> Any:
+    """Return the seconds of one hop of a chain, mean over its n - 1 hops, k - 1 of which cross."""
+    inside, across = _hops(hop_bytes, wire)
+    crossing = smaller(1.0, (wire.k - 1.0) / larger(1.0, wire.n - 1.0))
+    mean = inside + crossing * select(wire.k > 1, across - inside, 0.0)
+    return select(wire.n > 1, mean, 0.0)
+
+
+def _hops(hop_bytes: Values, wire: Wire) -> tuple[Any, Any]:
+    across = hop_bytes / wire.hop_bytes_per_s + wire.across_latency_s
+    return hop_bytes / wire.pair_bytes_per_s + wire.inside_latency_s, across

@@ -1,0 +1,151 @@
+"""How a step answers to the machine: its elasticity, and what a doubling would gain.
+
+The elasticity of T to a rate x is d ln T / d ln x: -0.3 says that 1 % more of x makes the step
+0.3 % shorter. It is taken by a central difference of 1 % on the model itself, so that a hidden
+collective has an elasticity of 0 until its slack is used up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import log
+
+import numpy as np
+
+from planner.collectives.links import LinkNumbers
+from planner.fabric import Accelerator
+from planner.model import ModelSpec
+from planner.steptime.columns import LayoutColumns
+from planner.steptime.rates import Efficiency, default_efficiency
+from planner.steptime.spread import Spreads
+from planner.steptime.step import Step, step_columns
+
+NUDGE_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One layout on one machine: all that a step is predicted from.
+
+    Args:
+        model, columns, accelerator, links, spreads, efficiency: as of ``step_columns``.
+        in_flight_binds: the NIC's rate is set by its transactions in flight, not by its line.
+    """
+
+    model: ModelSpec
+    columns: LayoutColumns
+    accelerator: Accelerator
+    links: LinkNumbers
+    spreads: Spreads
+    efficiency: Efficiency | None = None
+    in_flight_binds: bool = False
+
+    def step(self) -> Step:
+        """Return the predicted step."""
+        return step_columns(
+            self.model, self.columns, accelerator=self.accelerator, links=self.links,
+            spreads=self.spreads, efficiency=self.efficiency,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """How the step answers to one property of the machine.
+
+    Args:
+        name: ``flop_rate``, ``memory_bandwidth``, ``scale_up_bandwidth``, ``scale_up_latency``,
+            ``nic_bandwidth``, ``nic_latency``, ``in_flight``, ``oversubscription``,
+            ``launch_time``.
+        elasticity_ratio: d ln step / d ln property [1].
+        doubled_s: the step with twice as much of it [s].
+        gain_s: what the better direction (twice a rate, half a time) saves [s].
+    """
+
+    name: str
+    elasticity_ratio: float
+    doubled_s: float
+    gain_s: float
+
+
+Change = Callable[[Case, float], Case]
+
+
+def _flop_rate(case: Case, factor: float) -> Case:
+    peaks = {p: v * factor for p, v in case.accelerator.peak_flops_per_s.items()}
+    return replace(case, accelerator=replace(case.accelerator, peak_flops_per_s=peaks))
+
+
+def _memory_bandwidth(case: Case, factor: float) -> Case:
+    rate = case.accelerator.memory_bytes_per_s * factor
+    return replace(case, accelerator=replace(case.accelerator, memory_bytes_per_s=rate))
+
+
+def _launch_time(case: Case, factor: float) -> Case:
+    base = case.efficiency or default_efficiency(case.accelerator)
+    usual = {"fused": 17e-6, "eager": 12e-6, "unfused": 50e-6}
+    hosts = {stack: v * factor for stack, v in {**usual, **base.host_s}.items()}
+    return replace(case, efficiency=replace(base, host_s=hosts))
+
+
+def _tiers(
+    case: Case, factor: float, *, inside: bool, rate: bool = False, latency: bool = False,
+    shared: bool = False,
+) -> Case:  # fmt: skip
+    tiers = []
+    for position, tier in enumerate(case.links.tiers):
+        if (position == 0) != inside:
+            tiers.append(tier)
+            continue
+        changed = tier
+        if rate:
+            changed = replace(
+                changed,
+                bytes_per_s=np.multiply(tier.bytes_per_s, factor),
+                shared_bytes_per_s=np.multiply(tier.shared_bytes_per_s, factor),
+                pair_bytes_per_s=np.multiply(tier.pair_bytes_per_s, factor),
+            )
+        if latency:
+            changed = replace(changed, latency_s=np.multiply(tier.latency_s, factor))
+        if shared:
+            crowded = np.divide(tier.shared_bytes_per_s, factor)
+            changed = replace(changed, shared_bytes_per_s=crowded)
+        tiers.append(changed)
+    return replace(case, links=replace(case.links, tiers=tuple(tiers)))
+
+
+def _in_flight(case: Case, factor: float) -> Case:
+    return _tiers(case, factor, inside=False, rate=True) if case.in_flight_binds else case
+
+
+CHANGES: dict[str, Change] = {
+    "flop_rate": _flop_rate,
+    "memory_bandwidth": _memory_bandwidth,
+    "scale_up_bandwidth": lambda case, x: _tiers(case, x, inside=True, rate=True),
+    "scale_up_latency": lambda case, x: _tiers(case, x, inside=True, latency=True),
+    "nic_bandwidth": lambda case, x: _tiers(case, x, inside=False, rate=True),
+    "nic_latency": lambda case, x: _tiers(case, x, inside=False, latency=True),
+    "in_flight": _in_flight,
+    "oversubscription": lambda case, x: _tiers(case, x, inside=False, shared=True),
+    "launch_time": _launch_time,
+}
+_TIMES = ("scale_up_latency", "nic_latency", "oversubscription", "launch_time")
+
+
+def sensitivities(case: Case) -> tuple[Sensitivity, ...]:
+    """Return how the step of one layout answers to each property, the strongest first."""
+    base = float(case.step().total_s)
+    found = []
+    for name, change in CHANGES.items():
+        up = float(change(case, 1.0 + NUDGE_SHARE).step().total_s)
+        down = float(change(case, 1.0 - NUDGE_SHARE).step().total_s)
+        better = change(case, 0.5 if name in _TIMES else 2.0).step()
+        found.append(
+            Sensitivity(
+                name=name,
+                elasticity_ratio=log(up / down) / log((1.0 + NUDGE_SHARE) / (1.0 - NUDGE_SHARE)),
+                doubled_s=float(change(case, 2.0).step().total_s),
+                gain_s=max(0.0, base - float(better.total_s)),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: (-abs(one.elasticity_ratio), one.name)))

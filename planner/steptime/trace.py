@@ -1,0 +1,157 @@
+"""A step as a trace that Perfetto and chrome://tracing open: one row a stage, traffic under it.
+
+Trace Event Format (JSON object form): complete events ``ph: "X"`` with ``ts`` and ``dur`` in
+microseconds, metadata ``ph: "M"`` for names and order. A stage is a process; its threads are the
+passes and, below, the communication of each. A pass's own exposed traffic is drawn at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.steptime.columns import SCHEDULES, LayoutColumns
+from planner.steptime.dag import StageWork, Timeline, step_graph, timeline
+from planner.steptime.orders import Pass
+from planner.steptime.schedule import StageSeconds
+from planner.steptime.step import Step
+
+MOST_PASSES = 200_000
+_MICRO = 1e6
+_WORDS = {"F": "forward", "B": "backward", "W": "weight gradients"}
+_COLOURS = {"F": "thread_state_running", "B": "thread_state_iowait", "W": "thread_state_runnable"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """A trace and the timeline it was made from.
+
+    Args:
+        document: the JSON object of the trace.
+        timeline: when every pass runs.
+        micro_batches: of them, how many are drawn [1].
+    """
+
+    document: Mapping[str, Any]
+    timeline: Timeline
+    micro_batches: int
+
+
+def stage_values(seconds: StageSeconds, stages: int) -> list[float]:
+    """Return a quantity stage by stage; middle stages carry their mean [s]."""
+    if stages == 1:
+        return [float(seconds.first)]
+    between = [float(seconds.middle_mean)] * (stages - 2)
+    return [float(seconds.first), *between, float(seconds.last)]
+
+
+def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
+    """Return the trace of one layout's step.
+
+    Long runs are cut to whole rounds of the pipeline that stay within 200,000 passes.
+
+    Args:
+        step: the predicted step of one layout.
+        columns: that layout, scalars.
+        hop_s: one hop between stages [s].
+    """
+    stages, chunks = int(columns.pp), int(columns.vpp)
+    total = int(columns.micro_batches)
+    rounds = max(1, MOST_PASSES // (2 * stages * chunks * stages))
+    drawn = min(total, rounds * stages) if stages > 1 else min(total, MOST_PASSES // 2)
+    schedule = SCHEDULES[int(columns.schedule)]
+    named = schedule if schedule != "dualpipe" else "1f1b"
+    costs = step.stages
+    forward, backward = stage_values(costs.forward, stages), stage_values(costs.backward, stages)
+    weights = stage_values(costs.weights, stages)
+    work = [
+        StageWork(forward_s=f, backward_s=b, weights_s=w)
+        for f, b, w in zip(forward, backward, weights, strict=True)
+    ]
+    line = timeline(step_graph(named, work, chunks, drawn, hop_s))
+    events = _metadata(stages)
+    shown = {
+        name: stage_values(part, stages) for name, part in costs.exposed.items()
+    }
+    for one in sorted(line.start_s, key=lambda p: (line.start_s[p], p)):
+        events += _pass_events(one, line, shown, forward, backward, chunks)
+    events += _end_events(step, stages, line.total_s)
+    document = {
+        "displayTimeUnit": "ms",
+        "otherData": {
+            "micro_batches": total,
+            "micro_batches_drawn": drawn,
+            "schedule": named,
+            "step_s": float(step.total_s),
+        },
+        "traceEvents": events,
+    }
+    return Traced(document=document, timeline=line, micro_batches=drawn)
+
+
+def _metadata(stages: int) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    for stage in range(stages):
+        events.append(_meta("process_name", stage, {"name": f"stage {stage}"}))
+        events.append(_meta("process_sort_index", stage, {"sort_index": stage}))
+        for thread, name in enumerate(("passes", "communication")):
+            events.append({**_meta("thread_name", stage, {"name": name}), "tid": thread})
+            events.append({**_meta("thread_sort_index", stage, {"sort_index": thread}),
+                           "tid": thread})  # fmt: skip
+    return events
+
+
+def _meta(name: str, stage: int, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "M", "name": name, "pid": stage, "tid": 0, "ts": 0, "args": arguments}
+
+
+def _complete(
+    name: str, stage: int, thread: int, start_s: float, duration_s: float, **more: Any
+) -> dict[str, Any]:
+    return {
+        "ph": "X", "name": name, "cat": "step", "pid": stage, "tid": thread,
+        "ts": round(start_s * _MICRO, 3), "dur": round(duration_s * _MICRO, 3), **more,
+    }  # fmt: skip
+
+
+def _pass_events(
+    one: Pass,
+    line: Timeline,
+    shown: Mapping[str, Sequence[float]],
+    forward: Sequence[float],
+    backward: Sequence[float],
+    chunks: int,
+) -> list[dict[str, Any]]:
+    start, end = line.start_s[one], line.end_s[one]
+    label = f"{_WORDS[one.kind]} {one.micro_batch}" + (f".{one.chunk}" if chunks > 1 else "")
+    events = [
+        _complete(
+            label, one.stage, 0, start, end - start, cname=_COLOURS[one.kind],
+            args={"micro_batch": one.micro_batch, "chunk": one.chunk},
+        )
+    ]  # fmt: skip
+    if one.kind == "W":
+        return events
+    both = forward[one.stage] + backward[one.stage]
+    part = (forward if one.kind == "F" else backward)[one.stage] / both if both else 0.0
+    at = end
+    for family, seconds in shown.items():
+        length = seconds[one.stage] * part / chunks
+        if length <= 0:
+            continue
+        at = max(start, at - length)
+        events.append(_complete(family.upper(), one.stage, 1, at, length, args={"of": label}))
+    return events
+
+
+def _end_events(step: Step, stages: int, after_s: float) -> list[dict[str, Any]]:
+    events = []
+    exposed = float(step.exposed_s["dp"])
+    update = float(step.update_s)
+    for stage in range(stages):
+        if exposed > 0:
+            events.append(_complete("DP gradients and parameters", stage, 1, after_s, exposed))
+        if update > 0:
+            events.append(_complete("update", stage, 0, after_s + exposed, update))
+    return events

@@ -1,0 +1,66 @@
+"""How sure a predicted step is, and when two layouts cannot be told apart.
+
+log(measured / predicted) is taken as normal with the fit's spread. Two layouts of one model on
+one machine share most of their error: only the part that differs decides their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erf, exp, log, sqrt
+
+SHARED_SHARE = 0.5
+"""Part of the error's variance that layouts of one model on one cluster have in common [1]."""
+
+_NINETY_PERCENT = 1.645
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether the first of two layouts is the faster.
+
+    Args:
+        speedup_ratio: second step over first [1].
+        faster_share: probability that the first is faster [1].
+        told_apart: that probability, or its opposite, is at least 0.9.
+    """
+
+    speedup_ratio: float
+    faster_share: float
+    told_apart: bool
+
+
+def interval_s(step_s: float, spread: float) -> tuple[float, float]:
+    """Return the 90 % interval of a predicted step: step x exp(± 1.645 spread) [s].
+
+    >>> [round(v, 3) for v in interval_s(10.0, 0.1)]
+    [8.483, 11.788]
+    """
+    factor = exp(_NINETY_PERCENT * spread)
+    return step_s / factor, step_s * factor
+
+
+def faster(
+    first_s: float, second_s: float, spread: float, shared_share: float = SHARED_SHARE
+) -> Verdict:
+    """Return whether the layout of *first_s* beats that of *second_s*, and how surely.
+
+    z = ln(second / first) / (spread x sqrt(2 (1 - shared))).
+
+    Args:
+        first_s: predicted step of the first [s].
+        second_s: of the second [s].
+        spread: of the fit, in log [1].
+        shared_share: part of the error's variance both have in common, 0 to 1 [1].
+
+    >>> faster(10.0, 10.2, 0.1).told_apart, faster(10.0, 13.0, 0.1).told_apart
+    (False, True)
+    """
+    width = spread * sqrt(2.0 * (1.0 - shared_share))
+    z = log(second_s / first_s) / width if width > 0 else float("inf")
+    share = 0.5 * (1.0 + erf(z / sqrt(2.0)))
+    return Verdict(
+        speedup_ratio=second_s / first_s,
+        faster_share=share,
+        told_apart=max(share, 1.0 - share) >= 0.9,
+    )
