@@ -130,14 +130,14 @@ class LinkUse:
         load_bytes: what one execution of everything moves over it [bytes].
         capacity_bytes_per_s: [bytes/s].
         busy_s: load / capacity [s].
-        flows_share: of the busiest link's busy time, 0 to 1.
+        busy_share: of the busiest link's busy time, 0 to 1.
     """
 
     link: str
     load_bytes: float
     capacity_bytes_per_s: float
     busy_s: float
-    flows_share: float
+    busy_share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +235,7 @@ def share_links(
                 load_bytes=float(load[link]),
                 capacity_bytes_per_s=float(links.capacity_bytes_per_s[link]),
                 busy_s=float(busy[link]),
-                flows_share=float(busy[link] / busy[worst]),
+                busy_share=float(busy[link] / busy[worst]),
             )
             for link in order
         ),
@@ -245,6 +245,12 @@ def share_links(
                 holds=None,
                 otherwise="the busiest link's time stays a lower bound; fair rates are those of "
                 "the time when all are active",
+            ),
+            Premise(
+                states="Links share by flow, not by family",
+                holds=None,
+                otherwise="a family with many flows a GPU (all-to-all) takes more than one with a "
+                "single flow; queues per class would part them otherwise",
             ),
             Premise(
                 states="Equal-cost paths are used evenly (adaptive routing or many queue pairs)",

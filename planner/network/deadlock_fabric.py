@@ -1,0 +1,205 @@
+"""The channel dependency graph of a whole fabric on its least-cost routes.
+
+Every GPU may send to every other on any least-cost path. GPUs that hang on the same switches have
+the same routes between switches, so one of them stands for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.network.deadlock import Channel, DeadlockCheck, check_dependencies
+from planner.network.routes import RELAY_COST, Links, costs_to, links_of_graph, vertices_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST_ENDS = 2048
+_FAR = 15_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlockFinding:
+    """One thing that a reviewer should know.
+
+    Args:
+        severity: ``fault``, ``warning`` or ``note``.
+        check: ``deadlock``.
+        where: the links of the cycle.
+        message: what waits for what, and what to change.
+    """
+
+    severity: str
+    check: str
+    where: tuple[str, ...]
+    message: str
+
+
+def findings(graph: Any, gpus: Sequence[str]) -> list[DeadlockFinding]:
+    """Return what the least-cost routes between all *gpus* could lock up.
+
+    A cycle is a fault where the graph says that there is one virtual channel
+    (``graph.graph["virtual_channels"] == 1``), a warning where it says nothing.
+    """
+    ends = _representatives(graph, gpus)
+    if len(ends) > _MOST_ENDS:
+        return [
+            DeadlockFinding(
+                severity="note",
+                check="deadlock",
+                where=(),
+                message=f"not checked: {len(ends)} different GPU attachments, at most "
+                f"{_MOST_ENDS} are followed",
+            )
+        ]
+    channels = graph.graph.get("virtual_channels")
+    if channels is not None and channels > 1:
+        return []
+    return [
+        DeadlockFinding(
+            severity="warning" if channels is None else "fault",
+            check="deadlock",
+            where=cycle.links,
+            message=f"{len(cycle.links)} links wait for each other in a circle, closed by "
+            f"{', '.join(sorted({name for names in cycle.closing_routes for name in names})[:4])}; "
+            f"without a second virtual channel: {cycle.advice}",
+        )
+        for cycle in check_fabric(graph, gpus).cycles[:3]
+    ]
+
+
+def check_fabric(graph: Any, gpus: Sequence[str]) -> DeadlockCheck:
+    """Return the deadlock check of the least-cost routes between all *gpus*.
+
+    >>> import networkx as nx
+    >>> ring = nx.Graph()
+    >>> for i in range(4):
+    ...     ring.add_node(f"g{i}", kind="gpu")
+    ...     ring.add_edge(f"g{i}", f"g{(i + 1) % 4}", capacity_bytes_per_s=1.0, tier="supernode")
+    >>> len(check_fabric(ring, ["g0", "g1", "g2", "g3"]).cycles)
+    2
+    """
+    ends = _representatives(graph, gpus)
+    kept = {name for name, vertex in graph.nodes(data=True) if vertex.get("kind") not in _ENDPOINTS}
+    kept.update(ends)
+    kept.update(nic for end in ends for nic in graph[end] if _kind(graph, nic) == "nic")
+    links = links_of_graph(graph.subgraph([name for name in graph.nodes if name in kept]))
+    targets = vertices_of(links, ends)
+    direct = bool((links.is_gpu[links.tails] & links.is_gpu[links.heads]).any())
+    used = _used(links, targets, RELAY_COST if direct else None)
+    pairs = _dependencies(links, used, relays_hold=direct)
+    channels = {link: _channel(links, link) for link in {link for pair in pairs for link in pair}}
+    users = {
+        (channels[pair[0]], channels[pair[1]]): _RoutesThrough(links, used, pair, targets)
+        for pair in pairs
+    }
+    return check_dependencies(users, channels=int(used.any(axis=1).sum()))
+
+
+_ENDPOINTS = ("gpu", "nic")
+
+
+def _kind(graph: Any, name: str) -> Any:
+    return graph.nodes[name].get("kind")
+
+
+def _representatives(graph: Any, gpus: Sequence[str]) -> list[str]:
+    """Return one GPU for each set of switches that GPUs hang on, all where GPUs pass traffic on."""
+    seen: dict[Any, str] = {}
+    for gpu in gpus:
+        near = list(graph[gpu])
+        if any(_kind(graph, name) == "gpu" for name in near):
+            return list(gpus)
+        outside = {
+            leaf
+            for nic in near
+            if _kind(graph, nic) == "nic"
+            for leaf in graph[nic]
+            if _kind(graph, leaf) != "gpu"
+        }
+        seen.setdefault(("out", frozenset(outside)), gpu)
+        inside = frozenset(name for name in near if _kind(graph, name) != "nic")
+        seen.setdefault(("in", inside), gpu)
+    return list(dict.fromkeys(seen.values()))
+
+
+def _used(links: Links, targets: NDArray[np.int64], relay: int | None) -> NDArray[np.bool_]:
+    """Return which links carry traffic to each target; array [links, targets]."""
+    costs = costs_to(links, targets, relay)
+    onward = costs[links.heads].astype(np.int32) + links.cost[:, None]
+    leaves = np.unique(links.tails)
+    best = np.full(costs.shape, _FAR, np.int32)
+    best[leaves] = np.minimum.reduceat(onward, links.first[leaves], axis=0)
+    tight = (onward == best[links.tails]) & (onward < _FAR)
+    tight[links.tails[:, None] == targets[None, :]] = False
+    reached = np.zeros(costs.shape, bool)
+    reached[targets] = True
+    while True:
+        used = tight & reached[links.tails]
+        grown = reached.copy()
+        np.logical_or.at(grown, links.heads, used)
+        if (grown == reached).all():
+            return used
+        reached = grown
+
+
+def _dependencies(
+    links: Links, used: NDArray[np.bool_], *, relays_hold: bool
+) -> list[tuple[int, int]]:
+    """Return the pairs of links that a route to some target takes one after another."""
+    order = np.argsort(links.heads, kind="stable")
+    starts = np.searchsorted(links.heads[order], np.arange(len(links.vertices) + 1))
+    pairs: list[tuple[int, int]] = []
+    for vertex in range(len(links.vertices)):
+        if links.is_gpu[vertex] and not relays_hold:
+            continue
+        into = order[starts[vertex] : starts[vertex + 1]]
+        out = np.arange(links.first[vertex], links.first[vertex + 1])
+        if not len(into) or not len(out):
+            continue
+        common = used[into].astype(np.float32) @ used[out].astype(np.float32).T
+        for a, b in zip(*np.nonzero(common), strict=True):
+            pairs.append((int(into[a]), int(out[b])))
+    return pairs
+
+
+def _channel(links: Links, link: int) -> Channel:
+    return Channel(tail=links.vertices[links.tails[link]], head=links.vertices[links.heads[link]])
+
+
+class _RoutesThrough(Sequence[str]):
+    """Names of the routes over two links in a row, found by walking back only when read."""
+
+    def __init__(
+        self,
+        links: Links,
+        used: NDArray[np.bool_],
+        pair: tuple[int, int],
+        targets: NDArray[np.int64],
+    ) -> None:
+        self._links, self._used, self._pair, self._targets = links, used, pair, targets
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64]:
+        first, second = self._pair
+        return np.flatnonzero(self._used[first] & self._used[second])
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._name(int(column)) for column in self._columns[index]]
+        return self._name(int(self._columns[index]))
+
+    def _name(self, column: int) -> str:
+        links, vertex = self._links, int(self._links.tails[self._pair[0]])
+        while not links.is_gpu[vertex]:
+            before = np.flatnonzero((links.heads == vertex) & self._used[:, column])
+            vertex = int(links.tails[before[0]])
+        return f"{links.vertices[vertex]} to {links.vertices[self._targets[column]]}"
