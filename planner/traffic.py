@@ -143,6 +143,8 @@ def _tensor_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     layers = model.layers + model.mtp_layers
     moe = model.moe_layer_count + (model.mtp_layers if model.experts else 0)
     pairs = layers + (layers - moe) + (moe if model.shared_expert_ffn else 0)
+    if model.parallel_block:  # attention and feed-forward share one input and one sum
+        pairs = layers
     per_stage = micro * pairs / layout.pp
     ends = micro / layout.pp
     split = np.where(layout.sequence_parallel, 1, 0)
