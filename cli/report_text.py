@@ -16,6 +16,7 @@ from cli.report_text_parts import (
     limiting_sentence,
     proof_sentence,
     seat_lines,
+    shorter_elsewhere,
     verdict,
     where_it_sits,
 )
@@ -53,8 +54,9 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
     _heading(console, "What crosses, in bytes of one step")
     console.print(_crossing_table(plan, crossed_bytes(plan)))
     console.print(Text(proof_sentence(plan.placement)))
-    for line in border_sentences(plan):
-        console.print(Text(line))
+    for line in (*border_sentences(plan), shorter_elsewhere(plan)):
+        if line:
+            console.print(Text(line))
     _heading(console, f"Where the ranks sit, by {plan.placement.tier}")
     console.print(_labelled(seat_lines(plan, _DOMAINS_SHOWN)))
     _print_step(console, plan)
