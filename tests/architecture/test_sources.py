@@ -44,10 +44,13 @@ def unsourced(node: Node, sourced: bool) -> Iterator[str]:
     if node.kind != "map":
         return
     notes = [node.value[key] for key in ("source", "assumed") if key in node.value]
-    whole = any(note.kind == "text" for note in notes)
+    # A fit has one list of sources for all of its numbers.
+    whole = any(note.kind == "text" for note in notes) or bool(
+        node.has("sources") and node.list("sources")
+    )
     named = {key for note in notes if note.kind == "map" for key, _ in note.items()}
     for key, value in node.items():
-        if key in {"source", "assumed"}:
+        if key in {"source", "sources", "assumed"}:
             continue
         covered = sourced or whole or key in named
         if is_quantity(value) and not covered:

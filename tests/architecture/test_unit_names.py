@@ -13,6 +13,8 @@ UNIT = re.compile(
     r"|money_per_\w+|factor|speedup|gain|ratio|pct)$"
 )
 UNITLESS = {
+    "amplification": "packets sent over packets delivered",
+    "contention": "load of a link over its capacity, against being alone on it",
     # Counts that a model lets be fractional, and numbers without a dimension.
     "by_entry": "one number for each entry of traffic, in the unit its owner says",
     "by_family": "one number for each family, in the unit its owner says",
@@ -23,10 +25,12 @@ UNITLESS = {
     "in_flight": "transactions outstanding, a mean",
     "maximum": "of whatever the reader of a document asks for",
     "minimum": "of whatever the reader of a document asks for",
+    "multipliers": "of the weights of the families",
     "most": "of whatever the option is",
-    "per_cell": "weight of one cell of a box, in the unit of the question's weights",
-    "rebate": "in the unit of the question's weights",
+    "of_flow": "of each flow, in the unit of its owner",
     "speedup_limit": "step over step without one entry",
+    "resent_packets": "packets, a mean",
+    "round_trip_packets": "packets in one round trip, a mean",
     "spread": "relative width of a fit",
     "table": "a table's column",
     "times_per_step": "executions in one step, a mean over stages",
