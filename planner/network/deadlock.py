@@ -20,13 +20,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.errors import InputError
 from planner.network.premises import Premise
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 SOURCE = "E-S23-072"
 _NAMED_ROUTES = 3
@@ -122,7 +119,9 @@ class DeadlockCheck:
     premises: tuple[Premise, ...]
 
 
-def check_routes(routes: Iterable[Route], *, ends_at: frozenset[str] = frozenset()) -> DeadlockCheck:
+def check_routes(
+    routes: Iterable[Route], *, ends_at: frozenset[str] = frozenset()
+) -> DeadlockCheck:
     """Return the cycles among the links that *routes* hold and wait for.
 
     Args:
@@ -147,7 +146,7 @@ def check_routes(routes: Iterable[Route], *, ends_at: frozenset[str] = frozenset
 
 
 def check_dependencies(
-    users: Mapping[tuple[Hashable, Hashable], Sequence[str]], *, channels: int
+    users: Mapping[tuple[Channel, Channel], Sequence[str]], *, channels: int
 ) -> DeadlockCheck:
     """Return the cycles of a dependency graph given as (held, awaited) to the routes that do so."""
     import networkx as nx  # noqa: PLC0415 - 100 ms that `planner --help` need not pay
@@ -190,13 +189,15 @@ def check_dependencies(
 
 def _shortest_cycle(nx: Any, part: Any) -> list[Any]:
     """Return a shortest of the cycles through the first few vertices, in a fixed order."""
-    found = []
+    found: list[list[Any]] = []
     for start in sorted(part, key=str)[:_STARTS]:
         if part.has_edge(start, start):
             return [start]
-        for onward in sorted(part.successors(start), key=str):
-            # every vertex of a strongly connected part reaches every other
-            found.append([start, *nx.shortest_path(part, onward, start)[:-1]])
+        # every vertex of a strongly connected part reaches every other
+        found.extend(
+            [start, *nx.shortest_path(part, onward, start)[:-1]]
+            for onward in sorted(part.successors(start), key=str)
+        )
     return min(found, key=len)
 
 
@@ -244,7 +245,9 @@ def _ordered(part: Any, users: Mapping[tuple[Any, Any], Sequence[str]]) -> list[
         into[b] += uses
     heap = [_rank(vertex, out, into) for vertex in part]
     heapify(heap)
-    left, first, last = set(part), [], []
+    left = set(part)
+    first: list[Any] = []
+    last: list[Any] = []
     while left:
         *rank, name, vertex = heappop(heap)
         if vertex not in left or [*rank, name] != list(_rank(vertex, out, into)[:-1]):

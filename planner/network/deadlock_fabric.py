@@ -140,7 +140,7 @@ def _used(links: Links, targets: NDArray[np.int64], relay: int | None) -> NDArra
     reached = np.zeros(costs.shape, bool)
     reached[targets] = True
     while True:
-        used = tight & reached[links.tails]
+        used: NDArray[np.bool_] = tight & reached[links.tails]
         grown = reached.copy()
         np.logical_or.at(grown, links.heads, used)
         if (grown == reached).all():

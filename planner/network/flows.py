@@ -144,8 +144,7 @@ def _alike_rings(seated: Ints, starts: Ints, edge_bytes: float, rails: int | Non
     for i, (start, count) in enumerate(zip(starts, counts, strict=True)):
         onward = starts[(i + 1) % len(starts)]
         here = seated[:, start : start + count]
-        for rail in range(rings):
-            parts.append(_flows(here[:, rail], seated[:, onward + rail], part))
+        parts.extend(_flows(here[:, rail], seated[:, onward + rail], part) for rail in range(rings))
         # each ring walks the members once and skips the edge that closes their circle
         around = np.full(here.shape, part * rings)
         around[:, :rings] -= part

@@ -224,7 +224,7 @@ def reordering(
 
     >>> seen = reordering([4e-6, 6e-6], 50e9, 4096, 10e-6)
     >>> seen.reorder_packets, round(seen.go_back_n_share, 3)
-    (24, 0.016)
+    (24, 0.008)
     """
     refuse(
         not_above_zero(

@@ -72,17 +72,13 @@ def link_load(routes: Routes, of_flow: Floats) -> Floats:
     moving = routes.flow_state >= 0
     if not routes.hops:
         return load
-    here = np.bincount(
-        routes.flow_state[moving], of_flow[moving], minlength=routes.hops[0].states
-    )
+    here = np.bincount(routes.flow_state[moving], of_flow[moving], minlength=routes.hops[0].states)
     for depth, hop in enumerate(routes.hops):
         carried = here[hop.origin] * hop.share
         load += np.bincount(hop.link, carried, minlength=len(load))
         if depth + 1 < len(routes.hops):
             on = hop.onward >= 0
-            here = np.bincount(
-                hop.onward[on], carried[on], minlength=routes.hops[depth + 1].states
-            )
+            here = np.bincount(hop.onward[on], carried[on], minlength=routes.hops[depth + 1].states)
     return load
 
 

@@ -32,7 +32,7 @@ class Storm:
         copies: times each packet is sent because of early time-outs [1].
         amplification: packets on the line for each useful one, before any overflow [1].
         offered_bytes_per_s: load on the line with both [bytes/s].
-        useful_bytes_per_s: what arrives for the first time [bytes/s].
+        useful_bytes_per_s: what arrives for the first time, at most [bytes/s].
         safe_load_bytes_per_s: useful load up to which the line keeps up [bytes/s].
         safe_timeout_s: shortest time-out that does not fire on queueing [s].
         premises: what this takes for granted.
