@@ -77,8 +77,8 @@ def best_layout(
     """Return the layout with the shortest step among those that *fixed* leaves open.
 
     Of those within 1 % of the shortest, closer than the model can tell apart, the one that rests
-    least on communication being hidden: least total of compute and all communication. ZeRO 1 is taken unless fixed; ZeRO 3
-    only where nothing fits with 1.
+    least on communication being hidden: least total of compute and all communication. ZeRO 1 is
+    taken unless fixed; ZeRO 3 only where nothing fits with 1.
 
     Args:
         model: the transformer's shape.
