@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
+import pulp
 import pytest
 
 from planner.place import formulate as rules
 from planner.place import solve_question
 from planner.place.answer import Proof
+from planner.place.bound import least_touches
 from planner.place.milp import Solved, solve_milp
 from planner.place.question import Charge, Kind, Question
 from tests.oracles import brute_force_cut, random_small_shape, slow_cut_bytes
@@ -141,7 +143,7 @@ def test_touches_that_no_seat_forces_are_noticed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_hops_that_no_seat_forces_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "_apart", lambda model, name, a, b: rules._share(model, name))
+    monkeypatch.setattr(rules, "_apart", lambda model, name, *_: rules._share(model, name))
 
     assert not all(map(_is_right, QUESTIONS))
 
@@ -169,8 +171,7 @@ def test_an_all_to_all_priced_along_a_straight_line_is_noticed(
 def test_a_bound_that_cuts_off_the_best_seating_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = rules.least_touches
-    monkeypatch.setattr(rules, "least_touches", lambda *asked: 1.3 * honest(*asked))
+    monkeypatch.setattr(rules, "least_touches", lambda *asked: 1.3 * least_touches(*asked))
 
     assert not all(map(_is_right, QUESTIONS))
 
@@ -180,7 +181,7 @@ def test_unequal_domains_taken_for_equal_ones_are_noticed(monkeypatch: pytest.Mo
         for s in range(len(model.question.capacities) - 1):
             for b in range(model.question.cells):
                 earlier = [model.seat[c, s] for c in range(b)]
-                rules._require(model, model.seat[b, s + 1] <= rules.pulp.lpSum(earlier))
+                rules._require(model, model.seat[b, s + 1] <= pulp.lpSum(earlier))
 
     monkeypatch.setattr(rules, "_order_equal_domains", order_all)
 
