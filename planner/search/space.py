@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.layout import Layout
-from planner.steptime.columns import RECOMPUTE, LayoutColumns, columns_of
+from planner.steptime.columns import CP_KINDS, RECOMPUTE, LayoutColumns, columns_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,10 +23,50 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp")
-RUN = ("vpp", "micro_batch", "recompute")
-_VIRTUAL = (1, 2, 3, 4, 6, 8)
-_MICRO_BATCHES = (1, 2, 4, 8)
-_RECOMPUTES = ("selective", "full")  # with fused attention "none" keeps what "selective" keeps
+RUN = (
+    "vpp", "micro_batch", "recompute", "zero_stage", "sequence_parallel", "cp_kind", "ep_copies",
+)  # fmt: skip
+_WORDS: dict[str, tuple[Any, ...]] = {
+    "recompute": RECOMPUTE,
+    "cp_kind": CP_KINDS,
+    "ep_copies": ("expert", "domain"),
+    "sequence_parallel": (False, True),
+}
+_BLOCK_ROWS = 262_144
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What each way to run a step is tried with, where it is not fixed; the usual one first.
+
+    Selective recomputation stands for none, too: with fused attention they keep the same. ZeRO 2
+    keeps whole gradients between micro-batches, or scatters them each time: only on request.
+    """
+
+    vpp: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    micro_batch: tuple[int, ...] = (1, 2, 4, 8)
+    recompute: tuple[str, ...] = ("selective", "full")
+    zero_stage: tuple[int, ...] = (1,)
+    sequence_parallel: tuple[bool, ...] = (True,)
+    cp_kind: tuple[str, ...] = ("ring",)
+    ep_copies: tuple[str, ...] = ("expert",)
+    etp: tuple[int, ...] = (1,)
+
+
+USUAL = Choices()
+WIDE_DENSE = Choices(
+    vpp=(*range(1, 17), 20, 24, 32, 48),
+    micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32),
+    zero_stage=(1, 0, 3),
+    sequence_parallel=(True, False),
+    cp_kind=("ring", "all_gather", "ulysses"),
+)
+WIDE_EXPERTS = Choices(zero_stage=(1, 0, 3), ep_copies=("expert", "domain"), etp=(1, 2, 4, 8))
+
+
+def wide_choices(model: ModelSpec) -> Choices:
+    """Return all that ``planner search`` tries; with experts fewer runs of many more degrees."""
+    return WIDE_EXPERTS if model.experts else WIDE_DENSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,33 +95,45 @@ class Space:
     def layout(self, row: int, fixed: Mapping[str, Any]) -> Layout:
         """Return the layout of one row with the *fixed* fields."""
         chosen: dict[str, Any] = {name: int(column[row]) for name, column in self.table.items()}
-        chosen["recompute"] = RECOMPUTE[chosen["recompute"]]
+        for name, words in _WORDS.items():
+            chosen[name] = words[chosen[name]]
         return Layout(**{**fixed, **chosen})
 
-    def columns(self, fixed: Mapping[str, Any]) -> LayoutColumns:
-        """Return all rows as columns of the step-time model."""
-        plain = columns_of(self.layout(0, fixed))
-        return replace(plain, **{n: column.astype(float) for n, column in self.table.items()})
+    def columns(self, fixed: Mapping[str, Any], rows: Any = slice(None)) -> LayoutColumns:
+        """Return some rows, all where left out, as columns of the step-time model."""
+        varied = {n: column[rows].astype(float) for n, column in self.table.items()}
+        varied["domain_copies"] = varied.pop("ep_copies")
+        varied["overlap_tensor"] = varied["sequence_parallel"]
+        return replace(columns_of(self.layout(0, fixed)), **varied)
 
 
-def layout_space(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Space:
+def layout_space(
+    model: ModelSpec, gpus: int, fixed: Mapping[str, Any], choices: Choices = USUAL
+) -> Space:
     """Return the layouts on *gpus* GPUs that the *fixed* fields of ``Layout`` leave open.
 
-    ``fixed`` holds at least ``seq`` and ``global_batch``; what is neither fixed nor searched is
-    the field's default.
+    ``fixed`` holds at least ``seq`` and ``global_batch``; what is neither fixed nor among the
+    *choices* is the field's default. The table is made block by block, so that what cannot be
+    is never held at once.
     """
     defaults = {f.name: f.default for f in fields(Layout)} | dict(fixed)
-    degrees = _degrees(model, gpus, fixed)
-    runs = _runs(fixed)
+    degrees = _degrees(model, gpus, fixed, choices)
+    runs = _runs(fixed, choices)
     per_degree = len(runs["vpp"])
     rejected: dict[str, int] = {}
     considered = len(degrees["tp"]) * per_degree
     degrees = _sift(degrees, _degree_reasons(model, defaults, degrees), rejected, per_degree)
-    kept = len(degrees["tp"])
-    table = {name: np.repeat(column, per_degree) for name, column in degrees.items()}
-    table |= {name: np.tile(column, kept) for name, column in runs.items()}
-    table = _sift(table, _run_reasons(model, defaults, table), rejected, 1)
-    return Space(table=table, considered=considered, rejected=rejected)
+    many = max(1, _BLOCK_ROWS // per_degree)
+    blocks = []
+    for start in range(0, max(1, len(degrees["tp"])), many):
+        some = {name: column[start : start + many] for name, column in degrees.items()}
+        kept = len(some["tp"])
+        table = {name: np.repeat(column, per_degree) for name, column in some.items()}
+        table |= {name: np.tile(column, kept) for name, column in runs.items()}
+        table = _sift(table, _run_reasons(model, defaults, table, runs), rejected, 1)
+        blocks.append({name: column.astype(np.int32) for name, column in table.items()})
+    whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    return Space(table=whole, considered=considered, rejected=rejected)
 
 
 def divisors(number: int) -> tuple[int, ...]:
@@ -94,7 +146,9 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(number // d for d in small)}))
 
 
-def _degrees(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> dict[str, Ints]:
+def _degrees(
+    model: ModelSpec, gpus: int, fixed: Mapping[str, Any], choices: Choices
+) -> dict[str, Ints]:
     def options(name: str, among: tuple[int, ...]) -> Ints:
         return np.array([fixed[name]] if name in fixed else among, dtype=np.int64)
 
@@ -102,7 +156,8 @@ def _degrees(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> dict[str,
     experts = divisors(model.experts) if model.experts else (1,)
     mesh = np.meshgrid(
         options("tp", every), options("cp", every), options("pp", every),
-        options("ep", experts), options("etp", (1,)), indexing="ij",
+        options("ep", experts), options("etp", choices.etp if model.experts else (1,)),
+        indexing="ij",
     )  # fmt: skip
     tp, cp, pp, ep, etp = (axis.ravel() for axis in mesh)
     whole = gpus % (tp * cp * pp) == 0
@@ -113,17 +168,17 @@ def _degrees(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> dict[str,
     return {name: column[whole] for name, column in table.items()}
 
 
-def _runs(fixed: Mapping[str, Any]) -> dict[str, Ints]:
-    micro = (fixed["micro_batch"],) if "micro_batch" in fixed else _MICRO_BATCHES
-    virtual = (fixed["vpp"],) if "vpp" in fixed else _VIRTUAL
-    again = (fixed["recompute"],) if "recompute" in fixed else _RECOMPUTES
-    mesh = np.meshgrid(
-        np.array(virtual), np.array(micro), np.array([RECOMPUTE.index(r) for r in again]),
-        indexing="ij",
-    )  # fmt: skip
-    return {
-        name: axis.ravel().astype(np.int64) for name, axis in zip(RUN, mesh, strict=True)
-    }
+def _runs(fixed: Mapping[str, Any], choices: Choices) -> dict[str, Ints]:
+    options = [
+        [_code(name, v) for v in ([fixed[name]] if name in fixed else getattr(choices, name))]
+        for name in RUN
+    ]
+    mesh = np.meshgrid(*(np.array(one, dtype=np.int64) for one in options), indexing="ij")
+    return {name: axis.ravel() for name, axis in zip(RUN, mesh, strict=True)}
+
+
+def _code(name: str, value: Any) -> int:
+    return _WORDS[name].index(value) if name in _WORDS else int(value)
 
 
 def _degree_reasons(
@@ -137,15 +192,11 @@ def _degree_reasons(
         uneven |= (shape.kv_heads % tp != 0) & (tp % shape.kv_heads != 0)
     if model.dense_layer_count:
         uneven |= model.ffn % tp != 0
-    if defaults["cp_kind"] == "ulysses":
-        uneven |= shape.heads % (tp * cp) != 0
     split = seq % cp != 0
-    if defaults["sequence_parallel"]:
-        split |= seq % (tp * cp) != 0
     inside, whole = etp * ep, tp * cp
     reasons = {
         "tp does not divide the model's heads or widths": uneven,
-        "tp x cp does not divide the sequence": split,
+        "cp does not divide the sequence": split,
         "more pipeline stages than layers": pp > model.layers,
         "dp does not divide the global batch": defaults["global_batch"] % dp != 0,
     }
@@ -172,17 +223,28 @@ def _aligned(left: Ints, right: Ints) -> NDArray[np.bool_]:
 
 
 def _run_reasons(
-    model: ModelSpec, defaults: Mapping[str, Any], t: Mapping[str, Ints]
+    model: ModelSpec, defaults: Mapping[str, Any], t: Mapping[str, Ints], runs: Mapping[str, Ints]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return, for each reason, which runs fall to it."""
     dp, pp, vpp, micro = t["dp"], t["pp"], t["vpp"], t["micro_batch"]
-    batch = defaults["global_batch"]
+    batch, whole = defaults["global_batch"], t["tp"] * t["cp"]
     count = batch // (dp * micro)
+    idle = (t["sequence_parallel"] != runs["sequence_parallel"][0]) & (t["tp"] == 1)
+    idle |= (t["cp_kind"] != runs["cp_kind"][0]) & (t["cp"] == 1)
+    idle |= (t["ep_copies"] != runs["ep_copies"][0]) & (t["ep"] == 1)
+    replicas = t["cp"] * dp * np.maximum(1, whole * dp // (t["etp"] * t["ep"]))
+    idle |= (t["zero_stage"] != runs["zero_stage"][0]) & (replicas == 1)
+    ulysses = t["cp_kind"] == CP_KINDS.index("ulysses")
     return {
         "dp x micro-batch does not divide the global batch": batch % (dp * micro) != 0,
         "virtual stages without a pipeline, or more of them than layers": (vpp > 1)
         & ((pp == 1) | (pp * vpp > model.layers)),
         "interleaving needs micro-batches in multiples of pp": (vpp > 1) & (count % pp != 0),
+        "tp x cp does not divide the sequence": (t["sequence_parallel"] == 1)
+        & (defaults["seq"] % whole != 0),
+        "Ulysses needs tp x cp to divide the heads": ulysses
+        & (model.attention.heads % whole != 0),
+        "the same as another: what differs has nothing to act on": idle,
     }
 
 

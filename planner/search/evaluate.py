@@ -1,0 +1,145 @@
+"""Memory and step of every layout of a space, as arrays, chunk by chunk.
+
+Groups are seated by two closed forms, the contiguous ones of both rank orders, and a layout gets
+the better: what a tile would do for it is between the two. No Python runs per layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.search.placed import inside_spreads
+from planner.steptime.columns import LayoutColumns
+from planner.steptime.memory import step_memory
+from planner.steptime.spread import Spreads, contiguous_spread
+from planner.steptime.step import Step, step_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.collectives.links import LinkNumbers
+    from planner.fabric import Accelerator
+    from planner.model import ModelSpec
+    from planner.search.space import Space
+    from planner.steptime.rates import Efficiency
+
+    Floats = NDArray[np.float64]
+
+CHUNK_ROWS = 16_384
+SEATINGS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What a step is predicted from beside model and layout.
+
+    Args:
+        accelerator: what every GPU is.
+        links: nominal rates of the tiers, supernode first.
+        domain_gpus: GPUs of one domain of each tier from the supernode outwards but the last [1].
+        efficiency: as of ``step_columns``.
+    """
+
+    accelerator: Accelerator
+    links: LinkNumbers
+    domain_gpus: tuple[float, ...]
+    efficiency: Efficiency | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """The layouts of a space that fit, one entry each.
+
+    Args:
+        rows: their rows in the space [1].
+        total_s: step in the better seating [s].
+        serial_s: that step if no communication were hidden [s].
+        worst_bytes: memory of the fullest stage [bytes].
+        too_large: layouts that do not fit [1].
+        nearest: row of the layout that needs least memory, fitting or not; -1 of an empty space.
+    """
+
+    rows: NDArray[np.int64]
+    total_s: Floats
+    serial_s: Floats
+    worst_bytes: Floats
+    too_large: int
+    nearest: int
+
+
+def evaluate(
+    model: ModelSpec,
+    space: Space,
+    fixed: Mapping[str, Any],
+    machine: Machine,
+    *,
+    most_bytes: float | None = None,
+) -> Evaluated:
+    """Return memory and step of every layout of *space* that fits.
+
+    Args:
+        model: the transformer's shape.
+        space: the layouts.
+        fixed: the fields of ``Layout`` that they share.
+        machine: where they run.
+        most_bytes: what a stage may hold; left out, the GPU's memory less the margin [bytes].
+    """
+    capacity = machine.accelerator.memory_bytes
+    found: list[tuple[Any, ...]] = []
+    least, nearest = np.inf, -1
+    for start in range(0, space.size, CHUNK_ROWS):
+        columns = space.columns(fixed, slice(start, start + CHUNK_ROWS))
+        memory = step_memory(model, columns, capacity)
+        worst = np.broadcast_to(memory.worst_stage_bytes, columns.tp.shape)
+        fits = memory.fits if most_bytes is None else worst <= most_bytes
+        if worst.min() < least:
+            least, nearest = float(worst.min()), start + int(worst.argmin())
+        kept = np.flatnonzero(np.broadcast_to(fits, columns.tp.shape))
+        if kept.size:
+            total, serial = times(model, taken(columns, kept), machine)
+            found.append((start + kept, total, serial, worst[kept]))
+    if not found:
+        none = np.empty(0)
+        found.append((np.empty(0, np.int64), none, none, none))
+    rows, total_s, serial_s, held = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Evaluated(rows=rows, total_s=total_s, serial_s=serial_s, worst_bytes=held,
+                     too_large=space.size - len(rows), nearest=nearest)  # fmt: skip
+
+
+def times(model: ModelSpec, columns: LayoutColumns, machine: Machine) -> tuple[Floats, Floats]:
+    """Return total and serial step of each row in the better of the seatings [s]."""
+    steps = [step_of(model, columns, machine, one) for one in seatings(columns, machine)]
+    shape = columns.tp.shape
+    total = np.stack([np.broadcast_to(step.total_s, shape) for step in steps])
+    serial = np.stack([np.broadcast_to(step.serial_s, shape) for step in steps])
+    better, every = total.argmin(axis=0), np.arange(shape[0])
+    return total[better, every], serial[better, every]
+
+
+def seatings(columns: LayoutColumns, machine: Machine) -> Sequence[Spreads]:
+    """Return the spreads of *columns* in each seating that is tried."""
+    if not machine.domain_gpus:
+        return [inside_spreads(columns)]
+    return [contiguous_spread(columns, machine.domain_gpus, order) for order in SEATINGS]
+
+
+def step_of(
+    model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads
+) -> Step:
+    """Return the steps of *columns* seated as *spreads* say."""
+    return step_columns(
+        model, columns, accelerator=machine.accelerator, links=machine.links, spreads=spreads,
+        efficiency=machine.efficiency,
+    )  # fmt: skip
+
+
+def taken(columns: LayoutColumns, rows: Any) -> LayoutColumns:
+    """Return some rows of *columns*; scalars stay scalars."""
+    values = {field.name: getattr(columns, field.name) for field in fields(LayoutColumns)}
+    return LayoutColumns(
+        **{name: v[rows] if isinstance(v, np.ndarray) else v for name, v in values.items()}
+    )
