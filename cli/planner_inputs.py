@@ -141,9 +141,7 @@ def _given_layout(asked: Asked) -> dict[str, Any]:
 def _what_was_left_out(asked: Asked, fabric: Fabric, gpus: int, model: str) -> dict[str, str]:
     assumed = {}
     if asked.cluster is None and asked.supernode is None:
-        assumed["cluster"] = (
-            f"{fabric.name}: neither --cluster nor --supernode was given"
-        )
+        assumed["cluster"] = f"{fabric.name}: neither --cluster nor --supernode was given"
     if asked.gpus is None:
         filed = "the cluster's own number" if asked.cluster else "the default"
         assumed["gpus"] = f"{gpus}: {filed}, for --gpus was not given"

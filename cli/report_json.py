@@ -14,9 +14,7 @@ from planner.steptime.document import memory_document, step_document
 from planner.traffic import Family
 
 
-def place_document(
-    plan: Plan, *, time_limit_s: float, with_groups: bool = False
-) -> dict[str, Any]:
+def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False) -> dict[str, Any]:
     """Return the document of *plan*.
 
     Args:

@@ -168,9 +168,7 @@ class _Times:
         return _Times(total_s=self.total_s[rows], serial_s=self.serial_s[rows])
 
 
-def _times(
-    timed: Callable[..., Step], columns: LayoutColumns, domains: Sequence[float]
-) -> _Times:
+def _times(timed: Callable[..., Step], columns: LayoutColumns, domains: Sequence[float]) -> _Times:
     """Return the times of each row in the better of both seatings on equal domains."""
     parts = []
     for part in _chunks(columns):
@@ -228,9 +226,7 @@ def _seats(layout: Layout, order: str) -> NDArray[np.int64]:
     if order == layout.order:
         return ranks
     inside = layout.tp * layout.cp
-    outer, inner = (
-        (layout.pp, layout.dp) if layout.order.endswith("pp") else (layout.dp, layout.pp)
-    )
+    outer, inner = (layout.pp, layout.dp) if layout.order.endswith("pp") else (layout.dp, layout.pp)
     return ranks.reshape(inner, outer, inside).transpose(1, 0, 2).ravel()
 
 

@@ -127,9 +127,7 @@ def seatings(columns: LayoutColumns, machine: Machine) -> Sequence[Spreads]:
     return [contiguous_spread(columns, machine.domain_gpus, order) for order in SEATINGS]
 
 
-def step_of(
-    model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads
-) -> Step:
+def step_of(model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads) -> Step:
     """Return the steps of *columns* seated as *spreads* say."""
     return step_columns(
         model, columns, accelerator=machine.accelerator, links=machine.links, spreads=spreads,

@@ -242,8 +242,7 @@ def _run_reasons(
         "interleaving needs micro-batches in multiples of pp": (vpp > 1) & (count % pp != 0),
         "tp x cp does not divide the sequence": (t["sequence_parallel"] == 1)
         & (defaults["seq"] % whole != 0),
-        "Ulysses needs tp x cp to divide the heads": ulysses
-        & (model.attention.heads % whole != 0),
+        "Ulysses needs tp x cp to divide the heads": ulysses & (model.attention.heads % whole != 0),
         "the same as another: what differs has nothing to act on": idle,
     }
 
