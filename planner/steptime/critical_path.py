@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from planner.steptime.step import Step
 
 _PREMISES = {
-    "compute": "the kernels reach the shares they were fitted to",
-    "recompute": "the layout recomputes activations; more memory would let it stop",
-    "bubble": "every stage takes as long as the model says; a straggler widens it",
-    "tp": "TP stands between the GEMMs it feeds unless it is overlapped chunk by chunk",
+    "compute": "the kernels reach the shares of peak they were fitted to",
+    "recompute": "memory leaves no room to keep the activations",
+    "bubble": "every stage takes as long as predicted: a straggler widens the bubble",
+    "tp": "TP traffic has the scale-up links to itself",
     "cp": "ring hops run under the attention of the block before",
-    "ep": "routing is uniform; an imbalanced expert stretches dispatch, GEMM and combine",
-    "etp": "experts are cut by ETP and exchange their tokens",
+    "ep": "routing is balanced: a crowded expert stretches dispatch, GEMM and combine",
+    "etp": "an expert is cut by ETP",
     "dp": "gradient reduction and pipeline traffic do not fight for the same NIC",
-    "pp": "hops have the link to themselves",
+    "pp": "pipeline hops have the NIC to themselves",
     "update": "the optimizer is bound by memory bandwidth",
     "fixed": "data loading and logging keep up",
 }

@@ -1,0 +1,129 @@
+"""Where the ranks of ``planner step`` sit: in order, at the optimum, or as a plan says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from cli.planner_inputs import Asked, Inputs, read_inputs
+from planner.errors import InfeasibleError, InputError
+from planner.layout import Layout
+
+_MOST_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seated:
+    """Inputs with every rank's seat.
+
+    Args:
+        inputs: cluster, model, layout.
+        rank_to_gpu: index of each rank's GPU.
+        source: ``order``, ``optimal`` or the plan's file.
+    """
+
+    inputs: Inputs
+    rank_to_gpu: tuple[int, ...]
+    source: str
+
+
+def read_seated(
+    asked: Asked, placement: str, *, seed: int, time_limit_s: float
+) -> Seated:
+    """Return the inputs and seats.
+
+    Args:
+        asked: what the user gave.
+        placement: ``order``, ``optimal`` or the path of a plan.
+        seed: of the placement.
+        time_limit_s: for the placement [s].
+    """
+    if placement == "order":
+        inputs = _even_if_overfull(asked)
+        return Seated(inputs=inputs, rank_to_gpu=tuple(range(inputs.gpus)), source=placement)
+    if placement == "optimal":
+        from cli.planner_plan import make_plan  # noqa: PLC0415 - the solver is not always needed
+
+        inputs = _even_if_overfull(asked)
+        plan = make_plan(inputs, seed=seed, time_limit_s=time_limit_s)
+        return Seated(
+            inputs=inputs, rank_to_gpu=plan.placement.rank_to_gpu, source=placement
+        )
+    return _from_plan(asked, Path(placement))
+
+
+def _even_if_overfull(asked: Asked) -> Inputs:
+    """Return the inputs with a layout that fits, or where none does, one that does not."""
+    try:
+        return read_inputs(asked)
+    except InfeasibleError:
+        return read_inputs(replace(asked, ignore_memory=True))
+
+
+def _from_plan(asked: Asked, path: Path) -> Seated:
+    plan = _read_plan(path)
+    told, seats = _told(path, plan)
+    layout = {
+        f.name: told["layout"][f.name] for f in fields(Layout) if f.name in told["layout"]
+    }
+    generic = told.get("cluster_asked", "generic") == "generic"
+    given = replace(
+        asked,
+        cluster=asked.cluster or (None if generic else str(told["cluster_asked"])),
+        supernode=asked.supernode or (int(told["supernode"]) if generic else None),
+        gpus=asked.gpus or int(told["gpus"]),
+        model=asked.model or str(told["model"]),
+        layout={**layout, **{k: v for k, v in asked.layout.items() if v is not None}},
+        order=str(layout.get("order", asked.order)),
+        ignore_memory=True,
+    )
+    given = replace(given, layout={k: v for k, v in given.layout.items() if k != "order"})
+    inputs = read_inputs(given)
+    if len(seats) != inputs.layout.gpus:
+        raise InputError(
+            f"{path}: placement.rank_to_gpu has {len(seats)} seats for the "
+            f"{inputs.layout.gpus} ranks of the layout"
+        )
+    wrong = [seat for seat in seats if not 0 <= seat < len(inputs.fabric.gpus)]
+    if wrong or len(set(seats)) != len(seats):
+        raise InputError(
+            f"{path}: placement.rank_to_gpu must name {len(seats)} different GPUs of "
+            f"0 to {len(inputs.fabric.gpus) - 1}"
+        )
+    return Seated(inputs=inputs, rank_to_gpu=seats, source=str(path))
+
+
+def _read_plan(path: Path) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path}: larger than {_MOST_BYTES} bytes; not a plan of ours")
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"--placement {path}: {error.strerror or error}; give order, optimal, or the file "
+            "that planner place --out wrote"
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not a JSON document: {error}") from None
+    if not isinstance(plan, dict):
+        raise InputError(f"{path}: expected a JSON object, the document of planner place --out")
+    return plan
+
+
+def _told(path: Path, plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[int, ...]]:
+    inputs, placement = plan.get("inputs"), plan.get("placement")
+    faults = []
+    if not isinstance(inputs, dict) or not isinstance(inputs.get("layout"), dict):
+        faults.append(f"{path}: inputs.layout is missing; is it from planner place --out?")
+    seats = placement.get("rank_to_gpu") if isinstance(placement, dict) else None
+    if not isinstance(seats, list) or not all(type(seat) is int for seat in seats):
+        faults.append(f"{path}: placement.rank_to_gpu is missing or not a list of whole numbers")
+    if faults or not isinstance(inputs, dict) or not isinstance(seats, list):
+        raise InputError(*faults)
+    lacking = [key for key in ("supernode", "gpus", "model") if key not in inputs]
+    if lacking:
+        raise InputError(f"{path}: inputs lacks {', '.join(lacking)}")
+    return inputs, tuple(seats)

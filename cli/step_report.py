@@ -1,0 +1,250 @@
+"""``planner step`` as a document, a trace, and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from cli.planner_inputs import inputs_document
+from cli.planner_output import document
+from planner.collectives.links import links_of
+from planner.search.placed import placed_spreads
+from planner.steptime.columns import LayoutColumns, columns_of
+from planner.steptime.communication import pipeline_hop_s
+from planner.steptime.document import interval_s, memory_document, step_document
+from planner.steptime.memory import STAGES, Memory, step_memory
+from planner.steptime.rates import rates_of
+from planner.steptime.remedies import Remedy, remedies
+from planner.steptime.sensitivity import Case, Sensitivity, sensitivities
+from planner.steptime.step import Step
+from planner.steptime.trace import traced
+from planner.steptime.wires import wires_of
+from planner.units import format_bytes, format_share, format_time
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cli.step_inputs import Seated
+    from planner.fabric import Fabric
+
+_REMEDIES_SHOWN = 3
+_PREMISES_SHOWN = 4
+_WORDS = {
+    "gemm": "matrix products", "attention": "attention", "memory": "memory-bound operators",
+    "host": "kernel launches", "recompute": "recomputation", "tp": "tensor parallel",
+    "cp": "context parallel", "ep": "expert parallel", "etp": "expert tensor parallel",
+    "dp": "gradients and parameters", "pp": "pipeline hops", "bubble": "pipeline bubble",
+    "update": "optimizer", "fixed": "fixed per step",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBody:
+    """A predicted step with what explains it.
+
+    Args:
+        seated: inputs and seats.
+        case: what it was predicted from.
+        step, memory: the prediction.
+        sensitivities: how it answers to the machine.
+        remedies: what would make it fit, where it does not.
+        document: all of it for ``--json``.
+    """
+
+    seated: Seated
+    case: Case
+    step: Step
+    memory: Memory
+    sensitivities: tuple[Sensitivity, ...]
+    remedies: tuple[Remedy, ...]
+    document: Mapping[str, Any]
+
+    @property
+    def columns(self) -> LayoutColumns:
+        """The layout as columns."""
+        return self.case.columns
+
+
+def step_body(seated: Seated, *, seed: int) -> StepBody:
+    """Return the predicted step of *seated* and its document."""
+    inputs = seated.inputs
+    fabric, layout, model = inputs.fabric, inputs.layout, inputs.model
+    columns = columns_of(layout)
+    nic = fabric.nic
+    case = Case(
+        model=model,
+        columns=columns,
+        accelerator=fabric.accelerator,
+        links=links_of(fabric),
+        spreads=placed_spreads(layout, seated.rank_to_gpu, fabric),
+        efficiency=inputs.efficiency,
+        in_flight_binds=nic.in_flight * nic.transaction_bytes / nic.turnaround_s
+        < nic.line_bytes_per_s,
+    )
+    step = case.step()
+    memory = step_memory(model, columns, fabric.accelerator.memory_bytes)
+    answers = sensitivities(case)
+    helps: tuple[Remedy, ...] = ()
+    if not memory.fits:
+        helps = remedies(
+            model, layout, accelerator=fabric.accelerator, links=case.links,
+            domains=_domains(fabric), efficiency=inputs.efficiency,
+        )  # fmt: skip
+    body = {
+        "placement": {"source": seated.source},
+        "step": step_document(step),
+        "memory": memory_document(memory),
+        "sensitivity": [asdict(one) for one in answers],
+        "remedies": [
+            {
+                "change": one.change,
+                "step_s": one.step_s,
+                "extra_s": one.extra_s,
+                "worst_stage_bytes": one.worst_stage_bytes,
+            }
+            for one in helps
+        ],
+    }
+    told = inputs_document(inputs, seed=seed, placement=seated.source)
+    return StepBody(
+        seated=seated, case=case, step=step, memory=memory, sensitivities=answers,
+        remedies=helps, document=document("step", told, body),
+    )  # fmt: skip
+
+
+def _domains(fabric: Fabric) -> list[float]:
+    names = [tier.name for tier in fabric.tiers]
+    inner = names[names.index("supernode") : -1]
+    return [float(max(fabric.capacities(name))) for name in inner]
+
+
+def trace_text(body: StepBody) -> str:
+    """Return the step as JSON of the Trace Event Format."""
+    case = body.case
+    rates = rates_of(case.accelerator, case.columns, case.efficiency)
+    wires = wires_of(case.spreads, case.links, rates.inner_share, rates.outer_share)
+    hop = float(pipeline_hop_s(case.model, case.columns, wires))
+    told = traced(body.step, case.columns, hop).document
+    return json.dumps(told, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def print_step(console: Console, body: StepBody, layout: str) -> None:
+    """Print the page: the verdict, the critical path, memory, what would help, what is assumed."""
+    step, inputs = body.step, body.seated.inputs
+    low, high = interval_s(step)
+    verdict = (
+        f"{format_time(float(step.total_s))} a step ({format_time(low)} to {format_time(high)} in "
+        f"9 cases of 10), MFU {format_share(float(step.mfu))}, "
+        f"{float(step.tokens_per_s):,.0f} tokens/s"
+    )
+    console.print(Text(verdict, style="bold"))
+    if not body.memory.fits:
+        console.print(Text(_overfull(body), style="bold red"))
+    console.print(
+        Text(
+            f"{inputs.model.name} on {inputs.gpus:,} {inputs.fabric.accelerator.name} of "
+            f"{inputs.fabric.name}, {layout}, ranks {body.seated.source}"
+        )
+    )
+    _section(console, "Critical path")
+    console.print(_path_table(body))
+    console.print(
+        Text(
+            f"serial {format_time(float(step.serial_s))}: without overlap; overlapped "
+            f"{format_time(float(step.total_s))}"
+        )
+    )
+    for premise in _premises(body):
+        console.print(Text(f"holds while {premise}", style="dim"))
+    _section(console, f"Memory of the fullest GPU ({STAGES[int(body.memory.stage)]} stage)")
+    console.print(_memory_table(body.memory))
+    for remedy in body.remedies[:_REMEDIES_SHOWN]:
+        console.print(
+            Text(
+                f"fits with {remedy.change}: {format_bytes(remedy.worst_stage_bytes)}, step "
+                f"{format_time(remedy.step_s)} ({'+' if remedy.extra_s >= 0 else '-'}"
+                f"{format_time(abs(remedy.extra_s))})"
+            )
+        )
+    if not body.memory.fits and not body.remedies:
+        console.print(Text("no single change makes it fit"))
+    _section(console, "What would change it")
+    console.print(_sensitivity_table(body.sensitivities))
+    _section(console, "Assumed")
+    for name, reason in sorted({**inputs.assumed, **step.assumed}.items()):
+        console.print(Text(f"  {name}: {reason}"))
+    console.print()
+    console.print(Text(f"inputs sha256 {body.document['inputs']['sha256']}", style="dim"))
+
+
+def _section(console: Console, title: str) -> None:
+    console.print()
+    console.print(Text(title, style="bold"))
+
+
+def _overfull(body: StepBody) -> str:
+    memory = body.memory
+    return (
+        f"It does not fit: {format_bytes(float(memory.worst_stage_bytes))} and a margin of "
+        f"{format_bytes(memory.margin_bytes)} on GPUs of {format_bytes(memory.capacity_bytes)}, "
+        f"{format_bytes(float(memory.missing_bytes))} too much."
+    )
+
+
+def _path_table(body: StepBody) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("part", no_wrap=True)
+    for name in ("adds", "share", "own time", "free saves", "limit"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for entry in body.document["step"]["critical_path"]:
+        if entry["own_s"] <= 0:
+            continue
+        gain = entry["gain_if_free_s"]
+        table.add_row(
+            Text(_WORDS.get(entry["name"], entry["name"])),
+            Text(format_time(entry["seconds"]) if entry["seconds"] else "hidden"),
+            Text(format_share(entry["share"], digits=2)),
+            Text(format_time(entry["own_s"])),
+            Text(format_time(gain) if gain else "0"),
+            Text(f"{entry['speedup_limit']:.3g}x"),
+        )
+    return table
+
+
+def _premises(body: StepBody) -> list[str]:
+    """Return on what the largest parts rest, once each."""
+    entries = body.document["step"]["critical_path"][:_PREMISES_SHOWN]
+    return list(dict.fromkeys(entry["premise"] for entry in entries))
+
+
+def _memory_table(memory: Memory) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("part", no_wrap=True)
+    table.add_column("bytes", justify="right", no_wrap=True)
+    for name, value in memory.parts.items():
+        table.add_row(Text(name), Text(format_bytes(float(value))))
+    table.add_row(Text("together"), Text(format_bytes(float(memory.worst_stage_bytes))))
+    table.add_row(Text("margin"), Text(format_bytes(memory.margin_bytes)))
+    table.add_row(Text("capacity"), Text(format_bytes(memory.capacity_bytes)))
+    return table
+
+
+def _sensitivity_table(answers: tuple[Sensitivity, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("property", no_wrap=True)
+    for name in ("elasticity", "step if doubled", "twice as good saves"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in answers:
+        table.add_row(
+            Text(one.name.replace("_", " ")),
+            Text(f"{one.elasticity_ratio:+.3f}"),
+            Text(format_time(one.doubled_s)),
+            Text(format_time(one.gain_s) if one.gain_s else "0"),
+        )
+    return table
