@@ -1,4 +1,4 @@
-"""Seatings that an answer must beat: rank order, greedy, the best of many random ones, METIS.
+"""Seatings that an answer must beat: rank order, greedy, random, schedulers' rules, METIS.
 
 Each is what somebody would do without a planner. None of them is part of the proof.
 """
@@ -30,6 +30,8 @@ _METIS_CLIQUE = 16  # groups up to this size become cliques, larger ones rings w
 def baselines(question: Question, seed: int) -> tuple[tuple[str, NDArray[np.int64]], ...]:
     """Return (name, home of each cell) of every baseline, in a fixed order.
 
+    The two schedulers' rules are left out where they seat as rank order or greedy do.
+
     Args:
         question: the grid and its charges.
         seed: of the random seatings and METIS.
@@ -45,6 +47,11 @@ def baselines(question: Question, seed: int) -> tuple[tuple[str, NDArray[np.int6
         ("greedy", greedy(question)),
         (f"best-of-{tries}-random", best_random(question, tries, seed)),
     ]
+    told = {home.tobytes() for _, home in found}
+    for name, home in (("pack-first", packed(question)), ("whole-pipelines", pipelines(question))):
+        if home.tobytes() not in told:
+            found.append((name, home))
+            told.add(home.tobytes())
     if find_spec("pymetis") is not None and question.cells <= _METIS_CELLS:
         found.append(("metis", metis(question, seed)))
     return tuple(found)
@@ -54,6 +61,27 @@ def in_rank_order(question: Question) -> NDArray[np.int64]:
     """Return the seating of a launcher that fills host after host: rank r on the r-th seat."""
     domains = np.arange(len(question.capacities))
     return np.repeat(domains, question.capacities)[: question.cells]
+
+
+def packed(question: Question) -> NDArray[np.int64]:
+    """Return the seating of a scheduler that packs: ranks in order, the largest domains first."""
+    capacities = np.array(question.capacities)
+    largest_first = np.argsort(-capacities, kind="stable")
+    return np.repeat(largest_first, capacities[largest_first])[: question.cells]
+
+
+def pipelines(question: Question) -> NDArray[np.int64]:
+    """Return the seating that keeps pipelines whole: innermost axis, then outermost, then the rest.
+
+    The rule of thumb *one replica to a supernode*: only data parallelism leaves it.
+    """
+    last = len(question.sizes) - 1
+    order = list(dict.fromkeys([0, last, *range(1, last)]))
+    walk = np.arange(question.cells).reshape(tuple(reversed(question.sizes)))
+    walk = walk.transpose([last - axis for axis in reversed(order)]).ravel()
+    home = np.empty(question.cells, dtype=np.int64)
+    home[walk] = in_rank_order(question)
+    return home
 
 
 def best_random(question: Question, tries: int, seed: int) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Seatings by filling: walk the grid in some order and fill one domain after the other.
 
 The orders tried are the axes permuted, inside a tile and between tiles. Megatron's rank order is
-one of them. Exchanges between domains then mend what an order cannot say.
+one of them. ``improve.py`` mends what an order cannot say.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.question import charge_bytes, coarsen, cut_bytes, refine_home
+from planner.place.question import coarsen, refine_home
 from planner.place.tiles import best_tiles
 
 if TYPE_CHECKING:
@@ -136,36 +136,3 @@ def _orders(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         if count == _ORDERS_TRIED:
             return
         yield (*order, *idle)
-
-
-def exchange(
-    question: Question, home: NDArray[np.int64], rounds: int, seed: int
-) -> NDArray[np.int64]:
-    """Return *home* improved by swapping two cells while a swap lowers the cut.
-
-    Args:
-        question: the grid and its charges.
-        home: domain of each cell, shape [cells].
-        rounds: swaps tried at most [1].
-        seed: of the order in which cells are tried.
-    """
-    best, cost = home.copy(), cut_bytes(question, home)
-    random = np.random.default_rng(seed)
-    tried = 0
-    improved = True
-    while improved and tried < rounds:
-        improved = False
-        for a in random.permutation(question.cells):
-            for b in random.permutation(question.cells)[:8]:
-                if best[a] == best[b]:
-                    continue
-                tried += 1
-                best[a], best[b] = best[b], best[a]
-                swapped = sum(charge_bytes(question, c, best) for c in question.charges)
-                if swapped < cost * (1 - 1e-12):
-                    cost, improved = swapped, True
-                else:
-                    best[a], best[b] = best[b], best[a]
-                if tried >= rounds:
-                    return best
-    return best

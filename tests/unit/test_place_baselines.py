@@ -7,7 +7,15 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from planner.place.baselines import baselines, best_random, greedy, in_rank_order, metis
+from planner.place.baselines import (
+    baselines,
+    best_random,
+    greedy,
+    in_rank_order,
+    metis,
+    packed,
+    pipelines,
+)
 from planner.place.question import Charge, Kind, Question, cut_bytes
 
 QUESTIONS = {
@@ -106,3 +114,24 @@ def test_metis_finds_the_obvious_halves() -> None:
     )  # fmt: skip
 
     assert cut_bytes(blocks, metis(blocks, 0)) == 8 * 0.5
+
+
+def test_packing_takes_the_largest_domains_first() -> None:
+    question = Question(sizes=(6,), capacities=(2, 4, 3), charges=())
+
+    assert packed(question).tolist() == [1, 1, 1, 1, 2, 2]
+
+
+def test_whole_pipelines_fill_the_outermost_axis_before_the_middle_one() -> None:
+    # ranks 0..7 are (a, b, c) with a fastest; each domain of 4 takes both a and both c of one b
+    question = Question(sizes=(2, 2, 2), capacities=(4, 4), charges=())
+
+    assert pipelines(question).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+
+
+def test_rules_that_seat_alike_are_told_once() -> None:
+    equal = Question(sizes=(2, 4), capacities=(4, 4), charges=())
+    names = [name for name, _ in baselines(equal, 0)]
+
+    assert "pack-first" not in names
+    assert len(names) == len(set(names))
