@@ -1,0 +1,270 @@
+"""The best layouts of a model on a cluster: the whole space in closed form, finalists seated.
+
+Every layout is timed in the better of two closed-form seatings; the best of each set of degrees
+go on, and the first few are seated by ``planner.place`` and timed again as they sit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.collectives.links import links_of
+from planner.errors import InfeasibleError, LayoutError
+from planner.layout import Layout
+from planner.place import place
+from planner.place.check import CheckedEntry, judged
+from planner.search.evaluate import Evaluated, Machine, evaluate
+from planner.search.given import out_of_memory
+from planner.search.placed import placed_spreads, tier_indices
+from planner.search.space import Choices, Space, layout_space, wide_choices
+from planner.steptime.columns import columns_of
+from planner.steptime.memory import Memory, step_memory
+from planner.steptime.step import Step, layout_memory, step_time
+from planner.steptime.uncertainty import faster
+from planner.traffic import Family, step_families
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.fabric import Fabric
+    from planner.model import ModelSpec
+    from planner.place.answer import Placement
+    from planner.steptime.rates import Efficiency
+
+TOO_LARGE = "does not fit in memory"
+SPARE_FINALISTS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalist:
+    """A layout with a seat for every rank.
+
+    Args:
+        layout: its degrees and how it is run.
+        step: in the faster of two seatings: the least cut's, and the rank order's.
+        memory: of the fullest stage.
+        placement: the seating that cuts least, with its bound and proof.
+        seating: ``least-cut`` or ``rank-order``, the one that *step* is of.
+        crossed: bytes over the supernode's cut in that seating, by parallel degree [bytes].
+        estimated_s: its step in the better closed-form seating [s].
+    """
+
+    layout: Layout
+    step: Step
+    memory: Memory
+    placement: Placement
+    seating: str
+    crossed: Mapping[str, float]
+    estimated_s: float
+
+    @property
+    def step_s(self) -> float:
+        """The step as seated [s]."""
+        return float(self.step.total_s)
+
+    @property
+    def seated_bytes(self) -> float:
+        """What crosses in the seating that the step is of [bytes]."""
+        return sum(self.crossed.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """A space and what became of it.
+
+    Args:
+        space, evaluated: the layouts that can run, and those of them that fit.
+        fixed: the fields of ``Layout`` that all share.
+        machine: where they run.
+        best: entries of ``evaluated``, the best of each set of degrees, fastest first.
+    """
+
+    space: Space
+    evaluated: Evaluated
+    fixed: Mapping[str, Any]
+    machine: Machine
+    best: NDArray[np.int64]
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Reason to how many layouts fell to it, each counted once."""
+        counts = dict(self.space.rejected)
+        return counts | ({TOO_LARGE: self.evaluated.too_large} if self.evaluated.too_large else {})
+
+    def layout(self, entry: int) -> Layout:
+        """Return the layout of one entry of ``evaluated``."""
+        return self.space.layout(int(self.evaluated.rows[entry]), self.fixed)
+
+
+def machine_of(fabric: Fabric, efficiency: Efficiency | None) -> Machine:
+    """Return what a step is predicted from on *fabric*."""
+    return Machine(
+        accelerator=fabric.accelerator,
+        links=links_of(fabric),
+        domain_gpus=tuple(float(np.bincount(home).max()) for home in tier_indices(fabric)),
+        efficiency=efficiency,
+    )
+
+
+def sweep(
+    model: ModelSpec,
+    machine: Machine,
+    gpus: int,
+    fixed: Mapping[str, Any],
+    choices: Choices | None = None,
+) -> Swept:
+    """Return every layout of *model* on *gpus* GPUs, evaluated.
+
+    Args:
+        model: the transformer's shape.
+        machine: where it runs.
+        gpus: GPUs every layout occupies [1].
+        fixed: fields of ``Layout`` that are given; ``seq`` and ``global_batch`` must be.
+        choices: what is tried where nothing is fixed; left out, ``wide_choices``.
+
+    Raises:
+        LayoutError: no combination can run; says how many fell to each reason.
+        InfeasibleError: none fits in memory; says by how much the nearest misses.
+    """
+    space = layout_space(model, gpus, fixed, choices or wide_choices(model))
+    if not space.size:
+        counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
+        raise LayoutError(
+            f"no layout for {gpus} GPUs is left: of {space.considered:,} considered, {counted}"
+        )
+    found = evaluate(model, space, fixed, machine)
+    if not len(found.rows):
+        nearest = space.layout(found.nearest, fixed)
+        memory = step_memory(model, columns_of(nearest), machine.accelerator.memory_bytes)
+        raise InfeasibleError(
+            out_of_memory(model, nearest, memory, space.size).partition("; take more GPUs")[0]
+            + "; take more GPUs, a smaller batch or a shorter sequence"
+        )
+    return Swept(space=space, evaluated=found, fixed=fixed, machine=machine,
+                 best=best_of_each(space, found))  # fmt: skip
+
+
+def best_of_each(space: Space, found: Evaluated) -> NDArray[np.int64]:
+    """Return the fastest entry of each set of parallel degrees, fastest first.
+
+    Steps 1e-9 apart are equal; then the one that rests less on hidden communication, then the
+    one that needs less memory, then the one considered first.
+    """
+    order = np.lexsort((
+        found.rows, found.worst_bytes, np.round(np.log(found.serial_s) * 1e9),
+        np.round(np.log(found.total_s) * 1e9),
+    ))  # fmt: skip
+    _, first = np.unique(space.degrees(found.rows[order]), axis=0, return_index=True)
+    return order[np.sort(first)]
+
+
+def finalists(
+    model: ModelSpec,
+    fabric: Fabric,
+    swept: Swept,
+    *,
+    most: int,
+    seed: int = 0,
+    time_limit_s: float = 3.0,
+) -> tuple[Finalist, ...]:
+    """Return the best *most* layouts as seated, fastest first.
+
+    Args:
+        model: the transformer's shape.
+        fabric: the cluster.
+        swept: its evaluated space.
+        most: layouts wanted, of different degrees [1].
+        seed, time_limit_s: as of ``planner.place.place``.
+    """
+    seated = [
+        seat(model, fabric, swept.layout(int(entry)), swept.machine.efficiency, seed=seed,
+             time_limit_s=time_limit_s, estimated_s=float(swept.evaluated.total_s[entry]))
+        for entry in swept.best[: most + SPARE_FINALISTS]
+    ]  # fmt: skip
+    return tuple(sorted(seated, key=_by_step)[:most])
+
+
+def _by_step(one: Finalist) -> tuple[float, float]:
+    """Steps 1e-9 apart are equal; then less over the cut is better."""
+    return round(log(one.step_s) * 1e9), one.seated_bytes
+
+
+def seat(
+    model: ModelSpec,
+    fabric: Fabric,
+    layout: Layout,
+    efficiency: Efficiency | None,
+    *,
+    seed: int = 0,
+    time_limit_s: float = 3.0,
+    estimated_s: float = 0.0,
+) -> Finalist:
+    """Return *layout* seated on *fabric*, and timed as it sits.
+
+    The least cut and the rank order are both timed: fewer bytes in all are not always a shorter
+    step, when they are bytes that nothing hides.
+    """
+    families = step_families(model, layout)
+    placement = place(layout, families, fabric, seed=seed, time_limit_s=time_limit_s)
+    seatings = {"least-cut": placement.rank_to_gpu}
+    seatings |= {
+        "rank-order": one.rank_to_gpu
+        for one in placement.baselines
+        if one.name == "megatron-order"
+    }
+    links = links_of(fabric)
+    steps = {
+        name: step_time(
+            model, layout, accelerator=fabric.accelerator, links=links,
+            spreads=placed_spreads(layout, seats, fabric), efficiency=efficiency,
+        )
+        for name, seats in seatings.items()
+    }  # fmt: skip
+    faster_one = min(steps, key=lambda name: float(steps[name].total_s))
+    return Finalist(
+        layout=layout,
+        step=steps[faster_one],
+        memory=layout_memory(model, layout, fabric.accelerator),
+        placement=placement,
+        seating=faster_one,
+        crossed=_crossed(layout, families, fabric, seatings[faster_one]),
+        estimated_s=estimated_s or float(steps[faster_one].total_s),
+    )
+
+
+def _crossed(
+    layout: Layout, families: Sequence[Family], fabric: Fabric, seats: Sequence[int]
+) -> dict[str, float]:
+    """Return the bytes over the supernode's cut by parallel degree, by the independent judge."""
+    entries = [
+        CheckedEntry(collective=one.collective, payload_bytes=one.payload_bytes,
+                     times_per_step=one.times_per_step, members=one.members(layout))
+        for one in families
+    ]  # fmt: skip
+    cut = judged(fabric.domain_index("supernode"), seats, entries)
+    crossed = dict.fromkeys((one.digit for one in families), 0.0)
+    for family, part in zip(families, cut.by_entry, strict=True):
+        crossed[family.digit] += part
+    return crossed
+
+
+def is_tie(first: Finalist, other: Finalist) -> bool:
+    """Return whether the model cannot tell which of the two is faster, at 90 %."""
+    if abs(first.step_s / other.step_s - 1.0) < 1e-12:
+        return True
+    return not faster(first.step_s, other.step_s, first.step.spread).told_apart
+
+
+def differences(first: Layout, other: Layout) -> dict[str, tuple[Any, Any]]:
+    """Return the fields that differ, each with both values.
+
+    >>> differences(Layout(tp=2), Layout(tp=4))
+    {'tp': (2, 4)}
+    """
+    pairs = {f.name: (getattr(first, f.name), getattr(other, f.name)) for f in fields(Layout)}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
