@@ -23,7 +23,8 @@ from planner.units import (
 )
 from topologies.fabric_accelerators import accelerator_names, load_accelerator
 from topologies.fabric_catalogue import catalogue_names, load_spec
-from topologies.fabric_spec import ClosSpec, FabricSpec
+from topologies.fabric_network_spec import ClosSpec
+from topologies.fabric_spec import FabricSpec
 
 if TYPE_CHECKING:
     from topologies.fabric_check import Finding

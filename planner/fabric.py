@@ -12,7 +12,6 @@ edges of that tier and of the tiers inside it.
 from __future__ import annotations
 
 import copyreg
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -23,12 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.errors import SpecError
+from planner.fabric_faults import must_be_positive, must_be_safe_name, must_be_share, refuse
 from planner.fabric_walks import check_graph, islands, least_latency_walk, min_cut_bytes_per_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_.:+/-]{1,128}\Z")
 
 
 def _read_only(values: dict[str, Any]) -> MappingProxyType[str, Any]:
@@ -41,36 +39,6 @@ def _reduced(mapping: MappingProxyType[str, Any]) -> tuple[Callable[..., Any], t
 
 # A read-only mapping does not pickle by itself, and worker processes are sent fabrics.
 copyreg.pickle(MappingProxyType, _reduced)
-
-
-def _must_be_positive(owner: str, **values: float) -> list[str]:
-    """Return one fault for each value that is not a finite number above 0."""
-    return [
-        f"{owner}: {name}={value!r}: expected a finite number above 0"
-        for name, value in values.items()
-        if not (isfinite(value) and value > 0)
-    ]
-
-
-def _must_be_share(owner: str, **values: float) -> list[str]:
-    """Return one fault for each value outside 0 < share <= 1."""
-    return [
-        f"{owner}: {name}={value!r}: expected a share above 0, at most 1"
-        for name, value in values.items()
-        if not 0 < value <= 1
-    ]
-
-
-def _must_be_safe_name(owner: str, name: str) -> list[str]:
-    """Return a fault if *name* could not be printed safely in a terminal, HTML or CSV."""
-    if _SAFE_NAME.match(name):
-        return []
-    return [f"{owner}: name {name[:140]!r}: expected 1 to 128 of A-Z a-z 0-9 _ . : + / -"]
-
-
-def _refuse(faults: list[str]) -> None:
-    if faults:
-        raise SpecError(*faults)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +72,12 @@ class Accelerator:
 
     def __post_init__(self) -> None:
         owner = f"accelerator {self.name[:128]!r}"
-        faults = _must_be_safe_name(owner, self.name)
-        faults += _must_be_positive(
+        faults = must_be_safe_name(owner, self.name)
+        faults += must_be_positive(
             owner, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s
         )
-        faults += _must_be_positive(owner, **self.peak_flops_per_s)
-        faults += _must_be_share(
+        faults += must_be_positive(owner, **self.peak_flops_per_s)
+        faults += must_be_share(
             owner, memory_efficiency_share=self.memory_efficiency_share, **self.efficiency_share
         )
         if not self.peak_flops_per_s:
@@ -119,7 +87,7 @@ class Accelerator:
         for name in ("power_w", "scale_up_bytes_per_s"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 faults.append(f"{owner}: {name}={getattr(self, name)!r}: expected 0 or more")
-        _refuse(faults)
+        refuse(faults)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +107,8 @@ class Nic:
     turnaround_s: float
 
     def __post_init__(self) -> None:
-        _refuse(
-            _must_be_positive(
+        refuse(
+            must_be_positive(
                 "nic",
                 line_bytes_per_s=self.line_bytes_per_s,
                 in_flight=self.in_flight,
@@ -166,7 +134,7 @@ class Domain:
     uplink_bytes_per_s: float
 
     def __post_init__(self) -> None:
-        faults = _must_be_safe_name("domain", self.name)
+        faults = must_be_safe_name("domain", self.name)
         if not self.gpus:
             faults.append(f"domain {self.name!r} holds no usable GPU: leave it out")
         if not (isfinite(self.uplink_bytes_per_s) and self.uplink_bytes_per_s >= 0):
@@ -174,7 +142,7 @@ class Domain:
                 f"domain {self.name!r}: uplink_bytes_per_s={self.uplink_bytes_per_s!r}: "
                 "expected 0 or more"
             )
-        _refuse(faults)
+        refuse(faults)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,8 +175,8 @@ class Tier:
         if self.pair_bytes_per_s == 0:
             object.__setattr__(self, "pair_bytes_per_s", self.bytes_per_s)
         owner = f"tier {self.name!r}"
-        faults = _must_be_safe_name(owner, self.name)
-        faults += _must_be_positive(
+        faults = must_be_safe_name(owner, self.name)
+        faults += must_be_positive(
             owner,
             bytes_per_s=self.bytes_per_s,
             shared_bytes_per_s=self.shared_bytes_per_s,
@@ -218,7 +186,7 @@ class Tier:
             faults.append(f"{owner}: latency_s={self.latency_s!r}: expected 0 or more")
         if not self.domains:
             faults.append(f"{owner} has no domains")
-        _refuse(faults)
+        refuse(faults)
 
     @property
     def oversubscription(self) -> float:
@@ -281,7 +249,7 @@ class Fabric:
     def __post_init__(self) -> None:
         if self.job_gpus == 0:
             object.__setattr__(self, "job_gpus", len(self.gpus))
-        _refuse(_faults_of(self))
+        refuse(_faults_of(self))
         raw = _GRAPH_SLOT.__get__(self)
         if not callable(raw):
             check_graph(raw, self.gpus)
@@ -351,11 +319,11 @@ class Fabric:
 
 def _faults_of(fabric: Fabric) -> list[str]:
     """Return what cannot be in *fabric*: names, partitions, nesting, outermost tier."""
-    faults = _must_be_safe_name("fabric", fabric.name)
+    faults = must_be_safe_name("fabric", fabric.name)
     if not fabric.gpus:
         return [*faults, f"fabric {fabric.name!r} has no usable GPU"]
     for name in fabric.gpus:
-        faults += _must_be_safe_name("gpu", name)
+        faults += must_be_safe_name("gpu", name)
     if len(set(fabric.gpus)) != len(fabric.gpus):
         twice = next(n for i, n in enumerate(fabric.gpus) if n in fabric.gpus[:i])
         faults.append(f"GPU name {twice!r} is used twice: expected unique names")

@@ -20,6 +20,12 @@ _FLOW_LIMIT = 2**31 - 1  # scipy's maximum_flow counts in 32-bit integers
 def check_graph(graph: Any, gpus: Sequence[str]) -> None:
     """Refuse a graph with an edge without a rate or start-up, or without one of the GPUs."""
     faults = [f"GPU {name!r} is no vertex of the graph" for name in gpus if name not in graph]
+    if not faults and all(
+        0 < link.get("capacity_bytes_per_s", 0) < inf and 0 <= link.get("latency_s", -1) < inf
+        for _, near in graph.adjacency()
+        for link in near.values()
+    ):
+        return
     for a, b, link in graph.edges(data=True):
         rate, latency_s = link.get("capacity_bytes_per_s"), link.get("latency_s")
         if rate is None or not 0 < rate < inf:

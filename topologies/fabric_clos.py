@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import SpecError
+from topologies.fabric_network_spec import ClosSpec, SwitchTierSpec
 from topologies.fabric_seats import Seats
-from topologies.fabric_spec import ClosSpec, SwitchTierSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

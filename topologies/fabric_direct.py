@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topologies.fabric_fat_tree import link, out_of_exclusive
+from topologies.fabric_fat_tree import out_of_exclusive
 from topologies.fabric_levels import Level
+from topologies.fabric_links import link
+from topologies.fabric_network_spec import MeshSpec, TorusSpec
 from topologies.fabric_seats import Seats, sums
-from topologies.fabric_spec import FabricSpec, MeshSpec, TorusSpec
+from topologies.fabric_spec import FabricSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

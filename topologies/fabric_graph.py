@@ -16,7 +16,8 @@ from topologies.fabric_degraded import (
     working_gpus,
 )
 from topologies.fabric_direct import MeshPlan, TorusPlan
-from topologies.fabric_fat_tree import FatTreePlan, dragonfly_plan
+from topologies.fabric_dragonfly import dragonfly_plan
+from topologies.fabric_fat_tree import FatTreePlan
 from topologies.fabric_levels import (
     NetworkPlan,
     TierPlan,
@@ -25,9 +26,10 @@ from topologies.fabric_levels import (
     outer_tiers,
     usable_index,
 )
+from topologies.fabric_network_spec import ClosSpec, DragonflySpec, MeshSpec
 from topologies.fabric_scale_up import add_supernodes, scale_up_tiers
 from topologies.fabric_seats import Seats, seats_of
-from topologies.fabric_spec import ClosSpec, DragonflySpec, FabricSpec, MeshSpec
+from topologies.fabric_spec import FabricSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

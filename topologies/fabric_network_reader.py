@@ -8,7 +8,7 @@ from typing import Protocol
 
 from planner.nodes import Node
 from topologies.fabric_figures import ABOUT_FIGURES, Figures, positive, positive_if_there
-from topologies.fabric_spec import (
+from topologies.fabric_network_spec import (
     ClosSpec,
     DragonflySpec,
     MeshSpec,

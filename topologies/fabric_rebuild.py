@@ -7,15 +7,8 @@ from math import prod
 from types import MappingProxyType
 
 from planner.errors import SpecError
-from topologies.fabric_spec import (
-    MOST_GPUS,
-    ClosSpec,
-    FabricSpec,
-    MeshSpec,
-    Network,
-    SupernodeSpec,
-    TorusSpec,
-)
+from topologies.fabric_network_spec import ClosSpec, MeshSpec, Network, TorusSpec
+from topologies.fabric_spec import MOST_GPUS, FabricSpec, SupernodeSpec
 
 
 def rebuild(

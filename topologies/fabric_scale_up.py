@@ -11,8 +11,8 @@ import numpy as np
 
 from planner.fabric import Tier
 from topologies.fabric_direct import grid_links, link_load, mean_axis_hops
-from topologies.fabric_fat_tree import link
 from topologies.fabric_levels import domains_of, usable_index
+from topologies.fabric_links import link
 from topologies.fabric_seats import Seats, sums
 from topologies.fabric_spec import SupernodeSpec
 

@@ -16,17 +16,15 @@ from planner.errors import SpecError
 from planner.fabric import Accelerator, Fabric, Nic
 from topologies.fabric_degraded import pushed_up_bytes_per_s
 from topologies.fabric_graph import build_fabric
-from topologies.fabric_spec import (
+from topologies.fabric_network_spec import (
     ClosSpec,
-    DeadParts,
     DragonflySpec,
-    FabricSpec,
     MeshSpec,
     Network,
-    SupernodeSpec,
     SwitchTierSpec,
     TorusSpec,
 )
+from topologies.fabric_spec import DeadParts, FabricSpec, SupernodeSpec
 
 CHIP = Accelerator(
     name="chip",

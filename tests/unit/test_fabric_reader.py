@@ -9,8 +9,9 @@ import pytest
 from planner.documents import document_from_text
 from planner.errors import SpecError
 from topologies.fabric_catalogue import load_cluster, load_spec
+from topologies.fabric_network_spec import ClosSpec
 from topologies.fabric_reader import fabric_spec_from
-from topologies.fabric_spec import ClosSpec, FabricSpec
+from topologies.fabric_spec import FabricSpec
 
 GOOD = """\
 name: mine

@@ -6,7 +6,7 @@ import pytest
 
 from planner.errors import SpecError
 from topologies.fabric_catalogue import generic_cluster, load_cluster, load_spec
-from topologies.fabric_spec import MeshSpec, TorusSpec
+from topologies.fabric_network_spec import MeshSpec, TorusSpec
 
 
 @pytest.mark.parametrize(
