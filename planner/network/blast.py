@@ -56,6 +56,7 @@ class Blast:
         relayed_ranks: ranks that reach them only through other GPUs.
         slowed_ranks: ranks that lost part of their own links.
         least_links_share: what the worst of these keeps of its links' capacity, 0 to 1.
+        least_uplinks_share: what the worst switch left keeps of its links to switches, 0 to 1.
         families: what stalls at once, family by family; only those that lose a group.
         stalled_ranks: ranks that stall at once.
         in_the_end_ranks: ranks that stall when everyone waits for someone who waits [1].
@@ -68,6 +69,7 @@ class Blast:
     relayed_ranks: tuple[int, ...]
     slowed_ranks: tuple[int, ...]
     least_links_share: float
+    least_uplinks_share: float
     families: tuple[FamilyStall, ...]
     stalled_ranks: tuple[int, ...]
     in_the_end_ranks: int
@@ -116,6 +118,7 @@ def blast_radius(
         relayed_ranks=_ranks(relayed),
         slowed_ranks=_ranks(slowed),
         least_links_share=float(kept[slowed].min()) if slowed.any() else 1.0,
+        least_uplinks_share=_kept_uplinks(fabric.graph, graph),
         families=families,
         stalled_ranks=_ranks(stalled),
         in_the_end_ranks=_in_the_end(groups, stalled),
@@ -200,6 +203,26 @@ def _kept_shares(
             )
             shares[i] = min(shares[i], has / had)
     return shares
+
+
+def _kept_uplinks(before: Any, after: Any) -> float:
+    """Return what the worst surviving switch keeps of its capacity to other switches."""
+    ends = {"gpu", "nic"}
+    kinds = dict(before.nodes(data="kind"))
+
+    def uplinks(graph: Any, switch: str) -> float:
+        return sum(
+            float(link["capacity_bytes_per_s"])
+            for near, link in graph[switch].items()
+            if kinds[near] not in ends
+        )
+
+    shares = [
+        uplinks(after, name) / had
+        for name in after
+        if kinds[name] not in ends and (had := uplinks(before, name))
+    ]
+    return min(shares, default=1.0)
 
 
 def _stalls(

@@ -231,6 +231,60 @@ def pcie_read_ceiling(
     )
 
 
+def ceilings_of(
+    *,
+    in_flight: int,
+    payload_bytes: float,
+    turnaround_s: float,
+    channels: int = 0,
+    chunk_bytes: float = 512 * 1024.0,
+    steps: int = 8,
+    read_queue_pairs: int = 0,
+    max_qp_rd_atom: int = 16,
+    message_bytes: float = 4096.0,
+    round_trip_s: float = 10e-6,
+    pcie_tags: int = 0,
+    read_request_bytes: float = 512.0,
+    pcie_latency_s: float = 1e-6,
+) -> tuple[Ceiling, ...]:
+    """Return the ceilings in a row that settings make: the NIC's, and those counted above 0.
+
+    Args:
+        in_flight, payload_bytes, turnaround_s: of the NIC; see ``Ceiling``.
+        channels, chunk_bytes, steps: of NCCL; see ``nccl_ceiling``; 0 channels leave it out.
+        read_queue_pairs, max_qp_rd_atom, message_bytes: see ``rdma_read_ceiling``; 0 queue pairs
+            leave it out.
+        round_trip_s: of a chunk or a READ over the network [s].
+        pcie_tags, read_request_bytes, pcie_latency_s: see ``pcie_read_ceiling``; 0 leaves it out.
+    """
+    found = [
+        Ceiling(
+            name="nic",
+            in_flight=in_flight,
+            payload_bytes=payload_bytes,
+            turnaround_s=turnaround_s,
+        )
+    ]
+    if channels:
+        found.append(
+            nccl_ceiling(round_trip_s, channels=channels, chunk_bytes=chunk_bytes, steps=steps)
+        )
+    if read_queue_pairs:
+        found.append(
+            rdma_read_ceiling(
+                message_bytes,
+                round_trip_s,
+                queue_pairs=read_queue_pairs,
+                max_qp_rd_atom=max_qp_rd_atom,
+            )
+        )
+    if pcie_tags:
+        found.append(
+            pcie_read_ceiling(pcie_latency_s, tags=pcie_tags, read_request_bytes=read_request_bytes)
+        )
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concurrency:
     """What a line carries under its ceilings, and what it would need.

@@ -123,7 +123,7 @@ def _rings(members: Ints, domain_of_gpu: Ints, edge_bytes: float, rails: int | N
     homes = np.take_along_axis(homes, order, axis=1)
     new = np.ones(homes.shape, bool)
     new[:, 1:] = homes[:, 1:] != homes[:, :-1]
-    parts = []
+    parts: list[Flows] = []
     for pattern in np.unique(new, axis=0):
         alike = (new == pattern).all(axis=1)
         parts.append(_alike_rings(seated[alike], np.flatnonzero(pattern), edge_bytes, rails))
@@ -140,7 +140,7 @@ def _alike_rings(seated: Ints, starts: Ints, edge_bytes: float, rails: int | Non
     part = edge_bytes / rings
     if rings == 1:  # one ring leaves a domain at its last member
         return _flows(seated.ravel(), np.roll(seated, -1, axis=1).ravel(), edge_bytes)
-    parts = []
+    parts: list[Flows] = []
     for i, (start, count) in enumerate(zip(starts, counts, strict=True)):
         onward = starts[(i + 1) % len(starts)]
         here = seated[:, start : start + count]

@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.network.premises import Premise
-from planner.network.ranges import below_zero, not_above_zero, plain, refuse
+from planner.network.ranges import below_zero, not_above_zero, not_shares, plain, refuse
 
 SOURCE = "E-S23-073"
 
@@ -103,17 +103,20 @@ def overlap(
     update_s: float,
     ready_s: float,
     *,
-    shares_interface: bool | None = None,
+    contention_share: float = 0.0,
 ) -> Overlap:
     """Return the serial and the overlapped step; free iff T_ready + T_comm <= T_compute.
+
+    With contention c, communication runs at 1 - c of its rate while compute runs, so that the
+    window of compute - ready hides (1 - c) of its length.
 
     Args:
         compute_s: compute of the step [s].
         communication_s: communication, alone on its interface [s].
         update_s: what follows both [s].
         ready_s: from the start of the step until the data to send exists [s].
-        shares_interface: whether compute uses the interface that communication uses; None if
-            it is not known.
+        contention_share: part of its rate that communication loses to compute on the same
+            interface, 0 to 1.
 
     >>> seen = overlap(20e-3, 1.3e-3, 2e-3, 17e-3)
     >>> round(seen.overlapped_s * 1e3, 3), seen.free
@@ -122,6 +125,7 @@ def overlap(
     refuse(
         not_above_zero(compute_s=compute_s),
         below_zero(communication_s=communication_s, update_s=update_s, ready_s=ready_s),
+        not_shares(contention_share=contention_share),
     )
     if ready_s > compute_s:
         raise InputError(
@@ -129,13 +133,14 @@ def overlap(
             "what is sent is made by the compute"
         )
     rest_s = compute_s + update_s
-    slack_s = compute_s - ready_s - communication_s
+    slack_s = (1 - contention_share) * (compute_s - ready_s) - communication_s
     # 20 - 17 - 3 in floats may miss zero by its last digit
     free = slack_s >= -1e-12 * compute_s
+    exposed = 0.0 if free else -slack_s
     return Overlap(
         serial_s=serial_step_s(compute_s, communication_s, update_s),
-        overlapped_s=overlapped_step_s(compute_s, communication_s, update_s, ready_s),
-        exposed_s=0.0 if free else -slack_s,
+        overlapped_s=compute_s + exposed + update_s,
+        exposed_s=exposed,
         free=free,
         slack_s=slack_s,
         communication_share=communication_s / (rest_s + communication_s),
@@ -143,9 +148,9 @@ def overlap(
         premises=(
             Premise(
                 states="Compute and communication do not fight for the same interface",
-                holds=None if shares_interface is None else not shares_interface,
-                otherwise="both slow down; the overlapped step is a lower bound, the serial one "
-                "an upper bound while neither slows by more than it gains",
+                holds=contention_share == 0,
+                otherwise="communication runs at part of its rate under compute; give the part it "
+                "loses as contention_share",
             ),
             Premise(
                 states="Compute takes the same time whether or not communication runs",

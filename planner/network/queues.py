@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from planner.errors import InputError
+from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, refuse
 
 SOURCE = "E-S23-072"
@@ -387,4 +388,25 @@ def _told(level: _Level) -> QueueRun:
         marked_at_s=level.marked_at_s,
         pauses=level.pauses,
         paused_s=level.paused_s,
+    )
+
+
+def premises() -> tuple[Premise, ...]:
+    """Return what following queues takes for granted."""
+    return (
+        Premise(
+            states="Data is a fluid: frames are small against queues and thresholds",
+            holds=None,
+            otherwise="add one largest frame in each direction, as `planner net pause` does",
+        ),
+        Premise(
+            states="A paused or slowed source does not catch up later",
+            holds=None,
+            otherwise="add a phase with the rate at which it makes up",
+        ),
+        Premise(
+            states="Each queue serves one class in order",
+            holds=None,
+            otherwise="give each class its part of the service",
+        ),
     )

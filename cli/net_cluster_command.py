@@ -1,0 +1,386 @@
+"""``planner net endpoints · phases · walks · sharing · blast``: models of a layout on a cluster."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
+from cli.planner_options import (
+    Cluster,
+    Cp,
+    Dp,
+    Ep,
+    Etp,
+    Json,
+    LayoutFile,
+    Model,
+    Order,
+    Out,
+    Pp,
+    Supernode,
+    Tp,
+)
+
+if TYPE_CHECKING:
+    from cli.net_seats import SeatedJob
+
+SomeGpus = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus", min=1, max=1_000_000, show_default="1024, or the cluster's own",
+        help="GPUs of the job.",
+    ),
+]  # fmt: skip
+Seats = Annotated[
+    str,
+    typer.Option(
+        "--placement", metavar="order|optimal|FILE", help="Where the ranks sit, as planner step."
+    ),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module to *app*."""
+    for command in (endpoints, phases, walks, sharing, blast):
+        app.command(command.__name__)(command)
+
+
+def endpoints(
+    peers: Annotated[str, number_option("--peers", "Peer ranks over the network.")] = "1016",
+    peer_nodes: Annotated[str, number_option("--peer-nodes", "Nodes these are in.")] = "127",
+    queue_pairs: Annotated[
+        str, number_option("--queue-pairs", "Connections to one peer: channels x queue pairs.")
+    ] = "8",
+    active_peers: Annotated[
+        str, number_option("--active-peers", "Peers a dynamic transport serves at once.")
+    ] = "64",
+    ranks_per_nic: Annotated[
+        str, number_option("--ranks-per-nic", "Ranks that share a NIC.")
+    ] = "1",
+    state: Annotated[str, text_option("--state", "State of one connection.")] = "375B",
+    cache: Annotated[str, text_option("--cache", "What the NIC can keep.")] = "2MiB",
+    every_pair: Annotated[
+        bool, typer.Option("--every-pair", help="Connect all members of every group.")
+    ] = False,
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: SomeGpus = None,
+    model: Model = None,
+    layout: LayoutFile = None,
+    tp: Tp = None,
+    cp: Cp = None,
+    ep: Ep = None,
+    etp: Etp = None,
+    dp: Dp = None,
+    pp: Pp = None,
+    order: Order = "tp-cp-ep-dp-pp",
+    placement: Seats = "order",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Say how many connections a NIC must hold, by transport, and whether its cache holds them.
+
+    Peers are counted from a layout where one is given or a cluster is named.
+    """
+    from cli.net_cluster_reports import endpoints_text
+    from planner.network import endpoints as state_model
+    from planner.units import parse_bytes
+
+    given = Given()
+    inputs: dict[str, Any] = {
+        "peers_per_rank": given.count("--peers", peers, least=0, most=10**9),
+        "nodes_per_rank": given.count("--peer-nodes", peer_nodes, least=0, most=10**9),
+        "queue_pairs": given.count("--queue-pairs", queue_pairs),
+        "active_peers": given.count("--active-peers", active_peers),
+        "ranks_per_nic": given.count("--ranks-per-nic", ranks_per_nic),
+        "state_bytes": given.quantity("--state", state, parse_bytes),
+        "cache_bytes": given.quantity("--cache", cache, parse_bytes),
+    }
+    degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
+    named = (cluster, supernode, gpus, model, layout, *degrees.values())
+    job = None
+    with given.finish():
+        if any(value is not None for value in named):
+            job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
+            options = {k: v for k, v in inputs.items() if not k.endswith("per_rank")}
+            seen = state_model.layout_endpoints(
+                [(family.collective, members) for family, members in job.groups],
+                job.supernode_of_rank,
+                job.node_of_rank,
+                every_pair=every_pair,
+                **options,
+            )
+            inputs = {**options, **job.inputs}
+        else:
+            seen = state_model.endpoint_state(**inputs)
+    inputs["every_pair"] = every_pair
+    assumed = {"state_bytes": state_model.STATE_SOURCE} if state == "375B" else {}
+    body = {**parts_of(seen), "assumed": assumed, "source": state_model.SOURCE}
+    text = endpoints_text(inputs, seen, job is not None, assumed)
+    put_out("endpoints", inputs, body, text, as_json=as_json, out=out)
+
+
+def phases(
+    model: Model = None,
+    tp: Annotated[str, number_option("--tp", "Tensor-parallel degree.")] = "8",
+    supernode: Annotated[str, number_option("--supernode", "GPUs of a scale-up domain.")] = "8",
+    scale_up: Annotated[str, text_option("--scale-up", "Rate inside it, per GPU.")] = "450GB/s",
+    nic: Annotated[str, text_option("--nic", "Rate of the network, per GPU.")] = "50GB/s",
+    scale_up_latency: Annotated[
+        str, text_option("--scale-up-latency", "Start-up inside it.")
+    ] = "3.33us",
+    nic_latency: Annotated[
+        str, text_option("--nic-latency", "Start-up over the network.")
+    ] = "3.7us",
+    gradient: Annotated[
+        str, text_option("--gradient", "Gradients one group reduces in a step.")
+    ] = "192MiB",
+    gradient_ranks: Annotated[
+        str, number_option("--gradient-ranks", "Members of a gradient group.")
+    ] = "16",
+    budget: Annotated[str, text_option("--budget", "What they may take.")] = "3ms",
+    prefill_tokens: Annotated[
+        str, number_option("--prefill-tokens", "Tokens of a prefill, m.")
+    ] = "4096",
+    decode_tokens: Annotated[
+        str, number_option("--decode-tokens", "Sequences decoded together.")
+    ] = "1",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Judge one network for training, prefill and decode: start-up against bandwidth.
+
+    Left out, the model is one whose token has 10 KiB (qwen3-32b).
+    """
+    from cli.net_cluster_reports import phases_text
+    from planner.collectives.links import Spread, two_tiers
+    from planner.network import phases as table
+    from planner.units import parse_bytes, parse_rate, parse_time
+    from topologies.model_reader import read_model
+
+    given = Given()
+    inputs: dict[str, Any] = {
+        "model": model or "qwen3-32b",
+        "tp": given.count("--tp", tp, least=2, most=10**6),
+        "supernode": given.count("--supernode", supernode, most=10**6),
+        "scale_up_bytes_per_s": given.quantity("--scale-up", scale_up, parse_rate),
+        "nic_bytes_per_s": given.quantity("--nic", nic, parse_rate),
+        "scale_up_latency_s": given.quantity("--scale-up-latency", scale_up_latency, parse_time),
+        "nic_latency_s": given.quantity("--nic-latency", nic_latency, parse_time),
+        "gradient_bytes": given.quantity("--gradient", gradient, parse_bytes),
+        "gradient_ranks": given.count("--gradient-ranks", gradient_ranks, least=2, most=10**6),
+        "budget_s": given.quantity("--budget", budget, parse_time),
+        "prefill_tokens": given.count("--prefill-tokens", prefill_tokens, most=10**9),
+        "decode_tokens": given.count("--decode-tokens", decode_tokens, most=10**9),
+    }
+    for option, key in (("--scale-up", "scale_up_bytes_per_s"), ("--nic", "nic_bytes_per_s")):
+        if not 1 <= inputs[key] <= 1e20:
+            given.fault(f"{option}: {inputs[key]:g} bytes/s: expected 1 to 1e20")
+            inputs[key] = 1.0
+    with given.finish():
+        shape = read_model(inputs["model"])
+        links = two_tiers(
+            inside_bytes_per_s=inputs["scale_up_bytes_per_s"],
+            nic_bytes_per_s=inputs["nic_bytes_per_s"],
+            inside_latency_s=inputs["scale_up_latency_s"],
+            nic_latency_s=inputs["nic_latency_s"],
+        )
+        seen = table.model_phases(
+            shape,
+            Spread.of(inputs["tp"], inputs["supernode"]),
+            Spread.of(inputs["gradient_ranks"], inputs["supernode"]),
+            links,
+            gradient_bytes=inputs["gradient_bytes"],
+            prefill_tokens=inputs["prefill_tokens"],
+            decode_tokens=inputs["decode_tokens"],
+            budget_s=inputs["budget_s"],
+        )
+    body = {"phases": seen, "premises": table.phase_premises(), "source": table.SOURCE}
+    put_out("phases", inputs, body, phases_text(inputs, seen), as_json=as_json, out=out)
+
+
+def walks(
+    ranks: Annotated[str, number_option("--ranks", "Members of the group.")] = "16",
+    nodes: Annotated[str, number_option("--nodes", "Nodes they are spread over.")] = "2",
+    size: Annotated[str, text_option("--size", "Vector to be reduced.")] = "192MiB",
+    scale_up: Annotated[str, text_option("--scale-up", "Rate inside a node.")] = "450GB/s",
+    nic: Annotated[str, text_option("--nic", "Line rate of a NIC.")] = "50GB/s",
+    in_flight: Annotated[
+        str, number_option("--in-flight", "Transactions a NIC may have out; 0: no limit.")
+    ] = "0",
+    payload: Annotated[str, text_option("--payload", "Data of a transaction.")] = "256B",
+    turnaround: Annotated[str, text_option("--turnaround", "Until its slot is free.")] = "2us",
+    compute: Annotated[str, text_option("--compute", "Compute of the step.")] = "20ms",
+    update: Annotated[str, text_option("--update", "Update of the step.")] = "2ms",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Put interleaved ring, contiguous ring and hierarchical reduction beside each other."""
+    from cli.net_cluster_reports import walks_text
+    from planner.network import walks as table
+    from planner.units import parse_bytes, parse_rate, parse_time
+
+    given = Given()
+    inputs: dict[str, Any] = {
+        "ranks": given.count("--ranks", ranks, least=2, most=10**9),
+        "nodes": given.count("--nodes", nodes, least=2, most=10**6),
+        "size_bytes": given.quantity("--size", size, parse_bytes),
+        "scale_up_bytes_per_s": given.quantity("--scale-up", scale_up, parse_rate),
+        "nic_bytes_per_s": given.quantity("--nic", nic, parse_rate),
+        "in_flight": given.count("--in-flight", in_flight, least=0),
+        "payload_bytes": given.quantity("--payload", payload, parse_bytes),
+        "turnaround_s": given.quantity("--turnaround", turnaround, parse_time),
+        "compute_s": given.quantity("--compute", compute, parse_time),
+        "update_s": given.quantity("--update", update, parse_time),
+    }
+    with given.finish():
+        seen = table.walk_table(table.WalkCase(**inputs))
+    body = {**parts_of(seen), "source": table.SOURCE}
+    put_out("walks", inputs, body, walks_text(inputs, seen), as_json=as_json, out=out)
+
+
+def sharing(
+    phase: Annotated[
+        Literal["all", "forward", "backward", "end"],
+        typer.Option("--phase", help="Families that are active together."),
+    ] = "all",
+    hashed: Annotated[
+        bool, typer.Option("--hashed", help="One path a flow, by hash, instead of spraying.")
+    ] = False,
+    feedback: Annotated[
+        str, text_option("--feedback", "Of the incast gate: until senders slow down.")
+    ] = "20us",
+    room: Annotated[
+        str, text_option("--room", "Free buffer of a port where the cluster does not say.")
+    ] = "256KiB",
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: SomeGpus = None,
+    model: Model = None,
+    layout: LayoutFile = None,
+    tp: Tp = None,
+    cp: Cp = None,
+    ep: Ep = None,
+    etp: Etp = None,
+    dp: Dp = None,
+    pp: Pp = None,
+    order: Order = "tp-cp-ep-dp-pp",
+    placement: Seats = "order",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Route all families of a layout over the cluster: fair shares, and the link that binds."""
+    from cli.net_cluster_reports import sharing_text
+    from cli.net_seats import incast_gates, job_flows
+    from planner.network.sharing import share_links
+    from planner.units import parse_bytes, parse_time
+
+    given = Given()
+    feedback_s = given.quantity("--feedback", feedback, parse_time)
+    room_bytes = given.quantity("--room", room, parse_bytes)
+    degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
+    with given.finish():
+        job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
+        seen = share_links(job.fabric, job_flows(job, phase), spray=not hashed)
+        gates = incast_gates(job, feedback_s, room_bytes)
+    inputs = {
+        **job.inputs,
+        "phase": phase,
+        "hashed": hashed,
+        "feedback_s": feedback_s,
+        "room_bytes": room_bytes,
+    }
+    body = {**parts_of(seen), "incast": gates, "source": "E-S23-072; max-min fair sharing"}
+    put_out("sharing", inputs, body, sharing_text(inputs, seen, gates), as_json=as_json, out=out)
+
+
+def blast(
+    failed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--failed",
+            metavar="PART",
+            show_default=False,
+            help="A vertex, A--B for a link, or a supernode; repeat it for several at once.",
+        ),
+    ] = None,
+    relays: Annotated[
+        bool, typer.Option("--relays", help="The job goes on where GPUs relay for others.")
+    ] = False,
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: SomeGpus = None,
+    model: Model = None,
+    layout: LayoutFile = None,
+    tp: Tp = None,
+    cp: Cp = None,
+    ep: Ep = None,
+    etp: Etp = None,
+    dp: Dp = None,
+    pp: Pp = None,
+    order: Order = "tp-cp-ep-dp-pp",
+    placement: Seats = "order",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Say which ranks stall when a GPU, NIC, link, switch or supernode fails.
+
+    Without --failed: one of each kind of part, the first of its kind.
+    """
+    from cli.net_cluster_reports import blast_text
+    from cli.net_seats import first_of_each_kind
+    from planner.network import blast as model_of_failure
+
+    degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
+    job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
+    together: list[list[str | tuple[str, str]]] = (
+        [[_part(name) for name in failed]] if failed else first_of_each_kind(job.fabric)
+    )
+    groups = {family.name: members for family, members in job.groups}
+    seen = [
+        model_of_failure.blast_radius(job.fabric, parts, groups, job.rank_to_gpu, relays=relays)
+        for parts in together
+    ]
+    inputs = {**job.inputs, "failed": list(failed or ()), "relays": relays}
+    body = {"failures": seen, "ranks": len(job.rank_to_gpu), "premises": seen[0].premises,
+            "source": model_of_failure.SOURCE}  # fmt: skip
+    put_out("blast", inputs, body, blast_text(inputs, job, seen), as_json=as_json, out=out)
+
+
+def _part(name: str) -> str | tuple[str, str]:
+    """Return a vertex's or domain's name, or the two ends of a link."""
+    ends = name.split("--")
+    return (ends[0], ends[1]) if len(ends) == 2 else name
+
+
+def _job(
+    cluster: str | None,
+    supernode: int | None,
+    gpus: int | None,
+    model: str | None,
+    layout: Path | None,
+    degrees: dict[str, Any],
+    order: str,
+    placement: str,
+) -> SeatedJob:
+    """Return the layout that the options name or leave to be chosen, seated."""
+    from cli.net_seats import seated_job
+    from cli.planner_inputs import Asked
+
+    return seated_job(
+        Asked(
+            cluster=cluster,
+            supernode=supernode,
+            gpus=gpus,
+            model=model,
+            layout_file=layout,
+            layout=degrees,
+            order=order,
+        ),
+        placement,
+    )

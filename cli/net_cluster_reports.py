@@ -1,0 +1,267 @@
+"""The texts of ``planner net endpoints · phases · walks · sharing · blast``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cli.net_text import Row, net_text, table_text
+from planner.network import endpoints, phases, walks
+from planner.network.blast import SOURCE as BLAST_SOURCE
+from planner.network.blast import Blast
+from planner.network.incast import IncastGate
+from planner.network.sharing import Sharing
+from planner.units import (
+    format_binary_bytes,
+    format_bytes,
+    format_rate,
+    format_share,
+    format_time,
+)
+
+if TYPE_CHECKING:
+    from cli.net_seats import SeatedJob
+
+_MOST_FAMILIES = 20
+_MOST_LINKS = 8
+_SHORT = {
+    "interleaved_ring": "interleaved ring",
+    "contiguous_ring": "contiguous ring",
+    "hierarchical": "hierarchical",
+}
+
+
+def with_table(text: str, table: str) -> str:
+    """Return *text* with *table* behind its first paragraph."""
+    title, case, rest = text.split("\n\n", 2)
+    return "\n\n".join([title, case, table, rest.lstrip("\n")])
+
+
+def endpoints_text(
+    inputs: Mapping[str, Any],
+    seen: endpoints.EndpointState,
+    of_layout: bool,  # noqa: FBT001 - which of two cases it tells
+    assumed: Mapping[str, str],
+) -> str:
+    """Return the text of ``planner net endpoints``."""
+    case = (
+        (_job_case(inputs) + "; " if of_layout else "")
+        + f"the busiest rank has {seen.peers} peers in {seen.peer_nodes} nodes over the network; "
+        f"{inputs['queue_pairs']} connections to a peer of "
+        f"{format_bytes(inputs['state_bytes'])} each; NIC memory "
+        f"{format_binary_bytes(inputs['cache_bytes'])}"
+    )
+    table = table_text(
+        ("transport", "connections", "state", "of cache", "fits"),
+        [
+            (
+                row.transport,
+                f"{row.connections}",
+                format_binary_bytes(row.state_bytes),
+                format_share(row.cache_share),
+                "yes" if row.fits else "NO",
+            )
+            for row in seen.transports
+        ],
+    )
+    rows = [Row("a cache holds", f"{seen.most_peers} peers", "with reliable connections")]
+    says = [
+        "Where transaction and transport are one, state grows with peers; apart (Jetty-like), "
+        "with peer nodes only. What overflows the cache is fetched from host memory each time.",
+        *(f"Assumed: {name}: {why}." for name, why in assumed.items()),
+    ]
+    text = net_text("Endpoint state", case, rows, says, seen.premises, endpoints.SOURCE)
+    return with_table(text, table)
+
+
+def phases_text(inputs: Mapping[str, Any], seen: Sequence[phases.PhaseLoad]) -> str:
+    """Return the text of ``planner net phases``."""
+    case = (
+        f"{inputs['model']}, TP {inputs['tp']} on supernodes of {inputs['supernode']}; "
+        f"{format_rate(inputs['scale_up_bytes_per_s'])} and "
+        f"{format_time(inputs['scale_up_latency_s'])} inside, "
+        f"{format_rate(inputs['nic_bytes_per_s'])} and "
+        f"{format_time(inputs['nic_latency_s'])} across"
+    )
+    table = table_text(
+        ("phase", "payload", "times", "start-up", "transfer", "total", "dominates"),
+        [
+            (
+                row.phase,
+                format_binary_bytes(row.payload_bytes),
+                str(row.times) + (f" ({row.per_layer:g}/layer)" if row.per_layer else ""),
+                format_time(row.startup_s),
+                format_time(row.transfer_s),
+                format_time(row.total_s),
+                row.dominates,
+            )
+            for row in seen
+        ],
+    )
+    rows = [
+        Row(row.phase, format_share(row.gain_twice_rate_share), "saved by twice the rate")
+        for row in seen
+    ]
+    rows += [
+        Row(
+            f"{row.phase} budget",
+            format_time(row.budget_s),
+            "met" if row.in_budget else "MISSED",
+        )
+        for row in seen
+        if row.budget_s is not None
+    ]
+    says = [
+        "One cluster, opposite fears: large messages on a tight budget, and small messages very "
+        "often. Bandwidth buys the first, fewer and shorter start-ups the second."
+    ]
+    text = net_text(
+        "Training, prefill, decode", case, rows, says, phases.phase_premises(), phases.SOURCE
+    )
+    return with_table(text, table)
+
+
+def walks_text(inputs: Mapping[str, Any], seen: walks.WalkTable) -> str:
+    """Return the text of ``planner net walks``."""
+    limit = "no in-flight limit"
+    if inputs["in_flight"]:
+        limit = (
+            f"{inputs['in_flight']} transactions of "
+            f"{format_binary_bytes(inputs['payload_bytes'])} in flight per NIC"
+        )
+    case = (
+        f"{inputs['ranks']} ranks on {inputs['nodes']} nodes reduce "
+        f"{format_binary_bytes(inputs['size_bytes'])}; "
+        f"{format_rate(inputs['scale_up_bytes_per_s'])} inside, NIC "
+        f"{format_rate(inputs['nic_bytes_per_s'])}, {limit}; compute "
+        f"{format_time(inputs['compute_s'])}, update {format_time(inputs['update_s'])}"
+    )
+    table = table_text(
+        ("walk", "inside", "across", "communication", "step", "comm.", "step", "S"),
+        [
+            (
+                _SHORT[row.walk],
+                format_time(row.inside_s),
+                format_time(row.across_s),
+                format_time(row.communication_s),
+                format_time(row.step_s, digits=4),
+                f"{-100 * row.saved_communication_share + 0.0:+.0f} %",
+                f"{-100 * row.saved_step_share + 0.0:+.0f} %",
+                f"{row.speedup:.2f}",
+            )
+            for row in seen.walks
+        ],
+    )
+    rows = [
+        Row("a NIC keeps up", format_rate(seen.nic_bytes_per_s)),
+        Row("in flight for line rate", str(seen.required_in_flight)),
+    ]
+    best = min(seen.walks, key=lambda walk: walk.communication_s)
+    says = [
+        f"Communication changes by {-100 * best.saved_communication_share:.0f} %, the step by "
+        f"{-100 * best.saved_step_share:.0f} %: a better walk saves no more than communication's "
+        "share of the step.",
+        "What a larger supernode changes is which communication falls on the cut: recompute all "
+        "walks at every expansion.",
+    ]
+    text = net_text("Three walks of one reduction", case, rows, says, seen.premises, walks.SOURCE)
+    return with_table(text, table)
+
+
+def sharing_text(inputs: Mapping[str, Any], seen: Sharing, gates: Sequence[IncastGate]) -> str:
+    """Return the text of ``planner net sharing``."""
+    families = table_text(
+        ("family", "alone", "shared", "slower", "fullest link on its way"),
+        [
+            (
+                row.name,
+                format_rate(row.alone_bytes_per_s),
+                format_rate(row.shared_bytes_per_s),
+                f"{row.contention:.3g} x",
+                row.bottleneck,
+            )
+            for row in seen.families[:_MOST_FAMILIES]
+        ],
+    )
+    links = table_text(
+        ("busiest links", "load", "capacity", "busy"),
+        [
+            (
+                row.link,
+                format_bytes(row.load_bytes),
+                format_rate(row.capacity_bytes_per_s),
+                format_time(row.busy_s),
+            )
+            for row in seen.links[:_MOST_LINKS]
+        ],
+    )
+    rows = [
+        Row("bottleneck", seen.bottleneck),
+        Row("no shorter than", format_time(seen.bound_s), "that link's busy time"),
+        Row("no longer than", format_time(seen.shared_s), "at the fair rates of the start"),
+        *(
+            Row(
+                f"incast, {gate.tier}",
+                "pass" if gate.passes else "FAIL",
+                f"{gate.degree} senders at once: {gate.why}"
+                + (
+                    ""
+                    if gate.margin_share is None
+                    else f", margin {format_share(gate.margin_share)}"
+                ),
+            )
+            for gate in gates
+        ),
+    ]
+    says = [
+        "All families of the phase run at once, one execution each. Oversubscription is no "
+        "factor here: it is what an uplink's fair share comes to.",
+    ]
+    text = net_text(
+        "Link sharing", _job_case(inputs), rows, says, seen.premises, "max-min fair sharing"
+    )
+    return with_table(text, families + "\n\n" + links)
+
+
+def blast_text(inputs: Mapping[str, Any], job: SeatedJob, seen: Sequence[Blast]) -> str:
+    """Return the text of ``planner net blast``."""
+    table = table_text(
+        ("fails", "dead", "cut off", "relayed", "uplinks", "stall at once", "in the end"),
+        [
+            (
+                " + ".join(row.failed),
+                str(len(row.dead_ranks)),
+                str(len(row.cut_off_ranks)),
+                str(len(row.relayed_ranks)),
+                format_share(row.least_uplinks_share),
+                str(len(row.stalled_ranks)),
+                str(row.in_the_end_ranks),
+            )
+            for row in seen
+        ],
+    )
+    rows = [
+        Row(
+            row.failed[0],
+            f"{sum(f.groups for f in row.families)} groups",
+            ", ".join(f"{f.name} {f.groups} of {f.all_groups}" for f in row.families[:4]),
+        )
+        for row in seen
+        if row.families
+    ]
+    says = [
+        f"Of {len(job.rank_to_gpu)} ranks. A group stalls as a whole; its members then miss in "
+        "their other groups, until all that are joined wait. Uplinks: what the worst switch that "
+        "is left keeps towards other switches.",
+    ]
+    text = net_text("Blast radius", _job_case(inputs), rows, says, seen[0].premises, BLAST_SOURCE)
+    return with_table(text, table)
+
+
+def _job_case(inputs: Mapping[str, Any]) -> str:
+    layout = inputs["layout"]
+    degrees = " ".join(f"{k}={layout[k]}" for k in ("tp", "cp", "ep", "dp", "pp"))
+    return (
+        f"{inputs['model']} on {inputs['gpus']} GPUs of {inputs['cluster']}, supernodes of "
+        f"{inputs['supernode']}; {degrees}; seats: {inputs['placement']}"
+    )

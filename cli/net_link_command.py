@@ -1,0 +1,126 @@
+"""``planner net pause · incast · queues``: link-level control, and queues in a row."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
+from cli.planner_options import Json, Out
+
+if TYPE_CHECKING:
+    from planner.network.queues import Queue, Source
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module to *app*."""
+    app.command("pause")(pause)
+    app.command("incast")(incast)
+    app.command("queues")(queues)
+
+
+def pause(
+    line_rate: Annotated[str, text_option("--line-rate", "Rate of the link.")] = "50GB/s",
+    buffer: Annotated[str, text_option("--buffer", "Buffer of the class.")] = "512KiB",
+    xoff: Annotated[str, text_option("--xoff", "Level that pauses the link.")] = "256KiB",
+    xon: Annotated[str, text_option("--xon", "Level that resumes it.")] = "192KiB",
+    cable: Annotated[str, number_option("--cable", "Length of the cable [m].")] = "100",
+    mtu: Annotated[str, text_option("--mtu", "Largest frame.")] = "9216B",
+    response: Annotated[
+        str, text_option("--response", "What the sender sends while it reacts.")
+    ] = "3840B",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Say whether link-level pause (PFC) has the headroom it needs."""
+    from cli.net_link_reports import pause_text
+    from planner.network import pfc
+    from planner.units import parse_bytes, parse_rate
+
+    given = Given()
+    inputs: dict[str, Any] = {
+        "line_bytes_per_s": given.quantity("--line-rate", line_rate, parse_rate),
+        "buffer_bytes": given.quantity("--buffer", buffer, parse_bytes, 1e30),
+        "xoff_bytes": given.quantity("--xoff", xoff, parse_bytes),
+        "xon_bytes": given.quantity("--xon", xon, parse_bytes, 0.0),
+        "cable_m": given.number("--cable", cable, most=1e6),
+        "mtu_bytes": given.quantity("--mtu", mtu, parse_bytes),
+        "response_bytes": given.quantity("--response", response, parse_bytes),
+    }
+    with given.finish():
+        seen = pfc.pause_check(**inputs)
+    body = {**parts_of(seen), "source": pfc.SOURCE}
+    put_out("pause", inputs, body, pause_text(inputs, seen), as_json=as_json, out=out)
+
+
+def incast(
+    degree: Annotated[str, number_option("--degree", "Senders into one port.")] = "2",
+    sender: Annotated[str, text_option("--sender", "Rate of one of them.")] = "50GB/s",
+    port: Annotated[str, text_option("--port", "Rate of the port.")] = "50GB/s",
+    room: Annotated[str, text_option("--room", "Free buffer in front of it.")] = "256KiB",
+    feedback: Annotated[
+        str, text_option("--feedback", "Until the senders have slowed down.")
+    ] = "20us",
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--window", metavar="QUANTITY", show_default=False, help="Outstanding of one sender."
+        ),
+    ] = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Say whether a port stands so many senders at once, and by what margin."""
+    from cli.net_link_reports import incast_text
+    from planner.network import incast as model
+    from planner.units import parse_bytes, parse_rate, parse_time
+
+    given = Given()
+    inputs: dict[str, Any] = {
+        "degree": given.count("--degree", degree, least=0),
+        "sender_bytes_per_s": given.quantity("--sender", sender, parse_rate),
+        "port_bytes_per_s": given.quantity("--port", port, parse_rate),
+        "room_bytes": given.quantity("--room", room, parse_bytes),
+        "feedback_s": given.quantity("--feedback", feedback, parse_time),
+        "window_bytes": None if window is None else given.quantity("--window", window, parse_bytes),
+    }
+    with given.finish():
+        seen = model.incast_gate(**inputs)
+    body = {**parts_of(seen), "source": model.SOURCE}
+    put_out("incast", inputs, body, incast_text(inputs, seen), as_json=as_json, out=out)
+
+
+def queues(
+    row: Annotated[
+        Path | None,
+        typer.Option(
+            "--row",
+            metavar="FILE",
+            show_default=False,
+            help="A YAML file with the queues and their sources; left out, an example.",
+        ),
+    ] = None,
+    until: Annotated[str, text_option("--until", "How long to follow them.")] = "200us",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Follow several queues in a row, with phases, feedback and link-level pause."""
+    from cli.net_link_reports import queues_text
+    from cli.net_queue_file import example, read_row
+    from planner.network import queues as model
+    from planner.units import parse_time
+
+    given = Given()
+    until_s = given.quantity("--until", until, parse_time)
+    found: tuple[tuple[Source, ...], tuple[Queue, ...]] = example()
+    with given.finish():
+        if row is not None:
+            found = read_row(row)
+        run = model.follow(*found, until_s)
+    inputs = {"until_s": until_s, "sources": list(found[0]), "queues": list(found[1])}
+    body = {**parts_of(run), "premises": model.premises(), "source": model.SOURCE}
+    put_out("queues", inputs, body, queues_text(inputs, run), as_json=as_json, out=out)
