@@ -55,25 +55,41 @@ class Case:
 
     Args:
         lines: linear lower bounds of what it pays.
-        whole: families of which it holds a whole group.
-        parted: families of which it holds none whole.
+        large: (axes, m): of some group along the axes it holds more than m cells.
+        small: (axes, m): of every group along the axes it holds m cells at most.
     """
 
     lines: tuple[Line, ...]
-    whole: tuple[tuple[int, ...], ...]
-    parted: tuple[tuple[int, ...], ...]
+    large: tuple[tuple[tuple[int, ...], int], ...]
+    small: tuple[tuple[tuple[int, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A priced rule that domains share: sum_s ceil(n_s / most) >= ceil(n / most) for every group.
+
+    Args:
+        axes: axes of the groups.
+        most: part size m of the rule [1].
+        price_bytes: what breaking it by one costs, at least 0 [bytes].
+    """
+
+    axes: tuple[int, ...]
+    most: int
+    price_bytes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Choice:
-    """What one charge costs a domain that holds no whole group of it, and one that does.
+    """What a domain pays that holds at most *most* cells of every group, and one that does not.
 
     Both are alternatives of (bytes for each group touched, bytes in any case); all of them hold.
     """
 
     axes: tuple[int, ...]
-    parted: tuple[tuple[float, float], ...]
-    whole: tuple[tuple[float, float], ...]
+    most: int
+    small: tuple[tuple[float, float], ...]
+    large: tuple[tuple[float, float], ...]
 
 
 def rebate_bytes(question: Question) -> float:
@@ -117,24 +133,19 @@ def _closing_weights(question: Question) -> dict[tuple[int, ...], float]:
     return closing
 
 
-def _choices(
-    question: Question, held: int, multipliers: Mapping[tuple[int, ...], float]
-) -> list[_Choice]:
-    """Return the charges whose price depends on whether a domain holds a whole group.
+def _choices(question: Question, held: int, shares: Sequence[Share]) -> list[_Choice]:
+    """Return the prices that depend on how much of one group a domain holds.
 
     A ring costs every domain that holds a part of it one hop, and a domain with all of it none:
     of t rings touched by C cells at most (C - t)/(n - 1) are whole. An all-to-all's price is
-    concave in n_i: see ``_pair_lines``.
+    concave in n_i: see ``_pair_lines``. For shares see ``sharpened_bound``.
     """
     choices = [
         _ring_choice(axes, question.group_size(axes), u, held)
         for axes, u in _closing_weights(question).items()
         if question.group_size(axes) > 1
     ]
-    choices += [
-        _shared_choice(axes, question.group_size(axes), multiplier, held)
-        for axes, multiplier in multipliers.items()
-    ]
+    choices += [_share_choice(share, held) for share in shares]
     for charge in question.charges:
         size, w = question.group_size(charge.axes), charge.weight_bytes
         if size < 2:
@@ -144,23 +155,23 @@ def _choices(
         elif charge.kind is Kind.PAIRS:
             groups = question.groups(charge.axes)
             choices.append(
-                _Choice(axes=charge.axes,
-                        parted=_scaled(w, _pair_lines(size, groups, held, size - 1)),
-                        whole=_scaled(w, _pair_lines(size, groups, held, size)))
+                _Choice(axes=charge.axes, most=size - 1,
+                        small=_scaled(w, _pair_lines(size, groups, held, size - 1)),
+                        large=_scaled(w, _pair_lines(size, groups, held, size)))
             )
     return choices
 
 
 def _ring_choice(axes: tuple[int, ...], size: int, weight: float, held: int) -> _Choice:
-    return _Choice(axes=axes, parted=((weight, 0.0),),
-                   whole=((weight * size / (size - 1), -weight * held / (size - 1)),))
+    return _Choice(axes=axes, most=size - 1, small=((weight, 0.0),),
+                   large=((weight * size / (size - 1), -weight * held / (size - 1)),))
 
 
-def _shared_choice(axes: tuple[int, ...], size: int, multiplier: float, held: int) -> _Choice:
-    """Return -multiplier x (t + whole groups): see ``sharpened_bound``."""
-    others = size - 1
-    return _Choice(axes=axes, parted=((-multiplier, 0.0),),
-                   whole=((-multiplier * (1 - 1 / others), -multiplier * held / others),))
+def _share_choice(share: Share, held: int) -> _Choice:
+    """Return -price x sum_g ceil(n_g / m), for which (C + (m - 1) t) / m is never too little."""
+    m, price = share.most, share.price_bytes
+    return _Choice(axes=share.axes, most=m, small=((-price, 0.0),),
+                   large=((-price * (m - 1) / m, -price * held / m),))
 
 
 def _scaled(
@@ -203,41 +214,47 @@ def _turns_down(p: tuple[int, int], q: tuple[int, int], r: tuple[int, int]) -> b
     return (q[0] - p[0]) * (r[1] - p[1]) <= (q[1] - p[1]) * (r[0] - p[0])
 
 
-def cases(
-    question: Question, held: int, multipliers: Mapping[tuple[int, ...], float] | None = None
-) -> tuple[Case, ...]:
+def cases(question: Question, held: int, shares: Sequence[Share] = ()) -> tuple[Case, ...]:
     """Return bounds of a domain of *held* cells; every such domain is one of the cases."""
-    found = [Case(lines=(Line(weights=_plain_weights(question), constant_bytes=0.0),), whole=(),
-                  parted=())]
-    for choice in _choices(question, held, multipliers or {}):
+    found = [Case(lines=(Line(weights=_plain_weights(question), constant_bytes=0.0),), large=(),
+                  small=())]
+    for choice in _choices(question, held, shares):
+        axes, most = choice.axes, choice.most
         extended = []
         for case in found:
-            if choice.axes not in case.whole:
-                extended.append(_priced(case, choice.axes, choice.parted, whole=False))
-            if choice.axes not in case.parted and question.group_size(choice.axes) <= held:
-                extended.append(_priced(case, choice.axes, choice.whole, whole=True))
+            if all(a != axes or most > m for a, m in case.large):
+                extended.append(
+                    Case(lines=_priced(case.lines, axes, choice.small), large=case.large,
+                         small=(*case.small, (axes, most)))
+                )
+            if most < min(held, question.group_size(axes)) and all(
+                a != axes or m > most for a, m in case.small
+            ):
+                extended.append(
+                    Case(lines=_priced(case.lines, axes, choice.large),
+                         large=(*case.large, (axes, most)), small=case.small)
+                )
         found = [case for case in extended if case.lines]
     return tuple(found)
 
 
 def _priced(
-    case: Case, axes: tuple[int, ...], prices: Sequence[tuple[float, float]], *, whole: bool
-) -> Case:
-    lines = []
-    for line in case.lines:
+    lines: Sequence[Line], axes: tuple[int, ...], prices: Sequence[tuple[float, float]]
+) -> tuple[Line, ...]:
+    priced = []
+    for line in lines:
         for slope, constant in prices:
             weights = dict(line.weights)
             weights[axes] = weights.get(axes, 0.0) + slope
-            lines.append(
+            priced.append(
                 Line(weights=weights, constant_bytes=line.constant_bytes + constant)
             )
-    return Case(lines=tuple(lines), whole=(*case.whole, axes) if whole else case.whole,
-                parted=case.parted if whole else (*case.parted, axes))
+    return tuple(priced)
 
 
 def domain_bound(
     question: Question, held: int, split_axis: int | None = None,
-    multipliers: Mapping[tuple[int, ...], float] | None = None,
+    shares: Sequence[Share] = (),
 ) -> float:
     """Return the least that a domain holding *held* cells adds to the cut [bytes].
 
@@ -247,7 +264,7 @@ def domain_bound(
     if held == 0:
         return 0.0
     least = inf
-    for case in cases(question, held, multipliers):
+    for case in cases(question, held, shares):
         paid = -inf
         for line in case.lines:
             paid = max(paid, _line_bound(question, line, case, held, split_axis))
@@ -267,11 +284,12 @@ def _line_bound(
             constant += weight * min(question.groups(axes), held)
             continue
         size = question.group_size(axes)
-        floor = -(-held // (size - 1)) if axes in case.parted and size > 1 else 1
+        floor = max((-(-held // m) for a, m in case.small if a == axes), default=1)
         if split_axis is not None and split_axis in axes:
             floor = max(floor, held // size + 1)
-        for whole in case.whole:
-            floor = max(floor, question.group_size([i for i in whole if i not in axes]))
+        for along, m in case.large:  # m + 1 cells of one group, so many to a line of this family
+            shared = question.group_size([i for i in along if i in axes])
+            floor = max(floor, -(-(m + 1) // shared))
         families.append(axes)
         floors.append(floor)
     weights = tuple(line.weights[axes] for axes in families)
@@ -289,33 +307,33 @@ def _least_touches_again(
 
 
 def lower_bound(
-    question: Question, multipliers: Mapping[tuple[int, ...], float] | None = None
+    question: Question, shares: Sequence[Share] = ()
 ) -> float:
     """Return bytes that every seating of *question* crosses at least [bytes].
 
     Args:
         question: the grid and its charges.
-        multipliers: prices of the rule of ``sharpened_bound``, by axes [bytes].
+        shares: priced rules of ``sharpened_bound``.
     """
     if len(question.capacities) == 1:
         return 0.0
-    bounds = _bounds(question, None, multipliers)
+    bounds = _bounds(question, None, shares)
     if sum(question.capacities) == question.cells:
         total = sum(bounds(capacity) for capacity in question.capacities)
     else:
         total = _cheapest_filling(question.capacities, question.cells, bounds)
-    for axes, multiplier in (multipliers or {}).items():
-        total += 2 * multiplier * question.groups(axes)
+    for share in shares:
+        pieces = -(-question.group_size(share.axes) // share.most)
+        total += share.price_bytes * pieces * question.groups(share.axes)
     return max(0.0, total - rebate_bytes(question))
 
 
 def _bounds(
-    question: Question, split_axis: int | None,
-    multipliers: Mapping[tuple[int, ...], float] | None = None,
+    question: Question, split_axis: int | None, shares: Sequence[Share] = ()
 ) -> Callable[[int], float]:
     @cache
     def bound_of(held: int) -> float:
-        return domain_bound(question, held, split_axis, multipliers)
+        return domain_bound(question, held, split_axis, shares)
 
     return bound_of
 
@@ -323,32 +341,61 @@ def _bounds(
 def sharpened_bound(question: Question, target_bytes: float) -> float:
     """Return a bound that also counts what the domains must share [bytes].
 
-    A group that is whole in no domain touches two at least: sum_s (t_s + whole_s) >= 2 groups.
-    That rule ties the domains together; any price of at least 0 on it gives a bound. The bound is
-    concave and piecewise linear in the price, so two slopes that meet give its peak.
+    Whatever the parts n_s of a group of n, sum_s ceil(n_s / m) >= ceil(n / m): a group of which no
+    domain holds more than m lies in ceil(n / m) domains at least. That rule ties the domains
+    together; any price of at least 0 on it gives a bound. The bound is concave and piecewise
+    linear in the price, so two slopes that meet give its peak.
 
     Args:
         question: the grid and its charges.
         target_bytes: stop when this is reached [bytes].
     """
     best = lower_bound(question)
-    multipliers: dict[tuple[int, ...], float] = {}
-    plain = _plain_weights(question)
-    closing = _closing_weights(question)
+    shares: tuple[Share, ...] = ()
+    plain, closing = _plain_weights(question), _closing_weights(question)
     prices = {a: plain.get(a, 0.0) + closing.get(a, 0.0) for a in {**plain, **closing}}
-    for axes in sorted(prices, key=lambda a: -prices[a] * question.groups(a)):
-        if best >= target_bytes * (1 - 1e-12):
-            break
-        if question.group_size(axes) < 2:
-            continue
+    for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
+        for most in _part_sizes(question, axes, prices):
+            if best >= target_bytes * (1 - 1e-12):
+                return best
 
-        def bound_at(price: float, along: tuple[int, ...] = axes) -> float:
-            return lower_bound(question, {**multipliers, along: price})
+            def bound_at(price: float, along: tuple[int, ...] = axes, m: int = most) -> float:
+                share = Share(axes=along, most=m, price_bytes=price)
+                return lower_bound(question, (*shares, share))
 
-        peak, value = _peak(bound_at, prices[axes])
-        if value > best * (1 + 1e-12):
-            best, multipliers[axes] = value, peak
+            peak, value = _peak(bound_at, prices[axes])
+            if value > best * (1 + 1e-12):
+                best = value
+                shares = (*shares, Share(axes=axes, most=most, price_bytes=peak))
     return best
+
+
+def _part_sizes(
+    question: Question, axes: tuple[int, ...], prices: Mapping[tuple[int, ...], float]
+) -> tuple[int, ...]:
+    """Return the m worth a rule: the largest that still needs as many pieces as the best box.
+
+    And n - 1, under which a group that is whole nowhere lies in two domains.
+    """
+    size = question.group_size(axes)
+    if size < 2:
+        return ()
+    live = [i for i, n in enumerate(question.sizes) if n > 1]
+    index = {axis: i for i, axis in enumerate(live)}
+    sets = tuple(tuple(index[i] for i in family if i in index) for family in prices)
+    box = np.exp(
+        _cheapest_real_box(
+            np.log([question.sizes[i] for i in live]), sets, np.array(list(prices.values())),
+            log(min(max(question.capacities), question.cells)),
+        )
+    )
+    part = float(np.prod([box[index[i]] for i in axes if i in index]))
+    pieces = max(2, ceil(size / part - 1e-9))
+    return tuple(dict.fromkeys(
+        most
+        for most in (-(-size // (pieces - 1)) - 1, -(-size // pieces) - 1, size - 1)
+        if most >= 1
+    ))
 
 
 def _peak(bound_at: Callable[[float], float], most: float) -> tuple[float, float]:
