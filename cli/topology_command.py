@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415 - a command imports what it needs when it is called
 from __future__ import annotations
 
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -127,12 +128,18 @@ def _spec(
 def _inputs(
     spec: FabricSpec, name: str | None, supernode: int | None, gpus: int | None
 ) -> dict[str, Any]:
-    """Return every input after defaults."""
-    return {
-        "cluster": name or "generic",
+    """Return every input after defaults, and the hash of a file that is not the catalogue's."""
+    from topologies.fabric_catalogue import catalogue_names
+
+    cluster = name or "generic"
+    inputs: dict[str, Any] = {
+        "cluster": cluster,
         "supernode": spec.supernode.size if supernode is None else supernode,
         "gpus": spec.job_gpus if gpus is None else gpus,
     }
+    if cluster not in catalogue_names():
+        inputs["file_sha256"] = sha256(Path(cluster).read_bytes()).hexdigest()
+    return inputs
 
 
 def _put_out(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+import cli.topology_command
 from cli.topology_command import app
 from planner.errors import SpecError
 from topologies.fabric_accelerators import CATALOGUE
 
 RUN = CliRunner()
+SCHEMAS = Path(cli.topology_command.__file__).parent / "schemas"
 
 
 def printed(*args: str, code: int = 0) -> str:
@@ -33,6 +37,20 @@ def document(*args: str, code: int = 0) -> Any:
 )  # fmt: skip
 def test_what_people_read_fits_80_columns(args: tuple[str, ...]) -> None:
     assert max(map(len, printed(*args).splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("list",), ("show", "cloudmatrix384-3x384"), ("show", "tpu-torus"),
+     ("show", "--supernode", "1024"), ("check", "llama3-roce"), ("check", "hgx-h100")],
+)  # fmt: skip
+def test_each_document_has_its_published_schema(args: tuple[str, ...]) -> None:
+    doc = document(*args)
+
+    schema = json.loads((SCHEMAS / f"topology-{args[0]}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(doc, schema)
+    assert set(doc) == set(schema["properties"])
 
 
 def test_the_list_names_every_cluster_in_full() -> None:
@@ -109,6 +127,7 @@ def test_a_cluster_that_cannot_work_makes_check_exit_with_2(tmp_path: Path) -> N
     doc = document("check", str(own), code=2)
 
     assert doc["faults"] == 1
+    assert doc["inputs"]["file_sha256"] == sha256(own.read_bytes()).hexdigest()
     assert doc["findings"][0]["check"] == "disconnected"
     assert "1 fault" in printed("check", str(own), code=2)
 

@@ -8,7 +8,9 @@ import pytest
 
 from planner.documents import document_from_text
 from planner.errors import SpecError
+from topologies.fabric_accelerators import CATALOGUE
 from topologies.fabric_catalogue import load_cluster, load_spec
+from topologies.fabric_graph import build_fabric
 from topologies.fabric_network_spec import ClosSpec
 from topologies.fabric_reader import fabric_spec_from
 from topologies.fabric_spec import FabricSpec
@@ -207,6 +209,16 @@ def test_a_name_that_is_not_on_file_is_refused_with_the_nearest_and_the_list() -
 def test_a_file_that_is_not_there_is_refused(name: str) -> None:
     with pytest.raises(SpecError):
         load_spec(name)
+
+
+def test_the_example_of_the_readme_is_a_cluster() -> None:
+    text = (CATALOGUE / "README.md").read_text(encoding="utf-8")
+    example = text.split("```yaml\n")[1].split("```")[0]
+
+    fabric = build_fabric(read(example))
+
+    assert len(fabric.gpus) == 1023
+    assert fabric.tier("supernode").domains[5].uplink_bytes_per_s == 7 * 50e9
 
 
 def test_a_directory_is_no_cluster(tmp_path: Path) -> None:
