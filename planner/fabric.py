@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.errors import SpecError
+from planner.errors import InputError, SpecError
 from planner.fabric_faults import must_be_positive, must_be_safe_name, must_be_share, refuse
 from planner.fabric_walks import check_graph, islands, least_latency_walk, min_cut_bytes_per_s
 
@@ -295,6 +295,9 @@ class Fabric:
 
     def walk(self, gpu_a: int, gpu_b: int) -> tuple[str, ...]:
         """Return the vertices from one GPU to another along the path with the least latency."""
+        for gpu in (gpu_a, gpu_b):
+            if not 0 <= gpu < len(self.gpus):
+                raise InputError(f"GPU {gpu} does not exist: expected 0 to {len(self.gpus) - 1}")
         return least_latency_walk(self.graph, self.gpus[gpu_a], self.gpus[gpu_b])
 
     def is_connected(self) -> bool:

@@ -85,6 +85,8 @@ def test_a_cut_is_limited_by_the_narrow_side() -> None:
 def test_a_gpu_that_does_not_exist_has_no_cut() -> None:
     with pytest.raises(InputError, match="GPU 4 does not exist: expected 0 to 3"):
         fabric().cut_bytes_per_s(frozenset({0, 4}))
+    with pytest.raises(InputError, match="GPU -1 does not exist: expected 0 to 3"):
+        fabric().walk(0, -1)
 
 
 def test_a_walk_takes_the_path_with_the_least_latency() -> None:
