@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,13 @@ from planner.collectives.links import LinkNumbers, Protocol, Spread
 from planner.collectives.walks import WALKS, Walk, hierarchical_all_to_all
 from planner.errors import InputError
 
-LIBRARY: dict[str, tuple[str, ...]] = {
+LIBRARY: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "all_reduce": ("all_rail_ring", "double_tree", "switch_reduction", "switch_tree",
                    "network_reduction"),
     "reduce_scatter": ("all_rail_ring",),
     "all_gather": ("all_rail_ring",),
     "all_to_all": ("direct",),
-}  # fmt: skip
+})  # fmt: skip
 """What a stock library (NCCL 2.2x) can choose from; pass as ``available`` to predict it."""
 
 

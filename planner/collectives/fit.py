@@ -30,7 +30,7 @@ _LIBRARY_START: Mapping[str, float] = {
 }  # fmt: skip
 _SCALE_UP_START: Mapping[str, float] = {
     "launch_s": 7e-6, "latency_s": 1e-6, "efficiency": 0.8,
-    "reduction": 0.55, "reduction_latency_s": 30e-6, "rails": 8.0,
+    "reduction": 0.55, "reduction_latency_s": 30e-6, "rails": 9.0,
 }  # fmt: skip
 _NETWORK_START: Mapping[str, float] = {"latency_s": 15e-6, "efficiency": 0.85}
 _NETWORK_LATENCY_S: Mapping[str, float] = {"infiniband": 5e-6, "efa_100": 30e-6, "efa_400": 30e-6}
@@ -40,6 +40,8 @@ _SHARED_BY = {"infiniband_hdr": "infiniband", "infiniband_ndr": "infiniband"}
 _SHARES = ("rate", "efficiency", "reduction", "own_step")
 _PRIOR_WEIGHT = 0.1
 _OUTLIER_SHARE = 0.1
+_LEAST_RAILS = 8.0
+"""Boards of 8 GPUs are seen to use all their 8 NICs."""
 _RAIL_LIMITED = ("blackwell",)
 """Classes whose supernodes have more NICs than a collective was seen to use."""
 
@@ -65,6 +67,9 @@ class _Unknowns:
         def pooled(kind: tuple[str, str]) -> bool:
             return kind != ("network", "latency_s")
 
+        self.lower = np.array(
+            [np.log(_LEAST_RAILS) if key[2] == "rails" else -np.inf for key in self.keys]
+        )
         kinds = [(kind, name) for kind, _, name in self.keys]
         self.kin = [
             np.array([i for i, other in enumerate(kinds) if other == kind and pooled(kind)], int)
@@ -207,8 +212,12 @@ def fit_classes(
 
     found = least_squares(
         residuals,
-        np.minimum(unknowns.start if start is None else start, unknowns.upper - 1e-6),
-        bounds=(np.full(unknowns.start.shape, -np.inf), unknowns.upper),
+        np.clip(
+            unknowns.start if start is None else start,
+            unknowns.lower + 1e-6,
+            unknowns.upper - 1e-6,
+        ),
+        bounds=(unknowns.lower, unknowns.upper),
         loss="soft_l1",
         f_scale=_OUTLIER_SHARE,
         max_nfev=60,
