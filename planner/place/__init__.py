@@ -11,6 +11,10 @@ import numpy as np
 
 from planner.errors import InfeasibleError, InputError, PlannerError
 from planner.place.answer import Answer, Baseline, Placement, Proof, SeatedDomain, TierCut
+from planner.place.baselines import baselines
+from planner.place.borders import tier_cuts
+from planner.place.check import CheckedEntry, checked_cut_bytes
+from planner.place.expand import seats
 from planner.place.question import Question, ask, cut_bytes
 from planner.place.solve import solve_question
 
@@ -64,16 +68,13 @@ def place(
         SolverError: the solver failed without an answer.
         PlannerError: the independent checker disagrees; nothing is returned then.
     """
-    from planner.place.baselines import baselines
-    from planner.place.borders import tier_cuts
-    from planner.place.expand import seats
-
     _refuse(layout, fabric, tier, objective)
     question = ask(layout, families, fabric.capacities(tier))
     answer = solve_question(question, time_limit_s=time_limit_s, seed=seed)
     rivals = [
-        Baseline(name=name, cut_bytes=cut_bytes(question, home),
-                 rank_to_gpu=seats(home, fabric, tier))
+        Baseline(
+            name=name, cut_bytes=cut_bytes(question, home), rank_to_gpu=seats(home, fabric, tier)
+        )
         for name, home in baselines(question, seed)
     ]
     rank_to_gpu = seats(np.array(answer.home), fabric, tier)
@@ -90,12 +91,15 @@ def place(
         method=answer.method,
         checked_bytes=checked.total_bytes,
         by_family={
-            family.name: crossed
-            for family, crossed in zip(families, checked.by_entry, strict=True)
+            family.name: crossed for family, crossed in zip(families, checked.by_entry, strict=True)
         },
         domains=tuple(
-            SeatedDomain(name=domain.name, tier=tier, capacity=len(domain.gpus),
-                         ranks=tuple(np.flatnonzero(home == s).tolist()))
+            SeatedDomain(
+                name=domain.name,
+                tier=tier,
+                capacity=len(domain.gpus),
+                ranks=tuple(np.flatnonzero(home == s).tolist()),
+            )
             for s, domain in enumerate(fabric.tier(tier).domains)
         ),
         tiers=tier_cuts(layout, families, fabric, rank_to_gpu),
@@ -118,18 +122,29 @@ def _refuse(layout: Layout, fabric: Fabric, tier: str, objective: str) -> None:
 
 
 def _checked(
-    layout: Layout, families: Sequence[Family], fabric: Fabric, tier: str,
+    layout: Layout,
+    families: Sequence[Family],
+    fabric: Fabric,
+    tier: str,
     rank_to_gpu: Sequence[int],
 ) -> CheckedCut:
-    from planner.place.check import CheckedEntry, checked_cut_bytes
-
     entries = [
-        CheckedEntry(collective=family.collective, payload_bytes=family.payload_bytes,
-                     times_per_step=family.times_per_step, members=family.members(layout))
+        CheckedEntry(
+            collective=family.collective,
+            payload_bytes=family.payload_bytes,
+            times_per_step=family.times_per_step,
+            members=family.members(layout),
+        )
         for family in families
     ]
-    return checked_cut_bytes(fabric.graph, fabric.gpus, rank_to_gpu, entries, tier=tier,
-                             tiers=[t.name for t in fabric.tiers])
+    return checked_cut_bytes(
+        fabric.graph,
+        fabric.gpus,
+        rank_to_gpu,
+        entries,
+        tier=tier,
+        tiers=[t.name for t in fabric.tiers],
+    )
 
 
 def _agree(answer: Answer, checked: CheckedCut) -> None:

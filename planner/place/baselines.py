@@ -196,8 +196,12 @@ def metis(question: Question, seed: int) -> NDArray[np.int64]:
     found = []
     for recursive in (False, True):
         _, parts = pymetis.part_graph(
-            len(question.capacities), xadj=starts.tolist(), adjncy=(code % wide).tolist(),
-            eweights=whole.tolist(), tpwgts=shares.tolist(), options=options,
+            len(question.capacities),
+            xadj=starts.tolist(),
+            adjncy=(code % wide).tolist(),
+            eweights=whole.tolist(),
+            tpwgts=shares.tolist(),
+            options=options,
             recursive=recursive,
         )
         found.append(_mended(question, np.asarray(parts, dtype=np.int64)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.layout import groups_along
 from planner.place.answer import TierCut
 from planner.place.question import Kind, ask
 
@@ -26,8 +27,6 @@ def sent_bytes(question: Question, home: NDArray[np.int64]) -> NDArray[np.float6
     They add up to ``cut_bytes``: a reduction's w (k - 1) is shared evenly by the k domains, an
     all-to-all sends v n_i (n - n_i), a ring one hop from each domain, a chain from the sender.
     """
-    from planner.layout import groups_along
-
     sent = np.zeros(len(question.capacities))
     for charge in question.charges:
         homes = home[groups_along(question.sizes, charge.axes)]
@@ -37,9 +36,7 @@ def sent_bytes(question: Question, home: NDArray[np.int64]) -> NDArray[np.float6
     return sent
 
 
-def _units_by_domain(
-    kind: Kind, homes: NDArray[np.int64], domains: int
-) -> NDArray[np.float64]:
+def _units_by_domain(kind: Kind, homes: NDArray[np.int64], domains: int) -> NDArray[np.float64]:
     if kind is Kind.CHAIN:
         leaving = homes[:, :-1][homes[:, 1:] != homes[:, :-1]]
         return np.bincount(leaving, minlength=domains).astype(float)
@@ -57,7 +54,7 @@ def _units_by_domain(
         units = (touched > 1).astype(float)
     else:
         units = (touched - 1) / touched
-    return np.bincount(domain, weights=units, minlength=domains)
+    return np.asarray(np.bincount(domain, weights=units, minlength=domains), dtype=np.float64)
 
 
 def tier_cuts(
@@ -69,7 +66,10 @@ def tier_cuts(
 
 
 def _tier_cut(
-    layout: Layout, families: Sequence[Family], fabric: Fabric, tier: Tier,
+    layout: Layout,
+    families: Sequence[Family],
+    fabric: Fabric,
+    tier: Tier,
     seats: NDArray[np.int64],
 ) -> TierCut:
     home = fabric.domain_index(tier.name)[seats]
@@ -78,5 +78,9 @@ def _tier_cut(
     rates = np.array([domain.uplink_bytes_per_s for domain in tier.domains])
     times = np.divide(sent, rates, out=np.zeros_like(sent), where=rates > 0)
     worst = int(np.argmax(times))
-    return TierCut(tier=tier.name, cut_bytes=float(sent.sum()), cut_time_s=float(times[worst]),
-                   bottleneck_link=tier.domains[worst].name if sent.any() else "")
+    return TierCut(
+        tier=tier.name,
+        cut_bytes=float(sent.sum()),
+        cut_time_s=float(times[worst]),
+        bottleneck_link=tier.domains[worst].name if sent.any() else "",
+    )

@@ -103,8 +103,12 @@ def walked_domains(
     adjacency = graph.adj
     missing = [name for name in gpu_names if name not in adjacency]
     if missing:
-        raise CheckError(*(f"GPU {name!r} is not in the cluster's graph: dead, or misspelt"
-                           for name in missing[:_FAULTS_SHOWN]))
+        raise CheckError(
+            *(
+                f"GPU {name!r} is not in the cluster's graph: dead, or misspelt"
+                for name in missing[:_FAULTS_SHOWN]
+            )
+        )
     inside = frozenset(tiers[: list(tiers).index(tier) + 1])
     label_of: dict[Any, int] = {}
     found = 0
@@ -160,16 +164,20 @@ def _refuse_bad_seats(seats: NDArray[np.int64], gpus: int) -> None:
         raise CheckError("rank_to_gpu: expected one whole GPU number for each rank")
     outside = np.flatnonzero((seats < 0) | (seats >= gpus))
     if outside.size:
-        raise CheckError(*(
-            f"rank {rank} sits on GPU {seats[rank]}: expected 0 to {gpus - 1}"
-            for rank in outside[:_FAULTS_SHOWN].tolist()
-        ))
+        raise CheckError(
+            *(
+                f"rank {rank} sits on GPU {seats[rank]}: expected 0 to {gpus - 1}"
+                for rank in outside[:_FAULTS_SHOWN].tolist()
+            )
+        )
     first_rank: dict[int, int] = {}
     faults = []
     for rank, gpu in enumerate(seats.tolist()):
         if gpu in first_rank:
-            faults.append(f"ranks {first_rank[gpu]} and {rank} both sit on GPU {gpu}: expected "
-                          "one rank to a GPU")
+            faults.append(
+                f"ranks {first_rank[gpu]} and {rank} both sit on GPU {gpu}: expected "
+                "one rank to a GPU"
+            )
         first_rank.setdefault(gpu, rank)
     if faults:
         raise CheckError(*faults[:_FAULTS_SHOWN])
@@ -242,9 +250,12 @@ def _ring(domains: NDArray[np.int64]) -> int:
 
 
 def _chain(domains: NDArray[np.int64]) -> int:
-    return int(sum(
-        np.count_nonzero(domains[:, i] != domains[:, i + 1]) for i in range(domains.shape[1] - 1)
-    ))
+    return int(
+        sum(
+            np.count_nonzero(domains[:, i] != domains[:, i + 1])
+            for i in range(domains.shape[1] - 1)
+        )
+    )
 
 
 _PRICE: dict[str, Callable[[NDArray[np.int64]], int]] = {

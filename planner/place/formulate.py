@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pulp
 
 from planner.layout import groups_along
-from planner.place.bound import cases, least_touches, touch_front
+from planner.place.bound import prices_by_axes
+from planner.place.finner import least_touches, touch_front
 from planner.place.question import Kind
 
 if TYPE_CHECKING:
@@ -48,8 +49,11 @@ class Model:
 
 def formulate(question: Question, unit_bytes: float) -> Model:
     """Return the MILP of *question*: exact costs, the bound as cuts, symmetry broken."""
-    model = Model(problem=pulp.LpProblem("placement", pulp.LpMinimize), question=question,
-                  unit_bytes=unit_bytes)
+    model = Model(
+        problem=pulp.LpProblem("placement", pulp.LpMinimize),
+        question=question,
+        unit_bytes=unit_bytes,
+    )
     _add_seats(model)
     _seat_every_cell(model)
     _respect_capacities(model)
@@ -83,7 +87,7 @@ def _domains(model: Model) -> range:
 
 
 def _add_seats(model: Model) -> None:
-    """seat[b,s] in {0, 1}"""
+    """seat[b,s] in {0, 1}."""
     for b in range(model.question.cells):
         for s in _domains(model):
             model.seat[b, s] = _binary(model, f"seat_{b}_{s}")
@@ -158,8 +162,7 @@ def _pairs_cost(model: Model, charge: Charge, g: int, members: list[int]) -> Any
     size, terms = len(members), []
     for s in _domains(model):
         most = min(size, model.question.capacities[s])
-        levels = [_binary(model, f"level_{_tag(charge.axes)}_{g}_{s}_{j}")
-                  for j in range(most + 1)]
+        levels = [_binary(model, f"level_{_tag(charge.axes)}_{g}_{s}_{j}") for j in range(most + 1)]
         _require(model, pulp.lpSum(levels) == 1)
         held = pulp.lpSum(model.seat[b, s] for b in members)
         _require(model, pulp.lpSum(j * level for j, level in enumerate(levels)) == held)
@@ -196,9 +199,12 @@ def _cut_by_bound(model: Model) -> None:
     question = model.question
     if sum(question.capacities) != question.cells:
         return
-    prices = cases(question, max(question.capacities))[0].lines[-1].weights
-    live = [(axes, weight) for axes, weight in sorted(prices.items())
-            if weight > 0 and question.group_size(axes) > 1]
+    prices = prices_by_axes(question)
+    live = [
+        (axes, weight)
+        for axes, weight in sorted(prices.items())
+        if weight > 0 and question.group_size(axes) > 1
+    ]
     directions = [dict(live)] + [{axes: 1.0} for axes, _ in live]
     for s, capacity in enumerate(question.capacities):
         facets = [

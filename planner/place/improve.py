@@ -77,7 +77,7 @@ def _levels(question: Question, home: NDArray[np.int64]) -> list[tuple[int, ...]
         sides = [1] * count
         for axis in (first, *(i for i in range(count) if i != first)):
             for side in reversed(divisors(question.sizes[axis])):
-                wider = (*sides[:axis], side, *sides[axis + 1:])
+                wider = (*sides[:axis], side, *sides[axis + 1 :])
                 if _keeps(question, wider, home):
                     sides[axis] = side
                     break
@@ -184,7 +184,7 @@ class _State:
             lines.held = np.bincount(flat, minlength=groups * self.domains).reshape(
                 groups, self.domains
             )
-        self.prices[self.cells:] = 0.0
+        self.prices[self.cells :] = 0.0
         self._reprice(np.arange(self.cells))
 
     def _reprice(self, cells: NDArray[np.int64]) -> None:
@@ -297,7 +297,7 @@ class _State:
             a, b = b, a
         one = self._cheapest_cell(prices, a, b)
         cost = self.move(one, b)
-        mates = self.slots[self.starts[b]: self.starts[b] + self.capacities[b]]
+        mates = self.slots[self.starts[b] : self.starts[b] + self.capacities[b]]
         offers = np.where(locked[mates], inf, self.prices[mates, a])
         two = int(mates[offers.argmin()])
         cost += self.move(two, a)
@@ -307,7 +307,7 @@ class _State:
 
     def _cheapest_cell(self, prices: NDArray[np.float64], a: int, b: int) -> int:
         first = int(self.starts[a])
-        column = prices[first: first + int(self.capacities[a]), b]
+        column = prices[first : first + int(self.capacities[a]), b]
         return int(self.slots[first + int(column.argmin())])
 
 
@@ -320,8 +320,9 @@ def _tables(question: Question) -> tuple[list[_Lines], list[_Hops]]:
         if size < 2:
             continue
         if charge.kind in {Kind.CHAIN, Kind.ENDS}:
-            hops += [_Hops(other=o, weight=charge.weight_bytes)
-                     for o in _linked(groups, charge.kind)]
+            hops += [
+                _Hops(other=o, weight=charge.weight_bytes) for o in _linked(groups, charge.kind)
+            ]
             continue
         if charge.axes not in lines:
             group_of = np.empty(question.cells, np.int64)

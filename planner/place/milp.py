@@ -74,7 +74,8 @@ def _run_in_child(
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(
-        target=_child, args=(theirs, question, start.tolist(), unit_bytes, time_limit_s, seed),
+        target=_child,
+        args=(theirs, question, start.tolist(), unit_bytes, time_limit_s, seed),
         daemon=True,
     )
     child.start()
@@ -98,14 +99,23 @@ def _run_in_child(
 
 
 def _child(
-    pipe: Connection, question: Question, start: list[int], unit_bytes: float,
-    time_limit_s: float, seed: int,
+    pipe: Connection,
+    question: Question,
+    start: list[int],
+    unit_bytes: float,
+    time_limit_s: float,
+    seed: int,
 ) -> None:
     try:
         solved = _run(question, start, unit_bytes, time_limit_s, seed)
-        pipe.send({"home": solved.home, "lower_bound_bytes": solved.lower_bound_bytes,
-                   "closed": solved.closed})
-    except Exception as error:  # the parent names it; a traceback would reach the user
+        pipe.send(
+            {
+                "home": solved.home,
+                "lower_bound_bytes": solved.lower_bound_bytes,
+                "closed": solved.closed,
+            }
+        )
+    except Exception as error:  # noqa: BLE001 - the parent names it; no traceback to the user
         pipe.send(f"{type(error).__name__}: {error}")
 
 
@@ -127,10 +137,10 @@ def _quiet_stdout() -> Iterator[None]:
 def _run(
     question: Question, start: list[int], unit_bytes: float, time_limit_s: float, seed: int
 ) -> Solved:
-    import highspy
-    import pulp
+    import highspy  # noqa: PLC0415 - 0.3 s that most placements never need
+    import pulp  # noqa: PLC0415 - the same
 
-    from planner.place.formulate import formulate
+    from planner.place.formulate import formulate  # noqa: PLC0415 - imports pulp
 
     model = formulate(question, unit_bytes)
 
@@ -153,7 +163,11 @@ def _run(
     status = highs.getModelStatus()
     bound = float(highs.getInfo().mip_dual_bound)
     closed = status == highspy.HighsModelStatus.kOptimal
-    home = _decode(model.problem, model.seat, question, highs) if closed or _has_solution(highs) else None
+    home = (
+        _decode(model.problem, model.seat, question, highs)
+        if closed or _has_solution(highs)
+        else None
+    )
     lower = (bound + model.constant) * unit_bytes if math.isfinite(bound) else 0.0
     return Solved(home=home, lower_bound_bytes=max(0.0, lower), closed=closed)
 
@@ -167,15 +181,17 @@ def _set_start(lp: Any, seat: dict[tuple[int, int], Any], start: list[int]) -> N
     columns = _columns(lp)
     indices = [columns[variable.name] for variable in seat.values()]
     chosen = [1.0 if start[b] == s else 0.0 for b, s in seat]
-    lp.solverModel.setSolution(len(indices), np.array(indices, dtype=np.int32),
-                               np.array(chosen, dtype=np.float64))
+    lp.solverModel.setSolution(
+        len(indices), np.array(indices, dtype=np.int32), np.array(chosen, dtype=np.float64)
+    )
 
 
 def _has_solution(highs: Any) -> bool:
-    import highspy
+    import highspy  # noqa: PLC0415 - see _run
 
-    return bool(highs.getInfo().primal_solution_status
-                == highspy.SolutionStatus.kSolutionStatusFeasible)
+    return bool(
+        highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    )
 
 
 def _decode(

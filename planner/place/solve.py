@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.answer import Answer, Proof
-from planner.place.bound import lower_bound, sharpened_bound, split_bound
+from planner.place.bound import lower_bound, split_bound
 from planner.place.fill import filled
 from planner.place.improve import improved
 from planner.place.question import Charge, Kind, Question, coarsen, cut_bytes, refine_home
+from planner.place.sharing import sharpened_bound
 from planner.place.tiles import best_tiles
 
 if TYPE_CHECKING:
@@ -69,20 +70,21 @@ def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int 
     return _answer(home, cut, lower, proof, method)
 
 
-def _answer(
-    home: NDArray[np.int64], cut: float, bound: float, proof: Proof, method: str
-) -> Answer:
-    return Answer(home=tuple(home.tolist()), objective_bytes=cut, lower_bound_bytes=bound,
-                  proof=proof, method=method)
+def _answer(home: NDArray[np.int64], cut: float, bound: float, proof: Proof, method: str) -> Answer:
+    return Answer(
+        home=tuple(home.tolist()),
+        objective_bytes=cut,
+        lower_bound_bytes=bound,
+        proof=proof,
+        method=method,
+    )
 
 
 def _meets(cut: float, bound: float, share: float) -> bool:
     return cut - bound <= share * max(cut, 1e-300)
 
 
-def _best_seating(
-    question: Question, bound: float, seed: int
-) -> tuple[NDArray[np.int64], str]:
+def _best_seating(question: Question, bound: float, seed: int) -> tuple[NDArray[np.int64], str]:
     """Return the cheapest of tile, fillings and their exchanges, stopping when the bound is met."""
     capacities = question.capacities
     if len(set(capacities)) == 1 and sum(capacities) == question.cells:
@@ -116,8 +118,10 @@ def _candidates(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
     capacities = question.capacities
     if len(set(capacities)) == 1 and sum(capacities) == question.cells:
         for tile in best_tiles(question, capacities[0]):
-            yield (refine_home(question, tile.sides, np.arange(len(capacities))),
-                   f"equal tiles {_spelled(tile.sides)}")
+            yield (
+                refine_home(question, tile.sides, np.arange(len(capacities))),
+                f"equal tiles {_spelled(tile.sides)}",
+            )
     for home in filled(question):
         yield home, "tiles filled one domain after the other"
 
@@ -185,9 +189,7 @@ def _bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) -
     return bound
 
 
-def _kept_together(
-    question: Question, home: NDArray[np.int64], cut: float
-) -> tuple[int, ...]:
+def _kept_together(question: Question, home: NDArray[np.int64], cut: float) -> tuple[int, ...]:
     """Return the boxes of all axes whose lines no seating as good as *cut* splits."""
     sides = [1] * len(question.sizes)
     step = gcd(*question.capacities)
@@ -200,29 +202,6 @@ def _kept_together(
     return tuple(sides)
 
 
-def _grids_to_solve(
-    question: Question, home: NDArray[np.int64], cut: float
-) -> list[tuple[int, ...]]:
-    """Return boxes to keep together for the solver, the most promising first.
-
-    First the coarsest grid whose boxes cost too much to split, because its optimum is the
-    question's; then the finest, for a better seating only.
-    """
-    grids = list(_merges(question, home, _SOLVER_SEATS))
-    proving = [g for g in grids if _least_when_split(question, g) >= cut * (1 - _MET)]
-    return [*sorted(proving, key=prod, reverse=True)[:1], *grids[:1]][:2]
-
-
-def _subsets(items: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    for count in range(1, len(items) + 1):
-        yield from combinations(items, count)
-
-
-def _merged_bound(question: Question, sides: tuple[int, ...]) -> float:
-    volume = prod(sides)
-    return lower_bound(coarsen(question, sides, [c // volume for c in question.capacities]))
-
-
 def _stays_whole(question: Question, home: NDArray[np.int64], axis: int) -> bool:
     grid = home.reshape(tuple(reversed(question.sizes)))
     place = len(question.sizes) - 1 - axis
@@ -230,10 +209,16 @@ def _stays_whole(question: Question, home: NDArray[np.int64], axis: int) -> bool
 
 
 def _solve_merged(
-    question: Question, sides: tuple[int, ...], home: NDArray[np.int64], cut: float, bound: float,
-    method: str, time_limit_s: float, seed: int,
+    question: Question,
+    sides: tuple[int, ...],
+    home: NDArray[np.int64],
+    cut: float,
+    bound: float,
+    method: str,
+    time_limit_s: float,
+    seed: int,
 ) -> tuple[NDArray[np.int64], float, float, Proof, str]:
-    from planner.place.milp import solve_milp
+    from planner.place.milp import solve_milp  # noqa: PLC0415 - spawns and imports a solver
 
     volume = prod(sides)
     merged = coarsen(question, sides, [c // volume for c in question.capacities])
@@ -246,8 +231,10 @@ def _solve_merged(
             home, cut, method = found, price, f"solver on a grid of {merged.cells} blocks"
     split = _least_when_split(question, sides)
     proved = min(solved.lower_bound_bytes, split)
-    if solved.closed and _meets(cut, min(solved.lower_bound_bytes, cut), _SOLVER_MET) and (
-        split >= cut * (1 - _MET)
+    if (
+        solved.closed
+        and _meets(cut, min(solved.lower_bound_bytes, cut), _SOLVER_MET)
+        and (split >= cut * (1 - _MET))
     ):
         return home, cut, cut, Proof.SOLVER, method
     return home, cut, max(bound, proved), Proof.INCUMBENT, method

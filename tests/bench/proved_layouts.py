@@ -17,9 +17,9 @@ from time import process_time
 from planner.errors import LayoutError
 from planner.layout import Layout, check_layout
 from planner.model import ModelSpec
-from planner.place import Proof, ask, solve_question
+from planner.place import Proof, solve_question
 from planner.place.baselines import baselines
-from planner.place.question import cut_bytes
+from planner.place.question import ask, cut_bytes
 from planner.traffic import step_families
 from topologies.model_reader import read_model
 
@@ -55,8 +55,9 @@ def layouts(model: ModelSpec) -> Iterator[Layout]:
                     if dp < 1:
                         continue
                     try:
-                        layout = Layout(tp=tp, cp=cp, dp=dp, pp=pp, ep=ep, seq=8192,
-                                        global_batch=4096)
+                        layout = Layout(
+                            tp=tp, cp=cp, dp=dp, pp=pp, ep=ep, seq=8192, global_batch=4096
+                        )
                         check_layout(layout, model, GPUS)
                     except LayoutError:
                         continue
@@ -73,8 +74,12 @@ def placed(model: ModelSpec, layout: Layout, capacities: tuple[int, ...], limit_
     gap = 0.0
     if answer.objective_bytes > 0:
         gap = 1 - answer.lower_bound_bytes / answer.objective_bytes
-    return Row(gap_share=gap, proved=answer.proof is not Proof.INCUMBENT, wall_s=wall_s,
-               beaten=min(rivals) < answer.objective_bytes * (1 - 1e-9))
+    return Row(
+        gap_share=gap,
+        proved=answer.proof is not Proof.INCUMBENT,
+        wall_s=wall_s,
+        beaten=min(rivals) < answer.objective_bytes * (1 - 1e-9),
+    )
 
 
 def main() -> None:
@@ -83,18 +88,25 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=0.0)
     parser.add_argument("--every", type=int, default=1)
     asked = parser.parse_args()
-    print("model           cluster       layouts  proved  mean gap  worst gap  median s   worst s"
-          "  beaten")
+    print(  # noqa: T201
+        "model           cluster       layouts  proved  mean gap  worst gap  median s   worst s"
+        "  beaten"
+    )
     for name in ("llama-3.1-405b", "deepseek-v3"):
         model = read_model(name)
         for cluster, capacities in CLUSTERS.items():
-            rows = [placed(model, layout, capacities, asked.limit)
-                    for layout in list(layouts(model))[:: asked.every]]
+            rows = [
+                placed(model, layout, capacities, asked.limit)
+                for layout in list(layouts(model))[:: asked.every]
+            ]
             gaps = [row.gap_share for row in rows if not row.proved]
-            print(f"{name:15} {cluster:12} {len(rows):8} {100 * (1 - len(gaps) / len(rows)):6.1f} %"
-                  f" {100 * sum(gaps) / max(1, len(gaps)):7.2f} % {100 * max(gaps, default=0):8.2f} %"
-                  f" {median(row.wall_s for row in rows):9.3f} {max(row.wall_s for row in rows):9.3f}"
-                  f" {sum(row.beaten for row in rows):7}", flush=True)
+            print(  # noqa: T201
+                f"{name:15} {cluster:12} {len(rows):8} {100 * (1 - len(gaps) / len(rows)):6.1f} %"
+                f" {100 * sum(gaps) / max(1, len(gaps)):7.2f} % {100 * max(gaps, default=0):8.2f} %"
+                f" {median(row.wall_s for row in rows):9.3f} {max(row.wall_s for row in rows):9.3f}"
+                f" {sum(row.beaten for row in rows):7}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -51,8 +51,11 @@ def solve_naively(
     blocks = range(len(digit_groups(sizes, ())))
     domains = range(len(capacities))
     problem = pulp.LpProblem("naive", pulp.LpMinimize)
-    x = {(b, s): problem.add_variable(f"x_{b}_{s}", 0, 1, pulp.LpBinary)
-         for b in blocks for s in domains}
+    x = {
+        (b, s): problem.add_variable(f"x_{b}_{s}", 0, 1, pulp.LpBinary)
+        for b in blocks
+        for s in domains
+    }
     price: list[Any] = []
     constant = 0.0
     links: list[Any] = []

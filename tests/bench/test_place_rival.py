@@ -17,7 +17,8 @@ SIZES, WEIGHTS, CAPACITIES = (2, 16, 4), (4.0, 1.0, 0.2), (8,) * 16
 @pytest.mark.bench
 def test_the_naive_model_has_no_proof_after_a_minute_where_the_planner_needs_no_second() -> None:
     question = Question(
-        sizes=SIZES, capacities=CAPACITIES,
+        sizes=SIZES,
+        capacities=CAPACITIES,
         charges=tuple(
             Charge(axes=(axis,), kind=Kind.TOUCH, weight_bytes=weight)
             for axis, weight in enumerate(WEIGHTS)
@@ -29,8 +30,10 @@ def test_the_naive_model_has_no_proof_after_a_minute_where_the_planner_needs_no_
     our_wall_s = monotonic() - started
     naive = solve_naively(SIZES, WEIGHTS, CAPACITIES, 60.0)
 
-    print(f"\nplanner: {ours.objective_bytes:g} proved in {our_wall_s:.3f} s\n"  # noqa: T201
-          f"naive:   {naive.best:g}, bound {naive.bound:g} after {naive.wall_s:.0f} s")
+    print(  # noqa: T201
+        f"\nplanner: {ours.objective_bytes:g} proved in {our_wall_s:.3f} s\n"
+        f"naive:   {naive.best:g}, bound {naive.bound:g} after {naive.wall_s:.0f} s"
+    )
     assert ours.proof is Proof.BOUND
     assert ours.objective_bytes == pytest.approx(43.2)
     assert our_wall_s < 1.0

@@ -1,0 +1,114 @@
+"""The lower bound once more, with what the domains must share.
+
+``lower_bound`` lets every domain take the shape that suits it; here the shapes must add up: the
+parts of a group are n together.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import ceil, log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import Share, lower_bound, prices_by_axes
+from planner.place.finner import cheapest_real_box
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from planner.place.question import Question
+
+_PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
+
+
+def sharpened_bound(question: Question, target_bytes: float) -> float:
+    """Return a bound that also counts what the domains must share [bytes].
+
+    Whatever the parts n_s of a group of n, sum_s ceil(n_s / m) >= ceil(n / m): a group of which no
+    domain holds more than m lies in ceil(n / m) domains at least. That rule ties the domains
+    together; any price of at least 0 on it gives a bound. The bound is concave and piecewise
+    linear in the price, so two slopes that meet give its peak.
+
+    Args:
+        question: the grid and its charges.
+        target_bytes: stop when this is reached [bytes].
+    """
+    best = lower_bound(question)
+    shares: tuple[Share, ...] = ()
+    prices = prices_by_axes(question)
+    for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
+        for most in _part_sizes(question, axes, prices):
+            if best >= target_bytes * (1 - 1e-12):
+                return best
+
+            peak, value = _peak(partial(_bound_at, question, shares, axes, most), prices[axes])
+            if value > best * (1 + 1e-12):
+                best = value
+                shares = (*shares, Share(axes=axes, most=most, price_bytes=peak))
+    return best
+
+
+def _bound_at(
+    question: Question, shares: tuple[Share, ...], axes: tuple[int, ...], most: int, price: float
+) -> float:
+    return lower_bound(question, (*shares, Share(axes=axes, most=most, price_bytes=price)))
+
+
+def _part_sizes(
+    question: Question, axes: tuple[int, ...], prices: Mapping[tuple[int, ...], float]
+) -> tuple[int, ...]:
+    """Return the m worth a rule: the largest that still needs as many pieces as the best box.
+
+    And n - 1, under which a group that is whole nowhere lies in two domains.
+    """
+    size = question.group_size(axes)
+    if size < 2:
+        return ()
+    live = [i for i, n in enumerate(question.sizes) if n > 1]
+    index = {axis: i for i, axis in enumerate(live)}
+    sets = tuple(tuple(index[i] for i in family if i in index) for family in prices)
+    box = np.exp(
+        cheapest_real_box(
+            np.log([question.sizes[i] for i in live]),
+            sets,
+            np.array(list(prices.values())),
+            log(min(max(question.capacities), question.cells)),
+        )
+    )
+    part = float(np.prod([box[index[i]] for i in axes if i in index]))
+    pieces = max(2, ceil(size / part - 1e-9))
+    return tuple(
+        dict.fromkeys(
+            most
+            for most in (-(-size // (pieces - 1)) - 1, -(-size // pieces) - 1, size - 1)
+            if most >= 1
+        )
+    )
+
+
+def _peak(bound_at: Callable[[float], float], most: float) -> tuple[float, float]:
+    """Return (price, bound) near the peak of a concave piecewise linear function on [0, most]."""
+    nudge = most * 1e-6
+    low, high = 0.0, most
+    f_low, f_high = bound_at(low), bound_at(high)
+    rise = (bound_at(low + nudge) - f_low) / nudge
+    fall = (f_high - bound_at(high - nudge)) / nudge
+    best = max((f_low, low), (f_high, high))
+    for _ in range(_PEAK_STEPS):
+        if rise <= 0 or fall >= 0:
+            break
+        middle = (f_high - f_low + rise * low - fall * high) / (rise - fall)
+        if not low < middle < high:
+            break
+        value = bound_at(middle)
+        best = max(best, (value, middle))
+        if value >= (f_low + rise * (middle - low)) * (1 - 1e-12):
+            break
+        slope = (bound_at(middle + nudge) - value) / nudge
+        if slope > 0:
+            low, f_low, rise = middle, value, slope
+        else:
+            high, f_high, fall = middle, value, (value - bound_at(middle - nudge)) / nudge
+    return best[1], best[0]
