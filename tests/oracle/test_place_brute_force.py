@@ -13,7 +13,7 @@ import pytest
 from planner.place import formulate as rules
 from planner.place import solve_question
 from planner.place.answer import Proof
-from planner.place.bound import least_touches
+from planner.place.finner import least_touches
 from planner.place.milp import Solved, solve_milp
 from planner.place.question import Charge, Kind, Question
 from tests.oracles import brute_force_cut, random_small_shape, slow_cut_bytes

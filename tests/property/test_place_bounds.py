@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from planner.place.bound import domain_bound, least_touches, lower_bound
+from planner.place.bound import domain_bound, lower_bound
+from planner.place.finner import least_touches
 from planner.place.question import Charge, Kind, Question
 from tests.oracles import brute_force_cut, digit_groups, random_small_shape
 
