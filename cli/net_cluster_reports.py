@@ -40,7 +40,7 @@ def with_table(text: str, table: str) -> str:
 def endpoints_text(
     inputs: Mapping[str, Any],
     seen: endpoints.EndpointState,
-    of_layout: bool,  # noqa: FBT001 - which of two cases it tells
+    of_layout: bool,
     assumed: Mapping[str, str],
 ) -> str:
     """Return the text of ``planner net endpoints``."""
@@ -66,8 +66,10 @@ def endpoints_text(
     )
     rows = [Row("a cache holds", f"{seen.most_peers} peers", "with reliable connections")]
     says = [
-        "Where transaction and transport are one, state grows with peers; apart (Jetty-like), "
-        "with peer nodes only. What overflows the cache is fetched from host memory each time.",
+        (
+            "Where transaction and transport are one, state grows with peers; apart (Jetty-like), "
+            "with peer nodes only. What overflows the cache is fetched from host memory each time."
+        ),
         *(f"Assumed: {name}: {why}." for name, why in assumed.items()),
     ]
     text = net_text("Endpoint state", case, rows, says, seen.premises, endpoints.SOURCE)
@@ -112,8 +114,10 @@ def phases_text(inputs: Mapping[str, Any], seen: Sequence[phases.PhaseLoad]) -> 
         if row.budget_s is not None
     ]
     says = [
-        "One cluster, opposite fears: large messages on a tight budget, and small messages very "
-        "often. Bandwidth buys the first, fewer and shorter start-ups the second."
+        (
+            "One cluster, opposite fears: large messages on a tight budget, and small messages "
+            "very often. Bandwidth buys the first, fewer and shorter start-ups the second."
+        )
     ]
     text = net_text(
         "Training, prefill, decode", case, rows, says, phases.phase_premises(), phases.SOURCE
@@ -158,11 +162,15 @@ def walks_text(inputs: Mapping[str, Any], seen: walks.WalkTable) -> str:
     ]
     best = min(seen.walks, key=lambda walk: walk.communication_s)
     says = [
-        f"Communication changes by {-100 * best.saved_communication_share:.0f} %, the step by "
-        f"{-100 * best.saved_step_share:.0f} %: a better walk saves no more than communication's "
-        "share of the step.",
-        "What a larger supernode changes is which communication falls on the cut: recompute all "
-        "walks at every expansion.",
+        (
+            f"Communication changes by {-100 * best.saved_communication_share:.0f} %, the step by "
+            f"{-100 * best.saved_step_share:.0f} %: a better walk saves no more than "
+            "communication's share of the step."
+        ),
+        (
+            "What a larger supernode changes is which communication falls on the cut: recompute "
+            "all walks at every expansion."
+        ),
     ]
     text = net_text("Three walks of one reduction", case, rows, says, seen.premises, walks.SOURCE)
     return with_table(text, table)
@@ -214,8 +222,10 @@ def sharing_text(inputs: Mapping[str, Any], seen: Sharing, gates: Sequence[Incas
         ),
     ]
     says = [
-        "All families of the phase run at once, one execution each. Oversubscription is no "
-        "factor here: it is what an uplink's fair share comes to.",
+        (
+            "All families of the phase run at once, one execution each. Oversubscription is no "
+            "factor here: it is what an uplink's fair share comes to."
+        ),
     ]
     text = net_text(
         "Link sharing", _job_case(inputs), rows, says, seen.premises, "max-min fair sharing"
@@ -250,9 +260,11 @@ def blast_text(inputs: Mapping[str, Any], job: SeatedJob, seen: Sequence[Blast])
         if row.families
     ]
     says = [
-        f"Of {len(job.rank_to_gpu)} ranks. A group stalls as a whole; its members then miss in "
-        "their other groups, until all that are joined wait. Uplinks: what the worst switch that "
-        "is left keeps towards other switches.",
+        (
+            f"Of {len(job.rank_to_gpu)} ranks. A group stalls as a whole; its members then miss in "
+            "their other groups, until all that are joined wait. Uplinks: what the worst switch "
+            "that is left keeps towards other switches."
+        ),
     ]
     text = net_text("Blast radius", _job_case(inputs), rows, says, seen[0].premises, BLAST_SOURCE)
     return with_table(text, table)

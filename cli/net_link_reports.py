@@ -41,8 +41,10 @@ def pause_text(inputs: Mapping[str, Any], seen: pfc.PauseCheck) -> str:
         Row("longest cable", f"{seen.longest_cable_m:.0f} m"),
     ]
     says = [
-        "Pause works one hop back and fast: it prevents local overflow. End-to-end control works "
-        "over the whole path and slowly: it sets the source's rate. A fabric needs both.",
+        (
+            "Pause works one hop back and fast: it prevents local overflow. End-to-end control "
+            "works over the whole path and slowly: it sets the source's rate. A fabric needs both."
+        ),
     ]
     return net_text("Link-level pause (PFC)", case, rows, says, seen.premises, pfc.SOURCE)
 
@@ -74,8 +76,10 @@ def incast_text(inputs: Mapping[str, Any], seen: gate.IncastGate) -> str:
         ),
     ]
     says = [
-        "What bounds an incast is feedback before the buffer is full, or windows small enough "
-        "that all of them fit it.",
+        (
+            "What bounds an incast is feedback before the buffer is full, or windows small enough "
+            "that all of them fit it."
+        ),
     ]
     return net_text("Incast at one port", case, rows, says, seen.premises, gate.SOURCE)
 

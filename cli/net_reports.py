@@ -123,8 +123,10 @@ def congestion_text(inputs: Mapping[str, Any], seen: queue.Congestion) -> str:
         Row("loss-free buffer", format_binary_bytes(seen.needed_buffer_bytes)),
     ]
     says = [
-        "Control must do two things: stop the growth (arrival = service) and leave room to drain "
-        f"(arrival < service). Here: {seen.says}."
+        (
+            "Control must do two things: stop the growth (arrival = service) and leave room to "
+            f"drain (arrival < service). Here: {seen.says}."
+        )
     ]
     return net_text("Congestion at one queue", case, rows, says, seen.premises, queue.SOURCE)
 
@@ -193,8 +195,10 @@ def overlap_text(inputs: Mapping[str, Any], seen: overlap.Overlap) -> str:
     says = [
         "Communication is free exactly when T_ready + T_comm <= T_compute"
         + (", and here it is." if seen.free else "; here it is not."),
-        "Where communication is not the main part, making it zero saves only its own share: "
-        "look at that before spending people on it.",
+        (
+            "Where communication is not the main part, making it zero saves only its own share: "
+            "look at that before spending people on it."
+        ),
     ]
     return net_text("Overlap", case, rows, says, seen.premises, overlap.SOURCE)
 

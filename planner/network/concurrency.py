@@ -250,12 +250,19 @@ def ceilings_of(
     """Return the ceilings in a row that settings make: the NIC's, and those counted above 0.
 
     Args:
-        in_flight, payload_bytes, turnaround_s: of the NIC; see ``Ceiling``.
-        channels, chunk_bytes, steps: of NCCL; see ``nccl_ceiling``; 0 channels leave it out.
-        read_queue_pairs, max_qp_rd_atom, message_bytes: see ``rdma_read_ceiling``; 0 queue pairs
-            leave it out.
+        in_flight: transactions the NIC may have outstanding [1].
+        payload_bytes: data of one of them [bytes].
+        turnaround_s: from its issue until the slot is free again [s].
+        channels: NCCL channels to the peer, 0 to leave NCCL out [1].
+        chunk_bytes: one slot of a channel's buffer [bytes].
+        steps: slots of a channel's buffer [1].
+        read_queue_pairs: queue pairs that READ, 0 for none [1].
+        max_qp_rd_atom: READs outstanding on a queue pair [1].
+        message_bytes: data of one READ [bytes].
         round_trip_s: of a chunk or a READ over the network [s].
-        pcie_tags, read_request_bytes, pcie_latency_s: see ``pcie_read_ceiling``; 0 leaves it out.
+        pcie_tags: PCIe reads outstanding, 0 to leave PCIe out [1].
+        read_request_bytes: largest PCIe read request [bytes].
+        pcie_latency_s: of one PCIe read [s].
     """
     found = [
         Ceiling(

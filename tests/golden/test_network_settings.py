@@ -1,0 +1,40 @@
+"""Published figures of NCCL, PFC and NIC time-outs."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.network.concurrency import nccl_ceiling
+from planner.network.loss import timeout_s
+from planner.network.pfc import headroom_bytes, standard_headroom_bytes
+from planner.units import GB, KIB, US
+
+
+def test_one_channel_of_eight_512_kib_slots_covers_84_us_at_50_gb_per_s() -> None:
+    # NCCL 2.30: NCCL_STEPS 8, NCCL_BUFFSIZE 4 MiB
+    assert nccl_ceiling(83.8 * US).bytes_per_s >= 50 * GB
+    assert nccl_ceiling(85 * US).bytes_per_s < 50 * GB
+
+
+def test_eight_chunks_of_128_kib_cover_21_us() -> None:
+    # NCCL_P2P_NET_CHUNKSIZE 128 KiB
+    assert nccl_ceiling(20.9 * US, chunk_bytes=128 * KIB).bytes_per_s >= 50 * GB
+    assert nccl_ceiling(21.1 * US, chunk_bytes=128 * KIB).bytes_per_s < 50 * GB
+
+
+def test_nccl_ib_timeout_20_is_4_3_seconds() -> None:
+    assert timeout_s(20) == pytest.approx(4.3, abs=0.01)
+
+
+def test_headroom_grows_by_125_bytes_a_metre_of_100g_cable() -> None:
+    # pure round trip of the cable: 2 x 5 ns x 12.5 GB/s
+    slope = (headroom_bytes(12.5e9, 300, 9216) - headroom_bytes(12.5e9, 100, 9216)) / 200
+
+    assert slope == pytest.approx(125)
+
+
+def test_a_switch_vendors_100g_tables_leave_more_than_either_headroom_formula() -> None:
+    # published xoff bytes by cable length; small cells waste up to 2.8 times the cable's part
+    for metres, xoff in ((5, 165568), (40, 177632), (300, 268736)):
+        assert headroom_bytes(12.5e9, metres, 9216) < xoff
+        assert standard_headroom_bytes(100, metres) < xoff
