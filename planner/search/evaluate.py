@@ -1,21 +1,21 @@
 """Memory and step of every layout of a space, as arrays, chunk by chunk.
 
-Groups are seated by two closed forms, the contiguous ones of both rank orders, and a layout gets
-the better: what a tile would do for it is between the two. No Python runs per layout.
+Ranks fill the GPUs in either of two rank orders, and a layout gets the better. No Python runs per
+layout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.search.placed import inside_spreads
+from planner.search.seats import RankOrderSeats
 from planner.steptime.columns import LayoutColumns
 from planner.steptime.memory import step_memory
-from planner.steptime.spread import Spreads, contiguous_spread
+from planner.steptime.spread import Spreads
 from planner.steptime.step import Step, step_columns
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CHUNK_ROWS = 16_384
-SEATINGS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +39,13 @@ class Machine:
     Args:
         accelerator: what every GPU is.
         links: nominal rates of the tiers, supernode first.
-        domain_gpus: GPUs of one domain of each tier from the supernode outwards but the last [1].
+        seats: where the job's ranks sit in rank order.
         efficiency: as of ``step_columns``.
     """
 
     accelerator: Accelerator
     links: LinkNumbers
-    domain_gpus: tuple[float, ...]
+    seats: RankOrderSeats
     efficiency: Efficiency | None = None
 
 
@@ -112,19 +111,12 @@ def evaluate(
 
 def times(model: ModelSpec, columns: LayoutColumns, machine: Machine) -> tuple[Floats, Floats]:
     """Return total and serial step of each row in the better of the seatings [s]."""
-    steps = [step_of(model, columns, machine, one) for one in seatings(columns, machine)]
+    steps = [step_of(model, columns, machine, one) for one in machine.seats.spreads(columns)]
     shape = columns.tp.shape
     total = np.stack([np.broadcast_to(step.total_s, shape) for step in steps])
     serial = np.stack([np.broadcast_to(step.serial_s, shape) for step in steps])
     better, every = total.argmin(axis=0), np.arange(shape[0])
     return total[better, every], serial[better, every]
-
-
-def seatings(columns: LayoutColumns, machine: Machine) -> Sequence[Spreads]:
-    """Return the spreads of *columns* in each seating that is tried."""
-    if not machine.domain_gpus:
-        return [inside_spreads(columns)]
-    return [contiguous_spread(columns, machine.domain_gpus, order) for order in SEATINGS]
 
 
 def step_of(model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads) -> Step:

@@ -21,6 +21,7 @@ from planner.place.check import CheckedEntry, judged
 from planner.search.evaluate import Evaluated, Machine, evaluate
 from planner.search.given import out_of_memory
 from planner.search.placed import placed_spreads, tier_indices
+from planner.search.seats import RankOrderSeats
 from planner.search.space import Choices, Space, layout_space, wide_choices
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import Memory, step_memory
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from planner.steptime.rates import Efficiency
 
 TOO_LARGE = "does not fit in memory"
-SPARE_FINALISTS = 2
+SPARE_FINALISTS = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +102,12 @@ class Swept:
         return self.space.layout(int(self.evaluated.rows[entry]), self.fixed)
 
 
-def machine_of(fabric: Fabric, efficiency: Efficiency | None) -> Machine:
-    """Return what a step is predicted from on *fabric*."""
+def machine_of(fabric: Fabric, gpus: int, efficiency: Efficiency | None) -> Machine:
+    """Return what a step of a job on the first *gpus* GPUs of *fabric* is predicted from."""
     return Machine(
         accelerator=fabric.accelerator,
         links=links_of(fabric),
-        domain_gpus=tuple(float(np.bincount(home).max()) for home in tier_indices(fabric)),
+        seats=RankOrderSeats([home[:gpus] for home in tier_indices(fabric)]),
         efficiency=efficiency,
     )
 
@@ -170,7 +171,7 @@ def finalists(
     *,
     most: int,
     seed: int = 0,
-    time_limit_s: float = 3.0,
+    time_limit_s: float = 1.0,
 ) -> tuple[Finalist, ...]:
     """Return the best *most* layouts as seated, fastest first.
 
@@ -201,7 +202,7 @@ def seat(
     efficiency: Efficiency | None,
     *,
     seed: int = 0,
-    time_limit_s: float = 3.0,
+    time_limit_s: float = 1.0,
     estimated_s: float = 0.0,
 ) -> Finalist:
     """Return *layout* seated on *fabric*, and timed as it sits.

@@ -1,0 +1,107 @@
+"""How groups sit when ranks fill the GPUs in rank order, on the domains as they are.
+
+Where all domains are equal the closed form of ``contiguous_spread`` says it. Where they are not
+(384+384+256, dead GPUs) a group may straddle two: the worst group of each digit is then counted on
+the seats themselves, once for each size and stride, and looked up for every layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.collectives.links import Spread
+from planner.layout import groups_along
+from planner.search.placed import DIGITS, inside_spreads, stacked, worst_spread
+from planner.steptime.columns import LayoutColumns
+from planner.steptime.spread import Spreads, contiguous_spread
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SEATINGS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
+
+
+class RankOrderSeats:
+    """The seats of ranks 0, 1, 2 … on GPUs 0, 1, 2 …, and what was counted on them so far.
+
+    Args:
+        homes: domain of each GPU of the job at each tier from the supernode outwards but the last.
+    """
+
+    def __init__(self, homes: Sequence[NDArray[np.int64]]) -> None:
+        self._homes = list(homes)
+        self._domain_gpus = [float(np.bincount(home).max()) for home in homes]
+        self._uneven = any(_is_uneven(home) for home in homes)
+        self._counted: dict[tuple[int, ...], Spread] = {}
+
+    def spreads(self, columns: LayoutColumns) -> list[Spreads]:
+        """Return the spreads of *columns* in the seating of each rank order."""
+        if not self._homes:
+            return [inside_spreads(columns)]
+        if not self._uneven:
+            return [contiguous_spread(columns, self._domain_gpus, order) for order in SEATINGS]
+        few, which = _unique_degrees(columns)
+        return [
+            _rows_of(stacked([self._of(degrees, order) for degrees in few]), which)
+            for order in SEATINGS
+        ]
+
+    def _of(self, degrees: tuple[int, ...], order: str) -> Spreads:
+        tp, cp, ep, etp, dp, pp = degrees
+        edp = tp * cp * dp // (etp * ep)
+        late = order.endswith("dp")
+        strides = {
+            "tp": (tp, 1, 1, 1), "cp": (cp, tp, 1, 1), "ep": (ep, etp, 1, 1),
+            "etp": (etp, 1, 1, 1),
+            "dp": (cp, tp, dp, tp * cp * pp) if late else (cp * dp, tp, 1, 1),
+            "edp": (edp, etp * ep * (pp if late else 1), 1, 1),
+            "pp": (pp, tp * cp if late else tp * cp * dp, 1, 1),
+        }  # fmt: skip
+        return Spreads(**{name: self._worst(*strides[name], name == "pp") for name in DIGITS})
+
+    def _worst(self, size: int, stride: int, more: int, apart: int, chain: bool) -> Spread:
+        key = (size, stride, more, apart, int(chain))
+        if key not in self._counted:
+            count = len(self._homes[0])
+            sizes, along = [stride, size], [1]
+            if more > 1:
+                sizes, along = [*sizes, apart // (size * stride), more], [1, 3]
+            rest = int(np.prod(sizes))
+            members = groups_along([*sizes, max(1, count // rest)], along)
+            self._counted[key] = worst_spread(members, self._homes, chain=chain)
+        return self._counted[key]
+
+
+def _is_uneven(home: NDArray[np.int64]) -> bool:
+    sizes = np.bincount(home)
+    sizes = sizes[sizes > 0]
+    return bool((sizes != sizes[0]).any()) or bool((np.diff(home) < 0).any())
+
+
+def _unique_degrees(columns: LayoutColumns) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
+    """Return the sets of degrees that occur, and which one each row has."""
+    every = [
+        np.atleast_1d(getattr(columns, name)) for name in ("tp", "cp", "ep", "etp", "dp", "pp")
+    ]
+    rows = np.stack(np.broadcast_arrays(*every), axis=1).astype(np.int64)
+    # Rows of one set of degrees usually follow each other: look only where they change.
+    starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
+    few, place = np.unique(rows[starts], axis=0, return_inverse=True)
+    lengths = np.diff(np.r_[starts, len(rows)])
+    return [tuple(map(int, row)) for row in few], np.repeat(place.ravel(), lengths)
+
+
+def _rows_of(spreads: Spreads, rows: NDArray[np.int64]) -> Spreads:
+    def some(spread: Spread) -> Spread:
+        def take(value: Any) -> Any:
+            return value[rows]
+
+        return Spread(
+            group_size=take(spread.group_size), members=tuple(map(take, spread.members)),
+            domains=tuple(map(take, spread.domains)), least_members=take(spread.least_members),
+        )  # fmt: skip
+
+    return Spreads(**{name: some(getattr(spreads, name)) for name in DIGITS})
