@@ -147,8 +147,8 @@ def _chosen(plan: Plan) -> str:
     if choice.considered == 1:
         return stated
     text = (
-        f"{stated}; of {choice.considered:,} considered {choice.feasible:,} fit; within 1 % of "
-        "their shortest step, the one that rests least on hidden traffic"
+        f"{stated}; of {choice.considered:,} considered {choice.feasible:,} fit; within 2 % of "
+        "their shortest step, the one with the fewest pipeline stages"
     )
     falls = sorted(choice.rejected.items(), key=lambda item: (-item[1], item[0]))
     if falls:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TOO_LARGE = "does not fit in memory"
 _CHUNK_ROWS = 16_384
 _TIMED_AGAIN = 24
-_AS_GOOD_SHARE = 0.01
+_AS_GOOD_SHARE = 0.02
 _SEATINGS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
 
 
@@ -76,9 +76,9 @@ def best_layout(
 ) -> Choice:
     """Return the layout with the shortest step among those that *fixed* leaves open.
 
-    Of those within 1 % of the shortest, closer than the model can tell apart, the one that rests
-    least on communication being hidden: least total of compute and all communication. ZeRO 1 is
-    taken unless fixed; ZeRO 3 only where nothing fits with 1.
+    Of those within 2 % of the shortest, closer than the model can tell apart, the one with the
+    fewest pipeline stages, then the one that rests least on communication being hidden: least
+    total of compute and all communication. ZeRO 1 is taken unless fixed; ZeRO 3 only where nothing fits with 1.
 
     Args:
         model: the transformer's shape.
@@ -242,13 +242,15 @@ def _ranked(
 ) -> tuple[NDArray[np.int64], _Times]:
     """Return the best row of each set of degrees, the best first, and their times.
 
-    First those within ``_AS_GOOD_SHARE`` of the shortest step, by how little they rest on hidden
-    communication; then the others by their step. Then memory; then what was considered first.
+    First those within ``_AS_GOOD_SHARE`` of the shortest step, by pipeline stages and by how
+    little they rest on hidden communication; then the others by their step. Then memory; then
+    what was considered first.
     """
     close = times.total_s <= times.total_s.min() * (1.0 + _AS_GOOD_SHARE)
     seconds = np.where(close, times.serial_s, times.total_s)
     # 1e-9 apart is rounding, not a difference.
-    order = np.lexsort((rows, worst_bytes[rows], np.round(np.log(seconds) * 1e9), ~close))
+    stages = np.where(close, space.table["pp"][rows], 0)
+    order = np.lexsort((rows, worst_bytes[rows], np.round(np.log(seconds) * 1e9), stages, ~close))
     _, first = np.unique(space.degrees(rows[order]), axis=0, return_index=True)
     best = order[np.sort(first)]
     return rows[best], times.of(best)
