@@ -19,9 +19,10 @@ from planner.units import US
 from topologies.fabric_accelerators import accelerator_names, load_accelerator
 
 CATALOGUE = Path(__file__).parent / "catalogue" / "step_efficiency.yaml"
+HALVES = CATALOGUE.with_name("step_efficiency_halves.yaml")
 
 _KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
-         "source", "assumed", "same_as", "called", "nic")  # fmt: skip
+         "pace", "source", "assumed", "same_as", "called", "nic")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,25 @@ def efficiency_of(accelerator: str) -> Efficiency | None:
     """Return what the accelerator called *accelerator* was fitted to, None where nothing was."""
     entry = _shipped().get(accelerator)
     return entry.efficiency if entry else None
+
+
+def shipped_efficiencies() -> Mapping[str, Efficiency]:
+    """Return what ships, by accelerator."""
+    return MappingProxyType(
+        {name: entry.efficiency for name, entry in _shipped().items() if entry.efficiency}
+    )
+
+
+def shipped_halves() -> tuple[Mapping[str, Efficiency], Mapping[str, Efficiency]]:
+    """Return the numbers fitted on the first and on the second half of the layouts."""
+    document = read_document(HALVES)
+    document.root.only("first", "second")
+    first, second = (
+        {name: _efficiency(node) for name, node in document.root.map(half).items()}
+        for half in ("first", "second")
+    )
+    document.finish()
+    return first, second
 
 
 def chip_named(name: str) -> Chip | None:
@@ -150,8 +170,16 @@ def _efficiency(node: Node) -> Efficiency:
         step_s=node.time("step"),
         spread=node.number("spread", minimum=0),
         rows=node.count("rows", default=0, minimum=0),
+        pace_ratio=_pace(node),
         fitted_on=node.text("source", default=""),
     )
+
+
+def _pace(node: Node) -> dict[str, float]:
+    if not node.has("pace"):
+        return {}
+    pace = node.map("pace")
+    return {name: pace.number(name, minimum=0.1, maximum=10.0) for name, _ in pace.items()}
 
 
 def _plain(one: Efficiency) -> dict[str, object]:
@@ -168,5 +196,6 @@ def _plain(one: Efficiency) -> dict[str, object]:
         "step": f"{one.step_s * 1e3:.4g}ms",
         "spread": float(f"{one.spread:.3g}"),
         "rows": one.rows,
+        "pace": rounded(one.pace_ratio),
         "source": one.fitted_on,
     }

@@ -293,6 +293,7 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
         overlap_tensor=float(sequence and not apart),
         overlap_experts=float(interleaved and (fused or (micro_scaled and spanning))),
         fused_experts=float(fused),
+        overlap_hops=float(not apart),
         scatter_gather=1.0,
         stack=2.0 if old else float(zero >= 2 and code == 0.0),
     )

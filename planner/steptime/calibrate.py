@@ -11,7 +11,7 @@ the half that was not fitted scores the fit.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -25,8 +25,12 @@ from planner.steptime.runs import Batch, Run, batches, predicted_s
 ROW_WIDTH = 0.08
 """What one row's log residual is divided by: the noise of repeated runs [1]."""
 
+SOURCE_WIDTH = 0.05
+"""Width in log of what sets one source's software apart from another's [1]."""
+
 _LEAST_ROWS = 3
 _WEAK = 0.2
+_SOURCE_ROWS = 30.0
 _SHORT_S = 0.5
 
 
@@ -97,12 +101,22 @@ def thinned(runs: Sequence[Run], most: int = 200) -> list[Run]:
 
 
 def weights_of(runs: Sequence[Run]) -> NDArray[np.float64]:
-    """Return a weight for each run: small for launch-bound ones of tiny models and weak rows [1].
+    """Return a weight for each run [1].
 
-    The step's own noise is a fixed time, which weighs more the shorter the step.
+    A source of n rows counts as if it had about 30: each row by (30 / n)^1/2 between 0.7 and 1.4.
+    Rows that their own source calls weak count a fifth. The noise of a step has a fixed part,
+    which weighs more the shorter the step: below half a second the weight falls with it.
     """
+    counts: dict[str, int] = {}
+    for run in runs:
+        counts[run.source] = counts.get(run.source, 0) + 1
     return np.array(
-        [(_WEAK if run.weak else 1.0) * min(1.0, run.measured_s / _SHORT_S) for run in runs]
+        [
+            min(1.4, max(0.7, (_SOURCE_ROWS / counts[run.source]) ** 0.5))
+            * (_WEAK if run.weak else 1.0)
+            * min(1.0, run.measured_s / _SHORT_S)
+            for run in runs
+        ]
     )
 
 
@@ -190,6 +204,21 @@ def robust_spread(log_ratio: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(clipped**2)))
 
 
+def paces_of(runs: Sequence[Run], log_ratio: NDArray[np.float64]) -> dict[str, float]:
+    """Return how long each source's software takes against the fit, measured over predicted [1].
+
+    A random effect of the source, drawn to 1: the mean of its residuals, clipped, times
+    n / (n + (row width / source width)^2).
+    """
+    paces = {}
+    for source in sorted({run.source for run in runs}):
+        mine = np.array([run.source == source for run in runs])
+        limited = np.clip(log_ratio[mine], -3.0 * ROW_WIDTH, 3.0 * ROW_WIDTH)
+        shrunk = np.sum(limited) / (len(limited) + (ROW_WIDTH / SOURCE_WIDTH) ** 2)
+        paces[source] = float(np.exp(-shrunk))
+    return paces
+
+
 def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
     from scipy.optimize import least_squares  # noqa: PLC0415 - only a fit pays for SciPy
 
@@ -214,9 +243,10 @@ def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
     if len(held_out) >= _LEAST_ROWS:
         left = residuals_of(batches(held_out), held_out, efficiency(solved.x))
         spread = robust_spread(left)
+    fitted = efficiency(solved.x, max(spread, 0.02))
     return Fitted(
         chip=chip,
-        efficiency=efficiency(solved.x, max(spread, 0.02)),
+        efficiency=replace(fitted, pace_ratio=paces_of(runs, own)),
         rows=len(runs),
         log_ratio=own,
     )

@@ -48,6 +48,8 @@ class LayoutColumns:
         overlap_experts: 1 where dispatch and combine run under another micro-batch's compute.
         fused_experts: 1 where routing, permutation and grouped GEMMs are fused and launched as one
             captured graph, 0 where the host launches each expert's kernels.
+        overlap_hops: 1 where an interleaved pipeline's hops run under other chunks, 0 where each
+            stage waits for them (Megatron before ``--overlap-p2p-communication``).
         scatter_gather: 1 where a pipeline hop sends each TP rank's part only (always with SP).
     """
 
@@ -79,6 +81,7 @@ class LayoutColumns:
     overlap_tensor: Values = 0.0
     overlap_experts: Values = 0.0
     fused_experts: Values = 0.0
+    overlap_hops: Values = 1.0
     scatter_gather: Values = 1.0
     stack: Values = 0.0
 

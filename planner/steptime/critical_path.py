@@ -21,6 +21,7 @@ _PREMISES = {
     "dp": "gradient reduction and pipeline traffic do not fight for the same NIC",
     "pp": "pipeline hops have the NIC to themselves",
     "update": "the optimizer is bound by memory bandwidth",
+    "straggling": "the slowest GPU is as far behind as on the clusters that were measured",
     "fixed": "data loading and logging keep up",
 }
 
@@ -86,5 +87,7 @@ def critical_path(step: Step) -> tuple[PathEntry, ...]:
                 seconds * (stretch if name in in_stage else 1.0), own)  # fmt: skip
     add("bubble", "bubble", bubble, bubble, bubble)
     add("update", "update", float(step.update_s), float(step.update_s), float(step.update_s))
+    waiting = float(step.straggling_s)
+    add("straggling", "bubble", waiting, waiting, waiting)
     add("fixed", "fixed", float(step.fixed_s), float(step.fixed_s), float(step.fixed_s))
     return tuple(sorted(entries, key=lambda entry: (-entry.seconds, entry.name)))

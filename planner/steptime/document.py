@@ -28,6 +28,7 @@ def step_document(step: Step) -> dict[str, Any]:
         "exposed_s": {n: float(v) for n, v in step.exposed_s.items()},
         "bubble_s": float(step.bubble_s),
         "update_s": float(step.update_s),
+        "straggling_s": float(step.straggling_s),
         "fixed_s": float(step.fixed_s),
         "mfu": float(step.mfu),
         "tokens_per_s": float(step.tokens_per_s),

@@ -42,6 +42,8 @@ class Efficiency:
         step_s: time of a step that no layout changes: data, logging, synchronisation [s].
         spread: standard deviation of the log of predicted over measured, on rows left out [1].
         rows: rows it was fitted on [1].
+        pace_ratio: source to how long its own software takes against the fit, where the fit saw
+            the source [1]; only rows of that source are multiplied by it.
         fitted_on: the tables they come from; empty where nothing was measured.
     """
 
@@ -54,6 +56,7 @@ class Efficiency:
     step_s: float = 0.03
     spread: float = 0.2
     rows: int = 0
+    pace_ratio: Mapping[str, float] = field(default_factory=dict)
     fitted_on: str = ""
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from planner.collectives.links import LinkNumbers
 from planner.fabric import Accelerator
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values
+from planner.steptime.memory import step_memory
 from planner.steptime.rates import Efficiency
 from planner.steptime.spread import contiguous_spread
 from planner.steptime.step import Step, step_columns
@@ -120,6 +121,18 @@ def predicted_s(
     """Return the predicted step of every run, in table order [s]."""
     answer = np.full(count, np.nan)
     for batch in parts:
-        step = batch_step(batch, efficiencies.get(batch.runs[0].chip))
-        answer[batch.positions] = step.total_s
+        efficiency = efficiencies.get(batch.runs[0].chip)
+        paces = efficiency.pace_ratio if efficiency else {}
+        pace = np.array([paces.get(run.source, 1.0) for run in batch.runs])
+        answer[batch.positions] = batch_step(batch, efficiency).total_s * pace
+    return answer
+
+
+def predicted_memory_bytes(runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Return the memory of the fullest stage of every run, in table order [bytes]."""
+    answer = np.full(len(runs), np.nan)
+    for batch in batches(runs):
+        first = batch.runs[0]
+        memory = step_memory(first.model, batch.columns, first.accelerator.memory_bytes)
+        answer[batch.positions] = memory.worst_stage_bytes
     return answer

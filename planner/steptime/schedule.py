@@ -127,7 +127,8 @@ def _hops_s(
     Filling and draining pass 2 (p - 1) hops (interleaved: 2 (p v - 1); ZB-H1: 4 (p - 1)).
     1F1B: a micro-batch returns to the first stage after every stage's work and 2 (p - 1) hops
     while only p are in flight, so all but one in p pay 2 hops, less what faster stages wait
-    anyhow. Interleaved: a hop hides under the other direction's pass of a chunk. ZB-H1: under
+    anyhow. Interleaved: a hop hides under the other direction's pass of a chunk, or, where the
+    stages wait for each other, a chunk pays one each way. ZB-H1: under
     the weight gradients. GPipe: under the next micro-batch.
     """
     pp, v, m = columns.pp, columns.vpp, columns.micro_batches
@@ -138,7 +139,8 @@ def _hops_s(
     rounds = m - 1.0 - (m + pp - 2.0) // pp
     plain = around + rounds * left
     least = smaller(forward.total(pp), backward.total(pp)) / pp / v
-    chunks = larger(0.0, m - pp) * v * larger(0.0, hop_s - least)
+    shown = select(columns.overlap_hops, larger(0.0, hop_s - least), 2.0 * hop_s)
+    chunks = larger(0.0, m - pp) * v * shown
     interleaved = 2.0 * (pp * v - 1.0) * hop_s + chunks
     idle = larger(0.0, around - wait - weights.total(pp)) / pp
     zero_bubble = 2.0 * around + larger(0.0, m - pp) * idle

@@ -193,3 +193,35 @@ def _predict_into(
     fits = fit(trained)
     efficiencies = {chip: one.efficiency for chip, one in fits.items()}
     answer[rows] = predict([runs[i] for i in rows], efficiencies)
+
+
+def predict_by_halves(
+    runs: Sequence[Run], halves: tuple[Mapping[str, Efficiency], Mapping[str, Efficiency]]
+) -> NDArray[np.float64]:
+    """Return predictions by fits that are on file: of each run, the one that has not seen it [s].
+
+    Args:
+        runs: measured rows.
+        halves: by accelerator, fitted on the first half of the layouts, and on the second.
+    """
+    first, second = predict(runs, halves[0]), predict(runs, halves[1])
+    return np.where([fitting_half(run) for run in runs], second, first)
+
+
+def explained(run: Run, error_share: float) -> str:
+    """Return what may explain that a run is off by *error_share*."""
+    columns, reasons = run.columns, []
+    if columns.tokens * run.model.hidden < 2**22 and error_share < 0:
+        reasons.append("tiny work: the host's launches set the pace, which varies by framework")
+    if run.model.experts:
+        reasons.append(
+            "MoE: routing, permutation and host launches changed between releases by up to 2x"
+        )
+    if run.columns.tp > run.supernode:
+        reasons.append("TP crosses supernodes")
+    if run.weak:
+        reasons.append("the source calls the row weak")
+    elif error_share < 0 and not run.model.experts and columns.micro_batches <= 2:
+        reasons.append("one or two large micro-batches: memory may be short and thrash")
+    reasons += [f"{name}: {why}" for name, why in run.assumed.items()]
+    return "; ".join(reasons) or "nothing in the row explains it: repeat runs differ by 6 %"

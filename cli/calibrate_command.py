@@ -1,0 +1,61 @@
+"""``planner calibrate``: fits an accelerator's efficiencies on measured steps, with the error."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.planner_options import Json, command_app
+
+app = command_app()
+
+Table = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE.csv",
+        show_default=False,
+        help="Measured steps: your own runs, with the columns of the published tables.",
+    ),
+]
+Written = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        show_default=False,
+        help="Write the efficiencies here; planner validate --efficiency reads them.",
+    ),
+]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Fit on every row; otherwise half of the layouts fit and half score the fit."
+    ),
+]
+
+
+@app.command("calibrate")
+def calibrate(
+    table: Table, out: Written = None, every: All = False, as_json: Json = False
+) -> None:
+    """Fit what each accelerator of a table reaches, and print how well the rest is predicted.
+
+    Few numbers, each drawn to what other generations reach, so that a small table is enough.
+    """
+    from cli.calibrate_report import calibrate_document, fit_table, print_fit
+    from cli.planner_output import console, emit, json_text, note, write_file
+    from topologies.efficiency_catalogue import efficiencies_text
+
+    fitted = fit_table(table, every=every, say=note)
+    if out is not None:
+        text = efficiencies_text({one.chip: one.efficiency for one in fitted.fits})
+        write_file(out, text)
+        note(f"wrote {out}")
+    if as_json:
+        emit(json_text(calibrate_document(fitted)))
+        return
+    print_fit(console(), fitted)

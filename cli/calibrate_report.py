@@ -1,0 +1,181 @@
+"""``planner calibrate`` as a document and a page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from cli.planner_output import document
+from planner.errors import InputError
+from planner.steptime.calibrate import Fitted, fit, fitting_half, residuals_of
+from planner.steptime.rates import Efficiency
+from planner.steptime.runs import Run, batches
+from planner.units import format_share, format_time
+from topologies.steps_table import read_steps
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """How well one accelerator's fit predicts.
+
+    Args:
+        chip: the accelerator.
+        rows: rows scored [1].
+        mape_share: their mean error [1].
+        held_out: whether the fit has not seen their layouts.
+    """
+
+    chip: str
+    rows: int
+    mape_share: float
+    held_out: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedTable:
+    """A table's fits and how well they predict.
+
+    Args:
+        path: the table.
+        sha256: hash of its bytes.
+        every: all rows were fitted.
+        rows: measured rows [1].
+        fits: by accelerator.
+        scored: by accelerator, and apart for rows fitted and left out.
+        skipped: rows that could not be used, id to reason.
+    """
+
+    path: Path
+    sha256: str
+    every: bool
+    rows: int
+    fits: tuple[Fitted, ...]
+    scored: tuple[Scored, ...]
+    skipped: Mapping[str, str]
+
+
+def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedTable:
+    """Return the fits of the table at *path*.
+
+    Args:
+        path: a CSV file of measured steps.
+        every: fit on all rows instead of half of the layouts.
+        say: writes a line of progress.
+    """
+    table = read_steps(path)
+    runs = [run for run in table.runs if run.measured_s > 0]
+    trained = runs if every else [run for run in runs if fitting_half(run)]
+    left = [] if every else [run for run in runs if not fitting_half(run)]
+    if not every and len(trained) < 3 <= len(runs):
+        say("too few rows in one half of the layouts: all are fitted")
+        trained, left = runs, []
+    fits: list[Fitted] = []
+    for chip in sorted({run.chip for run in trained}):
+        mine = [run for run in trained if run.chip == chip]
+        say(f"fitting {chip} on {len(mine):,} rows")
+        others = [run for run in left if run.chip == chip]
+        fits += fit(mine, held_out=others).values()
+    if not fits:
+        raise InputError(
+            f"{path}: no accelerator has 3 measured rows to fit on; there are {len(runs)} "
+            "measured rows that can be used"
+        )
+    scored = [
+        one
+        for fitted in fits
+        for one in (_scored(fitted, trained, False), _scored(fitted, left, True))
+        if one.rows
+    ]
+    return FittedTable(
+        path=path,
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        every=every,
+        rows=len(runs),
+        fits=tuple(fits),
+        scored=tuple(scored),
+        skipped={row.name: row.because for row in table.skipped},
+    )
+
+
+def _scored(fitted: Fitted, runs: list[Run], held_out: bool) -> Scored:
+    mine = [run for run in runs if run.chip == fitted.chip]
+    if not mine:
+        return Scored(chip=fitted.chip, rows=0, mape_share=0.0, held_out=held_out)
+    ratios = residuals_of(batches(mine), mine, fitted.efficiency)
+    return Scored(
+        chip=fitted.chip,
+        rows=len(mine),
+        mape_share=float(np.mean(np.abs(np.expm1(ratios)))),
+        held_out=held_out,
+    )
+
+
+def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
+    """Return the document of ``planner calibrate --json``."""
+    inputs = {
+        "table": str(fitted.path), "table_sha256": fitted.sha256, "every_row": fitted.every,
+    }  # fmt: skip
+    body = {
+        "measured_rows": fitted.rows,
+        "efficiencies": {one.chip: asdict(one.efficiency) for one in fitted.fits},
+        "errors": [asdict(one) for one in fitted.scored],
+        "skipped": fitted.skipped,
+    }
+    return document("calibrate", inputs, body)
+
+
+def print_fit(console: Console, fitted: FittedTable) -> None:
+    """Print the page."""
+    console.print(
+        Text(f"{fitted.path}: {fitted.rows:,} measured rows that can be used", style="bold")
+    )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("accelerator", no_wrap=True)
+    for name in ("rows", "error", "unseen rows", "error "):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in fitted.fits:
+        seen = next(s for s in fitted.scored if s.chip == one.chip and not s.held_out)
+        unseen = next((s for s in fitted.scored if s.chip == one.chip and s.held_out), None)
+        table.add_row(
+            Text(one.chip),
+            Text(f"{seen.rows:,}"),
+            Text(format_share(seen.mape_share)),
+            Text(f"{unseen.rows:,}" if unseen else "-"),
+            Text(format_share(unseen.mape_share) if unseen else "-"),
+        )
+    console.print(table)
+    for one in fitted.fits:
+        console.print(Text(one.chip, style="bold"))
+        for line in _lines(one.efficiency):
+            console.print(Text(f"  {line}"))
+    if fitted.skipped:
+        console.print(Text(f"{len(fitted.skipped):,} rows skipped:", style="bold"))
+        for reason in dict.fromkeys(fitted.skipped.values()):
+            count = sum(1 for why in fitted.skipped.values() if why == reason)
+            console.print(Text(f"  {count:,}: {reason}"))
+
+
+def _lines(one: Efficiency) -> list[str]:
+    def shares(of: Mapping[str, float]) -> str:
+        return ", ".join(f"{name} {format_share(value)}" for name, value in of.items())
+
+    hosts = ", ".join(f"{name} {format_time(value)}" for name, value in one.host_s.items())
+    return [
+        f"GEMMs, of the precision's peak: {shares(one.gemm_share)}",
+        f"flash attention, of the 16-bit peak: {shares(one.attention_share)}",
+        f"memory-bound operators, of the bandwidth: {shares(one.memory_share)}",
+        f"scale-up links {format_share(one.inner_share)}, NIC {format_share(one.outer_share)}",
+        f"host, a kernel: {hosts}; a step's fixed time {format_time(one.step_s)}",
+        f"spread of log(predicted / measured): {one.spread:.3g}",
+    ]

@@ -1,0 +1,310 @@
+"""``planner validate`` as a document, a table of predictions, and a page."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from cli.planner_output import document
+from planner.steptime.rates import Efficiency
+from planner.steptime.runs import Run, predicted_memory_bytes
+from planner.steptime.validate import (
+    Group,
+    Score,
+    explained,
+    groups_of,
+    predict,
+    predict_by_halves,
+    predict_halves,
+    predict_left_out,
+    scores,
+)
+from planner.units import format_share, format_time
+from topologies.efficiency_catalogue import (
+    read_efficiencies,
+    shipped_efficiencies,
+    shipped_halves,
+)
+from topologies.steps_table import StepsTable, read_steps
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+_LARGE_ERROR = 1.0  # a factor of 2 too long
+_SMALL_ERROR = -0.5  # a factor of 2 too short
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FarRow:
+    """A row that is far off, with what may explain it."""
+
+    name: str
+    measured_s: float
+    predicted_s: float
+    error_share: float
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a table was predicted to be.
+
+    Args:
+        path: the table.
+        sha256: hash of its bytes.
+        table: its rows.
+        step_s: predicted step of each run [s].
+        memory_bytes: predicted memory of each run [bytes].
+        basis: what the numbers were fitted on.
+        seen: sources of the table that the numbers were fitted on.
+        scores: by source.
+        unseen: the same rows by fits that did not see their layout; empty where there are none.
+        groups: layouts of one model on one cluster.
+        far: the rows furthest off.
+    """
+
+    path: Path
+    sha256: str
+    table: StepsTable
+    step_s: NDArray[np.float64]
+    memory_bytes: NDArray[np.float64]
+    basis: str
+    seen: tuple[str, ...]
+    scores: tuple[Score, ...]
+    unseen: tuple[Score, ...]
+    groups: tuple[Group, ...]
+    far: tuple[FarRow, ...]
+
+
+def report_of(
+    path: Path,
+    *,
+    efficiency: Path | None,
+    refit: str | None,
+    worst: int,
+    say: Callable[[str], None],
+) -> Report:
+    """Return the report of the table at *path*.
+
+    Args:
+        path: a CSV file.
+        efficiency: a file that ``planner calibrate`` wrote, or None for what is shipped.
+        refit: ``halves`` or ``sources``: fit on the table itself.
+        worst: rows to list [1].
+        say: writes a line of progress.
+    """
+    table = read_steps(path)
+    runs = table.runs
+    numbers = read_efficiencies(efficiency) if efficiency else shipped_efficiencies()
+    basis = f"fitted numbers of {efficiency}" if efficiency else "the shipped numbers"
+    seen = _sources_of(numbers, runs)
+    unseen: tuple[Score, ...] = ()
+    if refit is not None:
+        say(f"fitting on {len(runs):,} rows; this takes minutes")
+        step_s = predict_halves(runs) if refit == "halves" else predict_left_out(runs)
+        basis = (
+            "each half of the layouts by a fit on the other half"
+            if refit == "halves"
+            else "each source by a fit on all others"
+        )
+        seen = ()
+    else:
+        step_s = predict(runs, numbers)
+        if efficiency is None and seen:
+            known = [run for run in runs if run.source in seen]
+            unseen = scores(known, predict_by_halves(known, shipped_halves()))
+    return Report(
+        path=path,
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        table=table,
+        step_s=step_s,
+        memory_bytes=predicted_memory_bytes(runs),
+        basis=basis,
+        seen=seen,
+        scores=scores(runs, step_s),
+        unseen=unseen,
+        groups=groups_of(runs, step_s),
+        far=_far(runs, step_s, worst),
+    )
+
+
+def _sources_of(numbers: Mapping[str, Efficiency], runs: tuple[Run, ...]) -> tuple[str, ...]:
+    """Return the sources of *runs* that the numbers of their accelerator were fitted on."""
+    found = set()
+    for run in runs:
+        fitted = numbers.get(run.chip)
+        if fitted and run.source in fitted.fitted_on.split(", "):
+            found.add(run.source)
+    return tuple(sorted(found))
+
+
+def _far(runs: tuple[Run, ...], step_s: NDArray[np.float64], worst: int) -> tuple[FarRow, ...]:
+    """Return the rows furthest off, and every one that is off by more than a factor of 2."""
+    rows = []
+    for run, predicted in zip(runs, step_s, strict=True):
+        if run.measured_s > 0 and math.isfinite(predicted):
+            error = float(predicted / run.measured_s - 1.0)
+            rows.append((abs(math.log1p(error)), error, float(predicted), run))
+    rows.sort(key=lambda row: (-row[0], row[3].name))
+    return tuple(
+        FarRow(
+            name=run.name, measured_s=run.measured_s, predicted_s=predicted, error_share=error,
+            explanation=explained(run, error),
+        )
+        for position, (_, error, predicted, run) in enumerate(rows)
+        if position < worst or not _SMALL_ERROR <= error <= _LARGE_ERROR
+    )  # fmt: skip
+
+
+def predictions_text(report: Report) -> str:
+    """Return the CSV of predictions, one line a row of the table, in its order."""
+    known = {
+        run.name: (step, memory)
+        for run, step, memory in zip(
+            report.table.runs, report.step_s, report.memory_bytes, strict=True
+        )
+    }
+    because = {row.name: row.because for row in report.table.skipped}
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["id", "predicted_step_s", "predicted_memory_bytes", "skipped_because"])
+    for name in report.table.order:
+        if name in known and math.isfinite(known[name][0]):
+            step, memory = known[name]
+            writer.writerow([name, f"{step:.6g}", f"{memory:.0f}", ""])
+        else:
+            reason = because.get(name, "no other layout or source to fit on")
+            writer.writerow([name, "", "", reason])
+    return stream.getvalue()
+
+
+def validate_document(report: Report) -> dict[str, Any]:
+    """Return the document of ``planner validate --json``."""
+    inputs = {
+        "table": str(report.path),
+        "table_sha256": report.sha256,
+        "rows": len(report.table.order),
+        "basis": report.basis,
+    }
+    body = {
+        "sources": [_plain(score) for score in report.scores],
+        "unseen": [_plain(score) for score in report.unseen],
+        "fitted_on": report.seen,
+        "groups": [asdict(group) for group in report.groups],
+        "far": [asdict(row) for row in report.far],
+        "skipped": [
+            {"id": row.name, "source": row.source, "because": row.because}
+            for row in report.table.skipped
+        ],
+        "predicted_rows": len(report.table.runs),
+    }
+    return document("validate", inputs, body)
+
+
+def _plain(score: Score) -> dict[str, Any]:
+    """Return *score* with None for what there is none of."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in asdict(score).items()
+    }
+
+
+def print_report(console: Console, report: Report) -> None:
+    """Print the page."""
+    rows, skipped = len(report.table.order), report.table.skipped
+    console.print(
+        Text(f"{report.path}: {rows:,} rows, {len(report.table.runs):,} predicted", style="bold")
+    )
+    told = f"Predicted with {report.basis}"
+    console.print(Text(told + (f", fitted on {', '.join(report.seen)}." if report.seen else ".")))
+    if report.scores:
+        console.print(_score_table(report.scores))
+    if report.unseen:
+        console.print(
+            Text("The same rows, each predicted by a fit that has not seen its layout:")
+        )
+        console.print(_score_table(report.unseen))
+    console.print(
+        Text(
+            "MAPE, median, p90, bias: of predicted / measured - 1. constant MFU: one MFU an "
+            "accelerator, set on these very rows. pairs: of two layouts of one model on one "
+            "cluster that differ by 2 %, the right one predicted faster. regret: how much slower "
+            "than the fastest measured layout the one predicted fastest is, worst group.",
+            style="dim",
+        )
+    )
+    regretted = [group for group in report.groups if group.layouts >= 10]
+    if regretted:
+        console.print(_group_table(tuple(regretted)))
+    if report.far:
+        console.print(Text("Furthest off", style="bold"))
+    for row in report.far:
+        console.print(
+            Text(
+                f"  {row.name}: measured {format_time(row.measured_s)}, predicted "
+                f"{format_time(row.predicted_s)} ({row.error_share:+.0%}): {row.explanation}"
+            )
+        )
+    if skipped:
+        console.print(Text("Skipped", style="bold"))
+    for reason in dict.fromkeys(row.because for row in skipped):
+        names = [row.name for row in skipped if row.because == reason]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        console.print(Text(f"  {', '.join(names[:3])}{more}: {reason}"))
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else format_share(value, digits=3)
+
+
+def _score_table(found: tuple[Score, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("source", overflow="fold")
+    for name in ("rows", "MAPE", "median", "p90", "bias", "constant MFU", "published", "pairs",
+                 "regret"):  # fmt: skip
+        table.add_column(name, justify="right")
+    for score in found:
+        table.add_row(
+            Text(score.source),
+            Text(f"{score.rows:,}"),
+            Text(_share(score.mape_share)),
+            Text(_share(score.median_share)),
+            Text(_share(score.p90_share)),
+            Text(_share(score.bias_share)),
+            Text(_share(score.constant_mfu_share)),
+            Text(_share(score.published_share)),
+            Text(_share(score.pairs_right_share)),
+            Text(_share(score.regret_share)),
+        )
+    return table
+
+
+def _group_table(groups: tuple[Group, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("layouts of one model on one cluster", overflow="fold")
+    for name in ("layouts", "pairs", "right", "regret"):
+        table.add_column(name, justify="right")
+    for group in groups:
+        table.add_row(
+            Text(group.name),
+            Text(str(group.layouts)),
+            Text(f"{group.pairs:,}"),
+            Text(_share(group.right / group.pairs if group.pairs else math.nan)),
+            Text(_share(group.regret_share)),
+        )
+    return table
+
+
+__all__ = ["predictions_text", "print_report", "report_of", "validate_document"]
