@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _LEAST_SHOWN_SHARE = 0.0005
 _DOMAINS_SHOWN = 8
+_WIDE = 100  # columns from which every baseline has one of its own
+_NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
 _ASSUMED_SHOWN = 5
 
 
@@ -52,7 +54,11 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
     _heading(console, "Asked")
     console.print(_labelled(_asked_lines(plan)))
     _heading(console, "What crosses, in bytes of one step")
-    console.print(_crossing_table(plan, crossed_bytes(plan)))
+    crossed = crossed_bytes(plan)
+    shown = _NARROW_SEATINGS if console.width < _WIDE else len(crossed.seatings)
+    console.print(_crossing_table(plan, crossed, shown))
+    if also := _also_tried(plan, crossed, shown):
+        console.print(Text(also))
     console.print(Text(proof_sentence(plan.placement)))
     for line in (*border_sentences(plan), shorter_elsewhere(plan)):
         if line:
@@ -168,22 +174,33 @@ def _as_verb(reason: str) -> str:
     return "do not fit in memory" if reason.startswith("does not fit") else f"for {reason}"
 
 
-def _crossing_table(plan: Plan, crossed: CrossedBytes) -> Table:
+def _also_tried(plan: Plan, crossed: CrossedBytes, shown: int) -> str:
+    """Return in words the baselines that a narrow page has no column for; empty if none."""
+    names, totals = crossed.seatings[shown:], crossed.totals[shown:]
+    steps = [float(plan.step.total_s), *plan.baseline_steps_s.values()][shown:]
+    tried = [
+        f"{_short(name)}: {_none_or_bytes(total)} in all, step {format_time(step)}"
+        for name, total, step in zip(names, totals, steps, strict=True)
+    ]
+    return f"Also tried, {'; '.join(tried)}." if tried else ""
+
+
+def _crossing_table(plan: Plan, crossed: CrossedBytes, shown: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("  group", no_wrap=True)
-    table.add_column("sits in")
-    for name in crossed.seatings:
+    table.add_column("sits in", min_width=10)
+    for name in crossed.seatings[:shown]:
         table.add_column(_short(name), justify="right")
     for digit, per_seating in crossed.by_digit.items():
         table.add_row(
             f"  {digit.upper()} {plan_group_size(plan, digit)}",
             where_it_sits(plan, digit),
-            *(_none_or_bytes(value) for value in per_seating),
+            *(_none_or_bytes(value) for value in per_seating[:shown]),
         )
     table.add_section()
-    table.add_row("  all", "", *(_none_or_bytes(total) for total in crossed.totals))
+    table.add_row("  all", "", *(_none_or_bytes(total) for total in crossed.totals[:shown]))
     steps = [float(plan.step.total_s), *plan.baseline_steps_s.values()]
-    table.add_row("  step", "", *(format_time(step) for step in steps))
+    table.add_row("  step", "", *(format_time(step) for step in steps[:shown]))
     return table
 
 
