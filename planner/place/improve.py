@@ -55,17 +55,17 @@ def improved(
     random = np.random.default_rng(seed)
     best = np.asarray(home, dtype=np.int64)
     levels = _levels(question, best)
-    for number, tile in enumerate(levels):
-        if not _keeps(question, tile, best):
-            continue
+    while levels:
+        tile = levels.pop(0)
         volume = prod(tile)
         coarse = coarsen(question, tile, [c // volume for c in question.capacities])
         if coarse.cells < 2 or coarse.cells * len(coarse.capacities) > _TABLE_LIMIT:
             continue
-        share = steps // (len(levels) - number)
+        share = steps // 2 if levels else steps
         found, used = _searched(coarse, _coarse_home(question, tile, best), share, random)
         steps -= used
         best = refine_home(question, tile, found)
+        levels = [finer for finer in levels if _keeps(question, finer, best)]
     return best if cut_bytes(question, best) < cut_bytes(question, home) else home.copy()
 
 
@@ -84,7 +84,8 @@ def _levels(question: Question, home: NDArray[np.int64]) -> list[tuple[int, ...]
         boxes.add(tuple(sides))
         alone = [1] * count
         alone[first] = question.sizes[first]
-        boxes.add(tuple(alone))
+        if _keeps(question, alone, home):
+            boxes.add(tuple(alone))
     return sorted(boxes, key=lambda sides: (-prod(sides), sides))
 
 
