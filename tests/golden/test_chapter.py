@@ -64,7 +64,10 @@ def test_line_rate_needs_6_1_million_completions_a_second_one_per_0_164_us() -> 
 
 
 def test_handling_by_interrupt_is_faster() -> None:
-    polled, interrupted = completion_slots(SLOTS), completion_slots(replace(SLOTS, by_interrupt=True))
+    polled, interrupted = (
+        completion_slots(SLOTS),
+        completion_slots(replace(SLOTS, by_interrupt=True)),
+    )
 
     assert interrupted.release_end_s == pytest.approx(20 * US)
     assert interrupted.sustained_bytes_per_s > polled.sustained_bytes_per_s

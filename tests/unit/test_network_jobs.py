@@ -1,0 +1,190 @@
+"""Blast radius, endpoint state, sharing and incast of real layouts on clusters of the catalogue."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from planner.errors import InputError
+from planner.fabric import Fabric
+from planner.layout import Layout
+from planner.network.blast import blast_radius
+from planner.network.endpoints import endpoint_state, layout_endpoints
+from planner.network.flows import group_flows
+from planner.network.incast import placement_gates
+from planner.network.sharing import share_links
+from planner.traffic import step_families
+from topologies.fabric_catalogue import generic_cluster, load_cluster
+from topologies.model_reader import read_model
+
+LAYOUT = Layout(tp=4, ep=8, dp=4, pp=2, micro_batch=1, global_batch=16)
+
+
+def families_of(layout: Layout, model: str = "mixtral-8x7b"):  # noqa: ANN201
+    return [(f, f.members(layout)) for f in step_families(read_model(model), layout)]
+
+
+@pytest.fixture(scope="module")
+def small() -> Fabric:
+    return generic_cluster(8, 32)
+
+
+def groups() -> dict[str, np.ndarray]:
+    return {family.name: members for family, members in families_of(LAYOUT)}
+
+
+def test_a_dead_gpu_stalls_its_groups_at_once_and_the_job_in_the_end(small: Fabric) -> None:
+    seen = blast_radius(small, [small.gpus[5]], groups(), range(32))
+
+    expected = {5}
+    for members in groups().values():
+        expected |= {int(r) for group in members if 5 in group for r in group}
+    assert seen.dead_ranks == (5,)
+    assert set(seen.stalled_ranks) == expected
+    assert seen.in_the_end_ranks == 32
+
+
+def test_a_dead_supernode_takes_its_ranks_wherever_they_sit(small: Fabric) -> None:
+    seats = list(range(31, -1, -1))
+    name = small.tier("supernode").domains[0].name
+
+    seen = blast_radius(small, [name], groups(), seats)
+
+    assert seen.dead_ranks == tuple(range(24, 32))
+
+
+def test_a_gpu_without_its_nic_only_reaches_others_through_its_neighbours(small: Fabric) -> None:
+    nic = next(n for n in small.graph[small.gpus[3]] if small.graph.nodes[n]["kind"] == "nic")
+
+    alone = blast_radius(small, [nic], groups(), range(32))
+    helped = blast_radius(small, [nic], groups(), range(32), relays=True)
+    link = blast_radius(small, [(small.gpus[3], nic)], groups(), range(32))
+
+    assert alone.relayed_ranks == link.relayed_ranks == (3,)
+    assert 3 in alone.stalled_ranks
+    assert helped.stalled_ranks == ()
+    assert helped.slowed_ranks == (3,)
+
+
+def test_one_spine_of_several_stalls_nobody_but_takes_its_share_of_the_uplinks(
+    small: Fabric,
+) -> None:
+    spines = [n for n, kind in small.graph.nodes(data="kind") if kind == "spine"]
+    if len(spines) < 2:
+        small = generic_cluster(8, 256)
+        spines = [n for n, kind in small.graph.nodes(data="kind") if kind == "spine"]
+
+    seen = blast_radius(small, [spines[0]], {}, range(len(small.gpus)))
+
+    assert seen.stalled_ranks == ()
+    assert seen.least_uplinks_share == pytest.approx(1 - 1 / len(spines))
+
+
+def test_two_planes_survive_one_leaf() -> None:
+    fabric = load_cluster("hpn")
+    leaf = next(n for n, kind in fabric.graph.nodes(data="kind") if kind == "leaf")
+
+    seen = blast_radius(fabric, [leaf], {}, range(len(fabric.gpus)))
+
+    assert seen.cut_off_ranks == ()
+    assert seen.relayed_ranks == ()
+    assert len(seen.slowed_ranks) > 0
+    assert seen.least_links_share < 1
+
+
+def test_an_unknown_part_is_refused(small: Fabric) -> None:
+    with pytest.raises(InputError, match="no such vertex, link or domain"):
+        blast_radius(small, ["nowhere"], {}, range(32))
+
+
+def test_a_larger_supernode_needs_fewer_connections() -> None:
+    layout = Layout(tp=8, ep=32, dp=128, pp=1, micro_batch=1, global_batch=128)
+    families = [(f.collective, m) for f, m in families_of(layout, "deepseek-v3")]
+    held = []
+    for supernode in (8, 64, 384):
+        homes = np.arange(1024) // supernode
+        seen = layout_endpoints(families, homes, np.arange(1024) // 8, queue_pairs=16)
+        held.append([t.connections for t in seen.transports])
+
+    reliable, dynamic, connectionless = zip(*held, strict=True)
+    assert reliable[0] > reliable[1] >= reliable[2]
+    assert all(c < d <= r for r, d, c in held)
+    assert connectionless[0] > connectionless[1]
+
+
+def test_peers_are_those_of_the_groups_that_leave_the_supernode() -> None:
+    # 16 ranks, all-to-all of 8 over two supernodes of 8: each rank has 4 peers beyond, in 1 node
+    groups_of_two_halves = np.array([[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]])
+    seen = layout_endpoints(
+        [("all_to_all", groups_of_two_halves)], np.arange(16) // 8, np.arange(16) // 8
+    )
+
+    assert seen.peers == 4
+    assert seen.peer_nodes == 1
+    assert [t.all_connections for t in seen.transports] == [64, 16, 32]
+
+
+def test_every_fault_of_an_endpoint_question_is_named() -> None:
+    with pytest.raises(InputError) as refused:
+        endpoint_state(-1, 5, queue_pairs=0, cache_bytes=float("nan"))
+
+    assert len(refused.value.faults) == 3
+
+
+@pytest.mark.parametrize("name", ["generic", "hgx-h100", "llama3-roce", "cloudmatrix384"])
+def test_all_families_of_1024_gpus_are_shared_out_in_a_second(name: str) -> None:
+    fabric = load_cluster(name)
+    layout = Layout(tp=4, ep=64, dp=64, pp=4, micro_batch=1, global_batch=2048)
+    families = families_of(layout, "deepseek-v3")
+    homes = fabric.domain_index("supernode")
+
+    start = time.process_time()
+    flows = {
+        f.name: group_flows(f.collective, f.payload_bytes, members, homes)
+        for f, members in families
+    }
+    seen = share_links(fabric, flows)
+    spent_s = time.process_time() - start
+
+    assert sum(len(part) for part in flows.values()) > 250_000
+    assert spent_s < 2.0  # 0.4 to 0.7 s alone on one core; room for a busy machine
+    assert seen.bottleneck == seen.links[0].link
+    assert seen.bound_s <= seen.shared_s * (1 + 1e-9)
+    assert all(share.contention >= 1 - 1e-9 for share in seen.families)
+
+
+def test_oversubscription_falls_out_of_the_routes() -> None:
+    fabric = load_cluster("llama3-roce")  # 7 to 1 towards the core
+    homes = fabric.domain_index("supernode")
+    pods = fabric.tier("pod").domains
+    n = min(len(pod.gpus) for pod in pods[:2])
+    pairs = np.array([[a, b] for a, b in zip(pods[0].gpus[:n], pods[1].gpus[:n], strict=True)])
+    pod = fabric.tier("cluster")
+
+    seen = share_links(fabric, {"exchange": group_flows("all_reduce", 1e9, pairs, homes)})
+
+    # every GPU of the pod sends out at once: each gets the tier's shared rate
+    assert seen.families[0].shared_bytes_per_s == pytest.approx(pod.shared_bytes_per_s, rel=0.05)
+
+
+def test_a_placement_that_spreads_an_all_to_all_fails_the_gate_that_a_whole_one_passes() -> None:
+    groups_ = np.arange(64).reshape(4, 16)
+    together, apart = np.arange(64) // 16, np.arange(64) % 4
+    options = {
+        "sender_bytes_per_s": 50e9,
+        "port_bytes_per_s": 50e9,
+        "room_bytes": {"supernode": 1e6},
+        "feedback_s": 20e-6,
+    }
+
+    (whole,) = placement_gates([("all_to_all", groups_)], {"supernode": together}, **options)
+    (spread,) = placement_gates([("all_to_all", groups_)], {"supernode": apart}, **options)
+
+    assert whole.passes
+    assert whole.degree == 0
+    assert not spread.passes
+    assert spread.degree == 12
+    assert spread.safe_degree == 2
+    assert spread.margin_share == pytest.approx(1e6 / (11 * 50e9 * 20e-6) - 1)
