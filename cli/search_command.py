@@ -1,0 +1,132 @@
+"""``planner search``: the best layouts of a model on a cluster, and what tells them apart."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.planner_options import (
+    Cluster,
+    Cp,
+    Dp,
+    Ep,
+    Etp,
+    GlobalBatch,
+    Json,
+    LayoutFile,
+    MicroBatch,
+    Model,
+    Order,
+    Out,
+    Pp,
+    Precision,
+    Recompute,
+    Seed,
+    Seq,
+    Supernode,
+    TimeLimit,
+    Tp,
+    Vpp,
+    Zero,
+    command_app,
+    whole,
+)
+
+app = command_app()
+
+SomeGpus = Annotated[
+    int | None,
+    whole("--gpus", show_default="1024, or the cluster's own", help="GPUs of the cluster."),
+]
+Best = Annotated[int, whole("--best", maximum=50, show_default=True, help="Layouts to show.")]
+Csv = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv", metavar="FILE", show_default=False, help="Write the Pareto front here, as CSV."
+    ),
+]
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices", metavar="FILE", show_default=False,
+        help="Your price list (YAML); without one there is no money.",
+    ),
+]  # fmt: skip
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
+    ),
+]
+
+
+@app.command("search")
+def search(
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: SomeGpus = None,
+    model: Model = None,
+    layout: LayoutFile = None,
+    tp: Tp = None,
+    cp: Cp = None,
+    ep: Ep = None,
+    etp: Etp = None,
+    dp: Dp = None,
+    pp: Pp = None,
+    vpp: Vpp = None,
+    zero: Zero = None,
+    micro_batch: MicroBatch = None,
+    global_batch: GlobalBatch = None,
+    seq: Seq = None,
+    recompute: Recompute = None,
+    precision: Precision = None,
+    order: Order = "tp-cp-ep-dp-pp",
+    best: Best = 5,
+    prices: Prices = None,
+    tokens: Tokens = None,
+    seed: Seed = 0,
+    time_limit: TimeLimit = None,
+    csv: Csv = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Find the layouts with the shortest step among all that the model and the GPUs allow.
+
+    What is given stays as given; the rest is tried. The best are seated so that the least
+    traffic leaves supernodes, and those the model cannot tell apart are said to be ties.
+    """
+    from cli.planner_inputs import Asked, read_inputs
+    from cli.planner_output import console, emit, json_text, note, write_file
+    from cli.search_report import make_search, print_search, search_csv, search_document
+    from planner.procure.run import parse_tokens
+    from planner.procure.price_file import read_prices
+
+    given = {
+        "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
+        "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
+        "recompute": recompute, "precision": precision,
+    }  # fmt: skip
+    wanted_tokens = None if tokens is None else parse_tokens(tokens)
+    listed = None if prices is None else read_prices(prices)
+    inputs = read_inputs(
+        Asked(
+            cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
+            layout=given, order=order,
+        )
+    )  # fmt: skip
+    found = make_search(
+        inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed, tokens=wanted_tokens
+    )
+    document = search_document(found)
+    for path, text in ((out, json_text(document)), (csv, search_csv(found))):
+        if path is not None:
+            write_file(path, text)
+            note(f"wrote {path}")
+    if as_json:
+        emit(json_text(document))
+    else:
+        print_search(console(), found, document["inputs"]["sha256"])

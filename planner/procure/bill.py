@@ -1,0 +1,102 @@
+"""The bill of materials of a cluster, counted on its graph, with the user's prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.fabric_parts import parts_of
+
+if TYPE_CHECKING:
+    from planner.fabric import Fabric
+    from planner.procure.prices import PriceList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillLine:
+    """So many of one part.
+
+    Args:
+        item: the accelerator's name, ``nic``, ``leaf``, or the link's ends such as ``leaf-spine``.
+        count: how many [1].
+        link_bytes_per_s: rate of one link, 0 of a part that is none [bytes/s].
+        power_w: what one draws, None where nobody said [W].
+        price: of one, None where the list has none.
+        source: of the price, with its date.
+    """
+
+    item: str
+    count: int
+    link_bytes_per_s: float
+    power_w: float | None
+    price: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """All parts of a cluster.
+
+    Args:
+        lines: innermost first.
+        currency: of the prices, empty without a list.
+        unpriced: parts without a price.
+        without_power: parts of which nobody said what they draw.
+    """
+
+    lines: tuple[BillLine, ...]
+    currency: str
+    unpriced: tuple[str, ...]
+    without_power: tuple[str, ...]
+
+    @property
+    def total(self) -> float | None:
+        """What all parts cost; None as long as one has no price."""
+        if self.unpriced:
+            return None
+        return sum(line.count * (line.price or 0.0) for line in self.lines)
+
+    @property
+    def known_power_w(self) -> float:
+        """What those parts draw whose power is known [W]."""
+        return sum(line.count * (line.power_w or 0.0) for line in self.lines)
+
+
+def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
+    """Return the parts of *fabric* with the prices of the list; nothing is guessed.
+
+    Links inside a supernode come with it and are not counted by themselves; cables and optics
+    outside it are: one line for each pair of ends.
+    """
+    parts = parts_of(fabric.graph)
+    counted = [
+        (fabric.accelerator.name if kind == "gpu" else kind, count, 0.0)
+        for kind, count in parts.vertices.items()
+    ]
+    counted += [
+        (link.ends, link.links, link.link_bytes_per_s)
+        for link in parts.links
+        if link.tier not in ("board", "supernode") and link.ends != "gpu-nic"
+    ]
+    items = {} if prices is None else prices.items
+    lines = []
+    for item, count, rate in counted:
+        priced = items.get(item)
+        own_w = fabric.accelerator.power_w if item == fabric.accelerator.name else 0.0
+        power = (priced.power_w if priced else 0.0) or own_w
+        lines.append(
+            BillLine(
+                item=item, count=count, link_bytes_per_s=rate, power_w=power or None,
+                price=None if priced is None else priced.price,
+                source="" if priced is None else f"{priced.source}, {priced.date}",
+            )
+        )  # fmt: skip
+    return Bill(
+        lines=tuple(lines),
+        currency="" if prices is None else prices.currency,
+        unpriced=tuple(dict.fromkeys(one.item for one in lines if one.price is None)),
+        without_power=tuple(
+            dict.fromkeys(one.item for one in lines if not one.power_w and "-" not in one.item
+                          or one.item == fabric.accelerator.name and not one.power_w)
+        ),
+    )  # fmt: skip

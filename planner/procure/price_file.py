@@ -1,0 +1,70 @@
+"""A price list from a YAML file; every price has a source and a date.
+
+::
+
+    currency: USD
+    gpu_hour: {price: 2.5, source: "quote 17", date: 2026-05-01}   # rent; or items, years and kwh
+    kwh: {price: 0.09, source: "contract", date: 2026-01-01}
+    overhead: 1.25                 # power at the meter over power of the parts
+    years: 4                       # life over which a purchase is written off
+    items:
+      H100-SXM: {price: 30000, power: 700 W, source: "quote 17", date: 2026-05-01}
+      leaf: {price: 40000, power: 1.5 kW, source: "list", date: 2026-03-01}
+      leaf-spine: {price: 1200, source: "two optics and a fibre", date: 2026-03-01}
+
+Parts are named as the bill of materials names them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.documents import read_document
+from planner.procure.prices import Price, PriceList
+
+if TYPE_CHECKING:
+    from planner.nodes import Node
+
+
+def read_prices(path: Path | str) -> PriceList:
+    """Return the price list in the file at *path*.
+
+    Raises:
+        SpecError: every fault of the file, with its line.
+    """
+    document = read_document(path)
+    root = document.root
+    if root.kind != "map":
+        root.fault("expected a price list: currency, and items or gpu_hour")
+        document.finish()
+    root.only("currency", "gpu_hour", "kwh", "overhead", "years", "items")
+    items = root.map("items", default=None)
+    prices = PriceList(
+        currency=root.text("currency"),
+        items={} if items is None else {name: _price(node) for name, node in items.items()},
+        gpu_hour=_optional(root, "gpu_hour"),
+        kwh=_optional(root, "kwh"),
+        overhead_ratio=root.number("overhead", default=1.0, minimum=1.0, maximum=10.0),
+        years=root.number("years", minimum=0.1, maximum=100.0) if root.has("years") else None,
+    )
+    document.finish()
+    return prices
+
+
+def _optional(root: Node, key: str) -> Price | None:
+    node = root.map(key, default=None)
+    return None if node is None else _price(node)
+
+
+def _price(node: Node) -> Price:
+    if node.kind != "map":
+        node.fault("expected price, source and date, e.g. {price: 2.5, source: quote, date: …}")
+        return Price(price=0.0, source="", date="")
+    node.only("price", "power", "source", "date")
+    return Price(
+        price=node.money("price"),
+        source=node.text("source"),
+        date=node.text("date", pattern=r"\d{4}-\d\d-\d\d"),
+        power_w=node.power("power", default=0.0),
+    )
