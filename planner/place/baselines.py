@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -190,15 +190,19 @@ def metis(question: Question, seed: int) -> NDArray[np.int64]:
     summed = np.bincount(where, weights=weights)
     whole = np.maximum(1, np.rint(summed * (1e6 / summed.max()))).astype(np.int64)
     starts = np.searchsorted(code // wide, np.arange(question.cells + 1))
-    shares = np.array(question.capacities) / sum(question.capacities) * (1 - 1e-6)
+    shares = np.array(question.capacities) / sum(question.capacities)
     spare = sum(question.capacities) / question.cells - 1
     options = pymetis.Options(seed=seed % 2**31, ufactor=max(1, int(1000 * spare)))
+    listed = starts.tolist(), (code % wide).tolist()
+    if hasattr(pymetis, "CSRAdjacency"):
+        graph: dict[str, Any] = {"adjacency": pymetis.CSRAdjacency(*listed)}
+    else:  # before PyMetis 2025
+        graph = dict(zip(("xadj", "adjncy"), listed, strict=True))
     found = []
     for recursive in (False, True):
         _, parts = pymetis.part_graph(
             len(question.capacities),
-            xadj=starts.tolist(),
-            adjncy=(code % wide).tolist(),
+            **graph,
             eweights=whole.tolist(),
             tpwgts=shares.tolist(),
             options=options,
