@@ -190,7 +190,9 @@ def metis(question: Question, seed: int) -> NDArray[np.int64]:
     summed = np.bincount(where, weights=weights)
     whole = np.maximum(1, np.rint(summed * (1e6 / summed.max()))).astype(np.int64)
     starts = np.searchsorted(code // wide, np.arange(question.cells + 1))
-    shares = np.array(question.capacities) / sum(question.capacities)
+    capacities = np.array(question.capacities)
+    open_domains = np.flatnonzero(capacities)
+    shares = capacities[open_domains] / capacities.sum()
     spare = sum(question.capacities) / question.cells - 1
     options = pymetis.Options(seed=seed % 2**31, ufactor=max(1, int(1000 * spare)))
     listed = starts.tolist(), (code % wide).tolist()
@@ -201,14 +203,14 @@ def metis(question: Question, seed: int) -> NDArray[np.int64]:
     found = []
     for recursive in (False, True):
         _, parts = pymetis.part_graph(
-            len(question.capacities),
+            len(open_domains),
             **graph,
             eweights=whole.tolist(),
             tpwgts=shares.tolist(),
             options=options,
             recursive=recursive,
         )
-        found.append(_mended(question, np.asarray(parts, dtype=np.int64)))
+        found.append(_mended(question, open_domains[np.asarray(parts)]))
     return min(found, key=lambda home: cut_bytes(question, home))
 
 
