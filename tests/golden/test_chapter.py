@@ -8,7 +8,7 @@ import pytest
 
 from planner.network.completion import SlotCase, completion_slots
 from planner.network.concurrency import Ceiling, concurrency, pcie_read_ceiling, rdma_read_ceiling
-from planner.network.congestion import congestion, drain_s, excess_bytes
+from planner.network.congestion import Congestion, congestion, drain_s, excess_bytes
 from planner.network.incast import incast_gate
 from planner.network.overlap import amdahl_speedup, overlap
 from planner.network.walks import WalkCase, walk_table
@@ -73,7 +73,7 @@ def test_handling_by_interrupt_is_faster() -> None:
     assert interrupted.sustained_bytes_per_s > polled.sustained_bytes_per_s
 
 
-def _congestion(**changes: float):  # noqa: ANN202
+def _congestion(**changes: float) -> Congestion:
     case = {
         "arrival_bytes_per_s": 100 * GB,
         "service_bytes_per_s": 50 * GB,

@@ -21,7 +21,7 @@ def rate_at(phases: Sequence[Phase], now: float) -> float:
     return rate
 
 
-def stepped(
+def stepped(  # noqa: C901, PLR0912 - one loop that does everything is the point
     sources: Sequence[Source], queues: Sequence[Queue], until_s: float
 ) -> tuple[list[float], list[float], list[float]]:
     """Return level, loss and peak of each queue, moving everything on by a small step at a time."""

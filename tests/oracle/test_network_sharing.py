@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -67,8 +68,7 @@ def every_path(graph: Any, source: str, target: str) -> list[tuple[str, ...]]:
         ):
             continue  # a NIC is no switch
         cost = 4 * relays + sum(
-            1 if graph.edges[a, b]["tier"] == "supernode" else 2
-            for a, b in zip(path, path[1:], strict=False)
+            1 if graph.edges[a, b]["tier"] == "supernode" else 2 for a, b in pairwise(path)
         )
         costed.append((cost, tuple(path)))
     least = min(cost for cost, _ in costed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +16,14 @@ from planner.network.endpoints import endpoint_state, layout_endpoints
 from planner.network.flows import group_flows
 from planner.network.incast import placement_gates
 from planner.network.sharing import share_links
-from planner.traffic import step_families
+from planner.traffic import Family, step_families
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 from topologies.model_reader import read_model
 
 LAYOUT = Layout(tp=4, ep=8, dp=4, pp=2, micro_batch=1, global_batch=16)
 
 
-def families_of(layout: Layout, model: str = "mixtral-8x7b"):  # noqa: ANN201
+def families_of(layout: Layout, model: str = "mixtral-8x7b") -> list[tuple[Family, np.ndarray]]:
     return [(f, f.members(layout)) for f in step_families(read_model(model), layout)]
 
 
@@ -108,7 +109,7 @@ def test_a_larger_supernode_needs_fewer_connections() -> None:
         seen = layout_endpoints(families, homes, np.arange(1024) // 8, queue_pairs=16)
         held.append([t.connections for t in seen.transports])
 
-    reliable, dynamic, connectionless = zip(*held, strict=True)
+    reliable, _, connectionless = zip(*held, strict=True)
     assert reliable[0] > reliable[1] >= reliable[2]
     assert all(c < d <= r for r, d, c in held)
     assert connectionless[0] > connectionless[1]
@@ -172,7 +173,7 @@ def test_oversubscription_falls_out_of_the_routes() -> None:
 def test_a_placement_that_spreads_an_all_to_all_fails_the_gate_that_a_whole_one_passes() -> None:
     groups_ = np.arange(64).reshape(4, 16)
     together, apart = np.arange(64) // 16, np.arange(64) % 4
-    options = {
+    options: dict[str, Any] = {
         "sender_bytes_per_s": 50e9,
         "port_bytes_per_s": 50e9,
         "room_bytes": {"supernode": 1e6},
