@@ -1,0 +1,58 @@
+"""``planner report``: plans as one page that opens offline and that a board can read."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.planner_options import command_app
+
+app = command_app()
+
+Plans = Annotated[
+    list[Path],
+    typer.Argument(metavar="PLAN…", help="Plan files of planner place --json.", show_default=False),
+]
+HtmlOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        show_default=False,
+        help="Where the page goes; left out, to stdout.",
+    ),
+]
+
+
+@app.command("report")
+def report(plans: Plans, out: HtmlOut = None) -> None:
+    """Write one HTML file about a plan, or about several side by side.
+
+    It opens in any browser without a network, prints on A4, and reads without JavaScript.
+    """
+    from cli.planner_output import emit, note, write_file
+    from cli.report_html import report as page_of
+    from cli.report_html_read import read_plan
+    from planner.errors import InputError
+
+    read, faults = [], []
+    for path in plans:
+        try:
+            read.append(read_plan(path))
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(*faults)
+    for plan in read:
+        if not plan.untouched:
+            note(f"{plan.name}: the hash is not that of its inputs; the report says so")
+    text = page_of(read)
+    if out is None:
+        emit(text)
+        return
+    write_file(out, text)
+    note(f"wrote {out}")

@@ -1,0 +1,84 @@
+"""Several plans side by side: table, time of a step, and the front of time against traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cli.report_html_parts import Num, Part, table
+from cli.report_html_read import PlanFile
+from cli.report_html_words import layout_words
+from cli.report_pictures import Bar, Point, bars, plane
+from planner.units import format_bytes, format_share, format_time
+
+
+def candidates(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
+    """Return the part that compares *plans*."""
+    heads = ["Plan", "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Cut", "Gap",
+             "Memory", "Fits"]  # fmt: skip
+    rows: list[list[str | Num]] = []
+    for plan, name in zip(plans, names, strict=True):
+        d = plan.document
+        inputs, step, cut, memory = d["inputs"], d["step"], d["cut"], d["memory"]
+        rows.append([
+            name, inputs["model"], Num(inputs["gpus"], f"{inputs['gpus']:,}"), inputs["cluster"],
+            layout_words(d), Num(step["total_s"], format_time(step["total_s"])),
+            Num(step["tokens_per_s"], f"{step['tokens_per_s']:,.0f}"),
+            Num(step["mfu"], format_share(step["mfu"])),
+            Num(cut["objective_bytes"], format_bytes(cut["objective_bytes"])),
+            Num(cut["gap"], format_share(cut["gap"])),
+            Num(memory["worst_stage_bytes"], format_bytes(memory["worst_stage_bytes"])),
+            "yes" if memory["fits"] else "no",
+        ])  # fmt: skip
+    speed = [
+        Bar(label=name, value=p.document["step"]["tokens_per_s"],
+            text=f"{p.document['step']['tokens_per_s']:,.0f} tokens/s", colour="c0")
+        for p, name in zip(plans, names, strict=True)
+    ]  # fmt: skip
+    body = (
+        table("The candidates", heads, rows)
+        + "<h3>Tokens a second</h3>"
+        + bars("Tokens a second by candidate", speed)
+        + "<h3>Time of a step against bytes that cross</h3>"
+        + plane("Time of a step against bytes across the cut", _points(plans, names),
+                "time of a step, with the range of 90 % of such estimates",
+                "bytes of one step across the cut", format_time, format_bytes)
+        + "<p>Filled points are on the front: no other candidate that fits has both a shorter step "
+        "and fewer bytes. Where the ranges of two overlap, their order is in doubt.</p>"
+        + table("Where the winner flips", ["From the fastest", "To", "Flips when the other is faster by"],
+                _flips(plans, names))
+    )  # fmt: skip
+    return Part(anchor="candidates", title="Candidates side by side", body=body)
+
+
+def _points(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Point]:
+    places = [
+        (p.document["step"]["total_s"], p.document["cut"]["objective_bytes"]) for p in plans
+    ]
+    fits = [p.document["memory"]["fits"] for p in plans]
+    points = []
+    for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
+        step_s, cut_bytes = places[i]
+        low, high = plan.document["step"]["interval_s"]
+        beaten = any(
+            fits[j] and other != places[i] and other[0] <= step_s and other[1] <= cut_bytes
+            for j, other in enumerate(places)
+        )
+        points.append(
+            Point(label=name, x=step_s, low=low, high=high, y=cut_bytes, best=fits[i] and not beaten,
+                  text=f"{format_time(step_s)}, {format_bytes(cut_bytes)}")
+        )  # fmt: skip
+    return points
+
+
+def _flips(plans: Sequence[PlanFile], names: Sequence[str]) -> list[list[str | Num]]:
+    rates = {
+        i: float(p.document["step"]["tokens_per_s"])
+        for i, p in enumerate(plans)
+        if p.document["memory"]["fits"]
+    }
+    order = sorted(rates, key=lambda i: -rates[i])
+    return [
+        [names[order[0]], names[i],
+         Num(rates[order[0]] / rates[i] - 1, format_share(rates[order[0]] / rates[i] - 1))]
+        for i in order[1:] if rates[i] > 0
+    ]  # fmt: skip

@@ -1,0 +1,334 @@
+"""One plan in a report: the cluster, who sits where, what crosses, the step, the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cli.report_html_parts import Num, Part, table
+from cli.report_html_read import PlanFile
+from cli.report_html_traffic import Crossing, adds_up, crossings, rank_order_bytes, total_between
+from cli.report_html_words import DIGITS, layout_words, part_words, proof_words, seating_words
+from cli.report_pictures import Bar, Piece, bars, safe, stacked
+from cli.report_pictures_seats import Light, Room, heat, key_of_stages, seats
+from planner.units import format_bytes, format_rate, format_share, format_time
+
+_LETTERS = dict(zip(DIGITS, "abcdefg", strict=True))
+_PATH_COLOURS = {"gemm": "c0", "attention": "c4", "memory": "c3", "recompute": "c7", "host": "c7",
+                 "bubble": "c7", "update": "c6", "fixed": "c6"}  # fmt: skip
+_WIRE_COLOURS = {"tp": "c5", "ep": "c1", "pp": "c2", "dp": "c6"}
+_MEMORY_COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+_PAIRS_SHOWN = 10
+
+
+def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
+    """Return the parts of one plan.
+
+    Args:
+        plan: what is shown.
+        index: its place among the plans; makes its anchors its own.
+        name: what it is called where there are several, else empty.
+    """
+    found = crossings(plan)
+    domains = plan.document["placement"]["domains"]
+    between = total_between(found, len(domains))
+    after = f": {name}" if name else ""
+    made = [
+        ("cluster", "Cluster", _cluster(plan)),
+        ("seats", "Who sits where", _seats(plan, index, found, between.sum(axis=1))),
+        ("traffic", "What crosses", _traffic(plan, found)),
+        ("between", f"Traffic between {plan.document['cut']['tier']}s", _between(plan, between)),
+        ("step", "The step", _step(plan.document["step"])),
+        ("memory", "Memory of the fullest GPU", _memory(plan.document["memory"])),
+    ]
+    return [
+        Part(anchor=f"{key}-{index}", title=f"{title}{after}", body=body)
+        for key, title, body in made
+    ]
+
+
+def _cluster(plan: PlanFile) -> str:
+    inputs = plan.document["inputs"]
+    fabric = inputs["fabric"]
+    rows: list[list[str | Num]] = []
+    for tier in fabric["tiers"]:
+        sizes = tier.get("capacities", [])
+        alone, shared = tier.get("bytes_per_s", 0.0), tier.get("shared_bytes_per_s", 0.0)
+        over = alone / shared if shared else 1.0
+        rows.append([
+            str(tier.get("tier", "")),
+            Num(len(sizes), f"{len(sizes):,}"),
+            _sizes(sizes),
+            Num(alone, format_rate(alone)), Num(shared, format_rate(shared)),
+            Num(over, f"{over:.3g} : 1"),
+            Num(tier.get("latency_s", 0.0), format_time(tier.get("latency_s", 0.0))),
+            "yes" if tier.get("in_network_reduction") else "no",
+        ])  # fmt: skip
+    seats_ = sum(d["capacity"] for d in plan.document["placement"]["domains"])
+    spare = seats_ - plan.home.size
+    chip = fabric["accelerator"].get("name", "")
+    return (
+        f"<p>{safe(inputs['cluster'])}: {seats_:,} {safe(chip)} in "
+        f"{len(plan.document['placement']['domains']):,} {safe(plan.document['cut']['tier'])}s, "
+        f"{spare:,} of them without a rank. GPUs that are dead are not among them: a plan file "
+        f"lists only what works. The wiring itself is drawn by <code>planner topology draw</code>.</p>"
+        + table("Tiers, the innermost first; rates are of one GPU, one direction",
+                ["Tier", "Domains", "GPUs in one", "One GPU alone", "All at once",
+                 "Oversubscription", "Start-up", "Reduces in network"], rows)
+    )  # fmt: skip
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    if not sizes:
+        return ""
+    least, most = min(sizes), max(sizes)
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) -> str:
+    document = plan.document
+    tier = document["cut"]["tier"]
+    most = float(leaving.max()) or 1.0
+    gpu = document["placement"]["rank_to_gpu"]
+    rooms = [
+        Room(
+            name=domain["name"], capacity=domain["capacity"],
+            ranks=sorted(domain["ranks"], key=gpu.__getitem__),
+            leaving=float(leaving[i]) / most,
+            text=f"{len(domain['ranks'])} of {domain['capacity']} GPUs used, "
+                 f"{format_bytes(float(leaving[i]))} a step to and from others",
+        )
+        for i, domain in enumerate(document["placement"]["domains"])
+    ]  # fmt: skip
+    stage = _stages(document)
+    shown = _first_of_each_digit(found)
+    lights, inputs = [], [_radio(index, "", "", "pipeline stages", True)]
+    for crossing in shown:
+        digit = crossing.family["digit"]
+        members = plan.members(crossing.family)
+        group = np.empty(plan.home.size, np.int64)
+        group[members] = np.arange(len(members))[:, None]
+        homes = plan.home[members]
+        lights.append(Light(letter=_LETTERS[digit], group=group,
+                            crosses=(homes != homes[:, :1]).any(axis=1)))  # fmt: skip
+        along = ",".join(map(str, plan.axes_of(crossing.family)))
+        label = f"{digit.upper()}, {_crossing_words(crossing)}"
+        inputs.append(_radio(index, _LETTERS[digit], along, label, False))
+    axes = document["axes"]
+
+    def told(rank: int) -> str:
+        digits = ", ".join(
+            f"{axis['name']} {rank // axis['stride'] % axis['size']}" for axis in axes
+        )
+        return f"rank {rank}: {digits}; {document['placement']['gpus'][rank]}"
+
+    name = f"Map of {len(rooms)} {tier}s, each square a GPU, coloured by pipeline stage"
+    drawn = seats(name, rooms, stage, lights, told, ",".join(str(s) for s in plan.sizes))
+    aggregated = "" if plan.home.size <= 4096 else " One square stands for several neighbouring GPUs."
+    rows: list[list[str | Num]] = [
+        [f"{c.family['digit'].upper()} ({DIGITS[c.family['digit']]})",
+         Num(c.groups, f"{c.groups:,}"), Num(c.family["group_size"], f"{c.family['group_size']:,}"),
+         Num(c.crossing, f"{c.crossing:,}"), Num(c.most_domains, _range(c))]
+        for c in shown
+    ]  # fmt: skip
+    return (
+        f"<p>Each box is a {safe(tier)}, each square a GPU.{aggregated} The bar under a box is what "
+        f"goes to and from other {safe(tier)}s; the longest is {safe(format_bytes(most if leaving.max() else 0.0))} "
+        "a step. Light up a family: groups that cross a border take a colour each (eight in turn), "
+        "groups inside one turn grey.</p>"
+        f'<div class="seats">{"".join(inputs)}<div class="map">{drawn}</div>'
+        f"{key_of_stages(int(stage.max()) + 1)}"
+        f'<p class="ask"><label>Show the group of rank <input type="number" min="0" '
+        f'max="{plan.home.size - 1}"></label> or point at a square and click. '
+        '<span class="said" role="status"></span></p></div>'
+        + table(f"Groups and the {tier}s they touch",
+                ["Family", "Groups", "Ranks in one", "Groups that cross", f"{tier.capitalize()}s touched"], rows)
+    )  # fmt: skip
+
+
+def _radio(index: int, letter: str, along: str, label: str, checked: bool) -> str:
+    style = f"lit-{letter}" if letter else "lit-none"
+    key = f"light-{index}-{letter or 'none'}"
+    return (
+        f'<input type="radio" name="light-{index}" id="{key}" class="{style}" data-along="{along}"'
+        f'{" checked" if checked else ""}><label for="{key}">{safe(label)}</label>'
+    )
+
+
+def _stages(document: Mapping[str, Any]) -> Any:
+    """Return the pipeline stage of each rank; all 0 without a pipeline."""
+    ranks = np.arange(len(document["placement"]["rank_to_gpu"]))
+    stage, scale = np.zeros(ranks.size, np.int64), 1
+    for axis in document["axes"]:
+        if axis["name"].rstrip("0123456789") == "pp":
+            stage += ranks // axis["stride"] % axis["size"] * scale
+            scale *= axis["size"]
+    return stage
+
+
+def _first_of_each_digit(found: Sequence[Crossing]) -> list[Crossing]:
+    shown: dict[str, Crossing] = {}
+    for crossing in found:
+        if not crossing.family["ends_only"]:
+            shown.setdefault(crossing.family["digit"], crossing)
+    return list(shown.values())
+
+
+def _crossing_words(crossing: Crossing) -> str:
+    if crossing.crossing == 0:
+        return "none crosses"
+    if crossing.crossing == crossing.groups:
+        return f"all {crossing.groups:,} groups cross"
+    return f"{crossing.crossing:,} of {crossing.groups:,} groups cross"
+
+
+def _range(crossing: Crossing) -> str:
+    if crossing.least_domains == crossing.most_domains:
+        return f"{crossing.most_domains:,}"
+    return f"{crossing.least_domains:,} to {crossing.most_domains:,}"
+
+
+def _traffic(plan: PlanFile, found: Sequence[Crossing]) -> str:
+    cut = plan.document["cut"]
+    wholes = [
+        Bar(label="lower bound", value=cut["lower_bound_bytes"],
+            text=format_bytes(cut["lower_bound_bytes"]), colour="c7"),
+        Bar(label="this plan", value=cut["objective_bytes"],
+            text=format_bytes(cut["objective_bytes"]), colour="c0"),
+        *(Bar(label=seating_words(b["name"]), value=b["cut_bytes"],
+              text=f"{format_bytes(b['cut_bytes'])}, step {format_time(b['step_s'])}", colour="c1")
+          for b in plan.document["baselines"]),
+    ]  # fmt: skip
+    theirs = rank_order_bytes(plan)
+    parted = []
+    rows: list[list[str | Num]] = []
+    for i, crossing in enumerate(found):
+        family = crossing.family
+        rows.append([
+            family["family"], family["collective"].replace("_", "-"), family["phase"],
+            Num(family["payload_bytes"], format_bytes(family["payload_bytes"])),
+            Num(family["times_per_step"], f"{family['times_per_step']:,.6g}"),
+            Num(crossing.cut_bytes, format_bytes(crossing.cut_bytes)),
+            *([Num(theirs[i], format_bytes(theirs[i]))] if theirs else []),
+        ])  # fmt: skip
+    for digit in dict.fromkeys(c.family["digit"] for c in found):
+        picked = [i for i, c in enumerate(found) if c.family["digit"] == digit]
+        ours = sum(found[i].cut_bytes for i in picked)
+        heading = f"{digit.upper()} ({DIGITS[digit]})"
+        parted.append(Bar(label="this plan", value=ours, text=_bytes(ours), group=heading))
+        if theirs:
+            other = sum(theirs[i] for i in picked)
+            parted.append(Bar(label="Megatron's rank order", value=other, text=_bytes(other),
+                              colour="c1", group=heading))  # fmt: skip
+    tiers = [
+        Bar(label=tier["tier"], value=tier["cut_bytes"],
+            text=f"{_bytes(tier['cut_bytes'])}, {format_time(tier['cut_time_s'])} if not hidden")
+        for tier in plan.document["tiers"]
+    ]  # fmt: skip
+    warning = "" if adds_up(plan, found) else (
+        '<p class="warn">The families\' bytes, counted again for this report, do not add up to the '
+        "cut in the file: one of the two is wrong.</p>"
+    )  # fmt: skip
+    gap = f"Gap to the bound: {format_share(cut['gap'])}; {proof_words(cut)}. Method: {cut['method']}."
+    missing = "" if theirs else (
+        "<p>By family Megatron's rank order is not shown: counted again it is not the file's baseline.</p>"
+    )  # fmt: skip
+    return (
+        f"<h3>All families, bytes of one step across {safe(cut['tier'])} borders</h3>"
+        + bars("Bytes across the cut, by seating", wholes) + f"<p>{safe(gap)}</p>{warning}"
+        + "<h3>By family</h3>" + bars("Bytes across the cut, by family", parted) + missing
+        + "<h3>By tier</h3>" + bars("Bytes that leave the domains of each tier", tiers)
+        + table("Every kind of traffic of a step",
+                ["Family", "Collective", "Phase", "Payload", "Times a step", "Crosses",
+                 *(["In rank order"] if theirs else [])], rows)
+    )  # fmt: skip
+
+
+def _bytes(value: float) -> str:
+    return "none" if value == 0 else format_bytes(value)
+
+
+def _between(plan: PlanFile, between: Any) -> str:
+    domains = [str(domain["name"]) for domain in plan.document["placement"]["domains"]]
+    tier = plan.document["cut"]["tier"]
+    if len(domains) < 2 or not between.any():
+        return f"<p>Nothing goes between {safe(tier)}s.</p>"
+    upper = np.triu(between, 1)
+    top = np.argsort(-upper, axis=None, kind="stable")[:_PAIRS_SHOWN]
+    rows: list[list[str | Num]] = []
+    for flat in top:
+        i, j = divmod(int(flat), len(domains))
+        if upper[i, j] > 0:
+            rows.append([domains[i], domains[j], Num(float(upper[i, j]), format_bytes(float(upper[i, j])))])
+    joined = "" if len(domains) <= 64 else f" Neighbouring {safe(tier)}s are taken together."
+    return (
+        f"<p>Bytes of one step between two {safe(tier)}s, both directions.{joined} Of a reduction "
+        "only its sum is known; it is spread evenly over the pairs of a group's domains.</p>"
+        + heat(f"Traffic between {tier}s", between, domains, format_bytes)
+        + table("The pairs with the most", ["From", "To", "Bytes a step"], rows)
+    )  # fmt: skip
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    path = [entry for entry in step["critical_path"] if entry["seconds"] > 0]
+    shown, hidden = [], []
+    for entry in path:
+        shown.append(_piece(entry, entry["seconds"]))
+    rest = step["total_s"] - sum(entry["seconds"] for entry in path)
+    if rest > 1e-6 * step["total_s"]:
+        shown.append(Piece(label="in no part", value=rest, text=format_time(rest), colour="hatch"))
+    for entry in step["critical_path"]:
+        slack = entry["own_s"] - entry["seconds"]
+        if entry["kind"] == "communication" and slack > 1e-9:
+            hidden.append(_piece(entry, slack))
+    low, high = step["interval_s"]
+    lines: list[tuple[str, list[Piece]]] = [("on the path", shown)]
+    if hidden:
+        lines.append(("hidden under it", hidden))
+    rows: list[list[str | Num]] = [
+        [part_words(e), Num(e["seconds"], format_time(e["seconds"])), Num(e["share"], format_share(e["share"])),
+         Num(max(e["own_s"] - e["seconds"], 0), format_time(max(e["own_s"] - e["seconds"], 0))),
+         Num(e["gain_if_free_s"], format_time(e["gain_if_free_s"])), str(e["premise"])]
+        for e in step["critical_path"]
+    ]  # fmt: skip
+    exposed = sum(step["exposed_s"].values())
+    whole = sum(step["communication_s"].values())
+    return (
+        f"<p>A step takes {safe(format_time(step['total_s']))}; 90 % of such estimates are off by no "
+        f"more than {safe(format_time(low))} to {safe(format_time(high))}. Of "
+        f"{safe(format_time(whole))} of communication {safe(format_time(exposed))} is exposed: it "
+        "lengthens the step. Parts are drawn one after another by length, not in the order in which "
+        "they run; what is hidden runs under the computation.</p>"
+        + stacked("The step, part by part", lines, step["total_s"], f"{format_time(step['total_s'])}")
+        + table("The critical path",
+                ["Part", "In the step", "Share", "Hidden", "Gain if free", "Premise"], rows)
+    )  # fmt: skip
+
+
+def _piece(entry: Mapping[str, Any], value: float) -> Piece:
+    wire = entry["kind"] == "communication"
+    colour = (_WIRE_COLOURS if wire else _PATH_COLOURS).get(entry["name"], "c7")
+    return Piece(label=part_words(entry), value=value, text=format_time(value), colour=colour)
+
+
+def _memory(memory: Mapping[str, Any]) -> str:
+    parts = sorted(memory["parts"].items(), key=lambda item: (-item[1], item[0]))
+    pieces = [
+        Piece(label=name, value=value, text=format_bytes(value), colour=_MEMORY_COLOURS[i % 8])
+        for i, (name, value) in enumerate(parts) if value > 0
+    ]  # fmt: skip
+    margin = memory.get("margin_bytes", 0.0)
+    if margin:
+        pieces.append(Piece(label="margin", value=margin, text=format_bytes(margin), colour="hatch"))
+    full = memory["capacity_bytes"]
+    used = memory["worst_stage_bytes"] + margin
+    verdict = "fits" if memory["fits"] else "does not fit"
+    return (
+        f"<p>The {safe(memory.get('stage', 'fullest'))} stage needs {safe(format_bytes(used))} with "
+        f"its margin, of {safe(format_bytes(full))}: it {verdict}. A plan file holds the fullest "
+        "stage only.</p>"
+        + stacked("Memory of the fullest GPU", [("fullest GPU", pieces)], full,
+                  f"{format_bytes(full)} on the GPU")
+    )  # fmt: skip

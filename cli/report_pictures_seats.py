@@ -1,0 +1,204 @@
+"""Two pictures of a seating: who sits where, and what goes between the domains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cli.report_pictures import WIDTH, box, number, picture, word
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STAGE_COLOURS = 10
+HEAT_COLOURS = 7
+_MOST_CELLS = 4096
+_MOST_HEAT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Light:
+    """A family whose groups can be lit up.
+
+    Args:
+        letter: names its classes.
+        group: group of each rank, array [ranks].
+        crosses: whether a group is in more than one domain, array [groups].
+    """
+
+    letter: str
+    group: NDArray[np.int64]
+    crosses: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A domain as it is drawn.
+
+    Args:
+        name: of the domain.
+        capacity: GPUs it has [1].
+        ranks: in the order of their GPUs.
+        leaving: what leaves it, as a share of the most that leaves any [1].
+        text: the same as people read it.
+    """
+
+    name: str
+    capacity: int
+    ranks: Sequence[int]
+    leaving: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grid:
+    cell: float
+    columns: int
+    rows: int
+    per_row: int
+    height: float
+
+    @property
+    def width(self) -> float:
+        return self.columns * self.cell
+
+
+def seats(
+    title: str,
+    rooms: Sequence[Room],
+    stage: NDArray[np.int64],
+    lights: Sequence[Light],
+    told: Callable[[int], str],
+    axes: str,
+) -> str:
+    """Return the map of domains, a square for each GPU, coloured by pipeline stage.
+
+    Above 4,096 GPUs a square stands for several that sit side by side, and says how many.
+
+    Args:
+        title: what is shown.
+        rooms: the domains.
+        stage: pipeline stage of each rank, array [ranks].
+        lights: families that can be lit up.
+        told: what a rank is, in words.
+        axes: sizes of the axes for the script, innermost first.
+    """
+    together = max(1, ceil(stage.size / _MOST_CELLS))
+    widest = max(ceil(room.capacity / together) for room in rooms)
+    grid = _grid(widest, len(rooms))
+    stages = int(stage.max()) + 1
+    shade = stage * STAGE_COLOURS // stages if stages > STAGE_COLOURS else (
+        stage * (STAGE_COLOURS - 1) // max(stages - 1, 1)
+    )  # fmt: skip
+    parts = []
+    for i, room in enumerate(rooms):
+        x = (i % grid.per_row) * (grid.width + 14) + 2
+        y = (i // grid.per_row) * grid.height + 14
+        parts.append(_room(room, x, y, grid, together, shade, lights, told))
+    rows = ceil(len(rooms) / grid.per_row)
+    body = f'<g class="cells" data-axes="{axes}">{"".join(parts)}</g>'
+    return picture(title, rows * grid.height + 6, body)
+
+
+def _grid(cells: int, rooms: int) -> _Grid:
+    """Return the largest squares whose rooms fit the page."""
+    columns = ceil(sqrt(cells * 1.5)) if cells > 8 else min(cells, 4)
+    rows = ceil(cells / columns)
+    for cell in (15.0, 13.0, 11.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0):
+        per_row = max(1, int((WIDTH - 4) // (columns * cell + 14)))
+        height = rows * cell + 30
+        if ceil(rooms / per_row) * height <= 640 and columns * cell <= WIDTH - 20:
+            break
+    return _Grid(cell=cell, columns=columns, rows=rows, per_row=min(per_row, rooms), height=height)
+
+
+def _room(
+    room: Room, x: float, y: float, grid: _Grid, together: int, shade: NDArray[np.int64],
+    lights: Sequence[Light], told: Callable[[int], str],
+) -> str:  # fmt: skip
+    most = max(4, int((grid.width + 8) / 5.6))
+    parts = [
+        word(x, y - 3, room.name, style="small", most=most),
+        box(x - 1, y - 1, grid.width + 2, grid.rows * grid.cell + 2, "room", f"{room.name}: {room.text}"),
+        box(x, y + grid.rows * grid.cell + 3, grid.width * room.leaving, 4, "leaving"),
+    ]
+    for k in range(ceil(room.capacity / together)):
+        ranks = room.ranks[k * together : (k + 1) * together]
+        place = (x + k % grid.columns * grid.cell, y + k // grid.columns * grid.cell)
+        side = grid.cell - 1
+        if not ranks:
+            parts.append(box(*place, side, side, "k free", "no rank sits here"))
+            continue
+        rank = ranks[0]
+        shades = [f"s{int(shade[rank])}"]
+        for light in lights:
+            group = light.group[ranks]
+            crossing = group[light.crosses[group]]
+            shades.append(
+                f"{light.letter}{int(crossing[0]) % 8 if crossing.size else 'i'}"
+            )
+        text = told(rank) if together == 1 else f"{len(ranks)} ranks from {told(rank)}"
+        more = f' data-r="{rank}"' if together == 1 else ""
+        parts.append(box(*place, side, side, f"k {' '.join(shades)}", text, more))
+    return "".join(parts)
+
+
+def gathered(between: NDArray[np.float64], names: Sequence[str]) -> tuple[NDArray[np.float64], list[str]]:
+    """Return the traffic of at most 64 runs of neighbouring domains, and their names."""
+    count = len(names)
+    if count <= _MOST_HEAT:
+        return between, list(names)
+    each = ceil(count / _MOST_HEAT)
+    starts = np.arange(0, count, each)
+    sums = np.add.reduceat(np.add.reduceat(between, starts, axis=0), starts, axis=1)
+    runs = [f"{names[s]}–{names[min(s + each, count) - 1]}" for s in starts]
+    return sums, runs
+
+
+def heat(
+    title: str, between: NDArray[np.float64], names: Sequence[str], text: Callable[[float], str]
+) -> str:
+    """Return the heat map of *between*, darker for more, and its key."""
+    values, labels = gathered(between, names)
+    count, most = len(labels), float(values.max())
+    cell = min(26.0, 620.0 / count)
+    left, top = 120.0, 20.0
+    steps = np.ceil(values / most * HEAT_COLOURS).astype(int) if most > 0 else np.zeros(values.shape, int)
+    parts = [box(left, top, cell * count, cell * count, "room")]
+    rows: Mapping[int, str] = dict(enumerate(labels))
+    every = max(1, ceil(12 / cell))
+    for i, label in rows.items():
+        if i % every == 0:
+            parts.append(word(left - 6, top + i * cell + cell / 2 + 4, label, anchor="end", style="small", most=20))
+        for j in range(count):
+            if steps[i, j]:
+                side = max(cell - 0.5, 1)
+                inside = " (between the domains of this run)" if i == j else ""
+                parts.append(
+                    box(left + j * cell, top + i * cell, side, side, f"h{steps[i, j]}",
+                        f"{label} and {labels[j]}: {text(float(values[i, j]) / (1 + (i == j)))}{inside}")
+                )  # fmt: skip
+    parts.append(word(left, top - 7, labels[0], style="small", most=24))
+    parts.append(word(left + cell * count, top - 7, labels[-1], anchor="end", style="small", most=24))
+    x, y = left + cell * count + 30, top + 12
+    if x + 150 <= WIDTH and most > 0:
+        parts.append(word(x, y, "Bytes of one step", style="strong"))
+        parts.append(box(x, y + 10, 16, 16, "room") + word(x + 24, y + 23, "none"))
+        for step in range(1, HEAT_COLOURS + 1):
+            line = y + 10 + step * 20
+            parts.append(box(x, line, 16, 16, f"h{step}"))
+            parts.append(word(x + 24, line + 13, f"up to {text(most * step / HEAT_COLOURS)}"))
+    told = f"{title}, {count} by {count}; the most between two is {text(most)}"
+    return picture(told, max(top + cell * count + 6, 200 if most else 0), "".join(parts))
+
+
+def key_of_stages(stages: int) -> str:
+    """Return the colour scale of the pipeline stages as a small picture."""
+    parts = [word(0, 14, "Stage 0")]
+    parts += [box(56 + i * 24, 2, 24, 15, f"s{i}") for i in range(STAGE_COLOURS)]
+    parts.append(word(62 + STAGE_COLOURS * 24, 14, f"Stage {stages - 1}"))
+    return f'<svg class="scale" viewBox="0 0 {number(400)} 20" aria-hidden="true">{"".join(parts)}</svg>'
