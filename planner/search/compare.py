@@ -1,0 +1,136 @@
+"""Layouts by clusters: each cluster with its own best layout, and what crosses its cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planner.search.pool import Pool, pool_of
+from planner.search.search import Finalist, Swept, finalists, machine_of, seat, sweep
+
+if TYPE_CHECKING:
+    from planner.fabric import Fabric
+    from planner.layout import Layout
+    from planner.model import ModelSpec
+    from planner.steptime.rates import Efficiency
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A cluster that is compared.
+
+    Args:
+        name: what it is called in the tables.
+        fabric: the cluster.
+        model: what is trained.
+        gpus: GPUs of the job [1].
+        fixed: the fields of ``Layout`` that every layout on it shares.
+        efficiency: what was fitted on its accelerator, where anything was.
+    """
+
+    name: str
+    fabric: Fabric
+    model: ModelSpec
+    gpus: int
+    fixed: Mapping[str, Any]
+    efficiency: Efficiency | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One layout seated on one cluster.
+
+    Args:
+        candidate: the cluster.
+        label: whose layout it is: ``own best``, or the name it was given by.
+        finalist: seated and timed.
+    """
+
+    candidate: Candidate
+    label: str
+    finalist: Finalist
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A comparison.
+
+    Args:
+        ranked: every cluster with its best (or each given) layout, fastest first.
+        moved: the other clusters' best layouts on each cluster, to see what falls on its cut.
+        pools: candidates of each cluster, in the order asked; empty where layouts were given.
+        swept: each cluster's whole space.
+    """
+
+    ranked: tuple[Entry, ...]
+    moved: tuple[Entry, ...]
+    pools: tuple[Pool, ...]
+    swept: tuple[Swept, ...]
+
+
+def compare(
+    candidates: Sequence[Candidate], *, seed: int = 0, time_limit_s: float = 1.0
+) -> Compared:
+    """Return each cluster with the best layout found for it, ranked.
+
+    Args:
+        candidates: the clusters.
+        seed, time_limit_s: as of ``planner.place.place``.
+    """
+    swept = [
+        sweep(one.model, machine_of(one.fabric, one.gpus, one.efficiency), one.gpus, one.fixed)
+        for one in candidates
+    ]
+    own = [
+        Entry(candidate=one, label="own best", finalist=finalists(
+            one.model, one.fabric, space, most=1, seed=seed, time_limit_s=time_limit_s)[0])
+        for one, space in zip(candidates, swept, strict=True)
+    ]  # fmt: skip
+    pools = [
+        pool_of(one.name, one.model, one.fabric, space)
+        for one, space in zip(candidates, swept, strict=True)
+    ]
+    return Compared(
+        ranked=_ranked(own), moved=_moved(own, seed, time_limit_s), pools=tuple(pools),
+        swept=tuple(swept),
+    )  # fmt: skip
+
+
+def compare_layouts(
+    candidates: Sequence[Candidate],
+    layouts: Mapping[str, Layout],
+    *,
+    seed: int = 0,
+    time_limit_s: float = 1.0,
+) -> Compared:
+    """Return every one of *layouts* on every cluster, ranked."""
+    entries = [
+        Entry(candidate=one, label=name, finalist=seat(
+            one.model, one.fabric, layout, one.efficiency, seed=seed, time_limit_s=time_limit_s))
+        for one in candidates
+        for name, layout in layouts.items()
+    ]  # fmt: skip
+    return Compared(ranked=_ranked(entries), moved=(), pools=(), swept=())
+
+
+def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    return tuple(
+        sorted(entries, key=lambda one: (not bool(one.finalist.memory.fits), one.finalist.step_s))
+    )
+
+
+def _moved(own: Sequence[Entry], seed: int, time_limit_s: float) -> tuple[Entry, ...]:
+    """Return the winner's layout on every other cluster of the same model and GPUs."""
+    first = _ranked(own)[0]
+    layout = first.finalist.layout
+    return tuple(
+        Entry(
+            candidate=one.candidate, label=f"best of {first.candidate.name}",
+            finalist=seat(one.candidate.model, one.candidate.fabric, layout,
+                          one.candidate.efficiency, seed=seed, time_limit_s=time_limit_s),
+        )
+        for one in own
+        if one is not first and one.finalist.layout != layout
+        and one.candidate.gpus == layout.gpus
+    )  # fmt: skip

@@ -1,0 +1,181 @@
+"""What changed between two plans: the layout, the seats, the bytes, the seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number in both plans; None where a plan does not have it.
+
+    Args:
+        name: what it is, its unit at the end.
+        before, after: its values.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float | None:
+        """after - before."""
+        if self.before is None or self.after is None:
+            return None
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDiff:
+    """Two plans side by side.
+
+    Args:
+        inputs: name of an input that differs to both values.
+        layout: the same of the layout's fields.
+        ranks: ranks in both [1].
+        moved_ranks: of them, those on another GPU [1].
+        regrouped_ranks: of them, those that sit with other ranks than before, whatever the
+            domains are called [1].
+        families: bytes of each family over the cut [bytes].
+        figures: cut, bound, step and its parts, memory.
+    """
+
+    inputs: Mapping[str, tuple[Any, Any]]
+    layout: Mapping[str, tuple[Any, Any]]
+    ranks: int
+    moved_ranks: int
+    regrouped_ranks: int
+    families: tuple[Figure, ...]
+    figures: tuple[Figure, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing differs."""
+        return not (
+            self.inputs or self.layout or self.moved_ranks
+            or any(one.change != 0.0 for one in (*self.families, *self.figures))
+        )
+
+
+_INPUTS = ("cluster", "supernode", "gpus", "model", "order", "tier", "objective", "seed")
+_NEEDED = {
+    "inputs": ("layout", "cluster", "model"),
+    "placement": ("rank_to_gpu", "domains"),
+    "cut": ("objective_bytes", "lower_bound_bytes", "by_family"),
+    "step": ("total_s",),
+    "memory": ("worst_stage_bytes",),
+}
+
+
+def plan_faults(plan: Any, name: str) -> list[str]:
+    """Return what keeps *plan* from being the document of ``planner place``."""
+    if not isinstance(plan, Mapping):
+        return [f"{name}: expected the document of planner place --out, got {type(plan).__name__}"]
+    if plan.get("schema") != "planner.place/1":
+        return [f"{name}: schema {str(plan.get('schema'))[:60]!r}; expected 'planner.place/1'"]
+    faults = []
+    for part, keys in _NEEDED.items():
+        inside = plan.get(part)
+        if not isinstance(inside, Mapping):
+            faults.append(f"{name}: {part} is missing or no object")
+            continue
+        faults += [f"{name}: {part}.{key} is missing" for key in keys if key not in inside]
+    if faults:
+        return faults
+    if not isinstance(plan["inputs"]["layout"], Mapping):
+        faults.append(f"{name}: inputs.layout is no object")
+    by_family = plan["cut"]["by_family"]
+    if not isinstance(by_family, Mapping) or not all(map(_is_number, by_family.values())):
+        faults.append(f"{name}: cut.by_family is no object of numbers")
+    faults += [
+        f"{name}: {part}.{key} is no number"
+        for part, key in (("cut", "objective_bytes"), ("cut", "lower_bound_bytes"),
+                          ("step", "total_s"), ("memory", "worst_stage_bytes"))
+        if not _is_number(plan[part][key])
+    ]  # fmt: skip
+    seats, domains = plan["placement"]["rank_to_gpu"], plan["placement"]["domains"]
+    if not isinstance(seats, list) or not all(isinstance(seat, int) for seat in seats):
+        faults.append(f"{name}: placement.rank_to_gpu is no list of whole numbers")
+    elif not _are_domains(domains, len(seats)):
+        faults.append(f"{name}: placement.domains do not hold every rank once")
+    return faults
+
+
+def plan_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> PlanDiff:
+    """Return what changed from one document of ``planner place`` to another.
+
+    Raises:
+        InputError: every fault of either.
+    """
+    faults = plan_faults(before, "the first plan") + plan_faults(after, "the second plan")
+    if faults:
+        raise InputError(*faults)
+    seats = [plan["placement"]["rank_to_gpu"] for plan in (before, after)]
+    ranks = min(map(len, seats))
+    mates = [_mates(plan["placement"]["domains"]) for plan in (before, after)]
+    one, two = before["cut"]["by_family"], after["cut"]["by_family"]
+    return PlanDiff(
+        inputs=_changed(before["inputs"], after["inputs"], _INPUTS),
+        layout=_changed(
+            before["inputs"]["layout"], after["inputs"]["layout"],
+            tuple(sorted({*before["inputs"]["layout"], *after["inputs"]["layout"]})),
+        ),
+        ranks=ranks,
+        moved_ranks=sum(a != b for a, b in zip(*seats, strict=False)),
+        regrouped_ranks=sum(mates[0].get(r) != mates[1].get(r) for r in range(ranks)),
+        families=tuple(
+            Figure(name=name, before=one.get(name), after=two.get(name))
+            for name in dict.fromkeys((*one, *two))
+        ),
+        figures=_figures(before, after),
+    )  # fmt: skip
+
+
+def _figures(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Figure, ...]:
+    wanted = [
+        ("cut", "objective_bytes"), ("cut", "lower_bound_bytes"), ("step", "total_s"),
+        ("step", "compute_s"), ("step", "bubble_s"), ("step", "update_s"),
+        ("step", "tokens_per_s"), ("memory", "worst_stage_bytes"),
+    ]  # fmt: skip
+    found = [
+        Figure(name=f"{part}.{key}", before=before[part].get(key), after=after[part].get(key))
+        for part, key in wanted
+    ]
+    one, two = before["step"].get("exposed_s", {}), after["step"].get("exposed_s", {})
+    found += [
+        Figure(name=f"step.exposed_s.{key}", before=one.get(key), after=two.get(key))
+        for key in dict.fromkeys((*one, *two))
+    ]
+    return tuple(f for f in found if f.before is not None or f.after is not None)
+
+
+def _changed(
+    before: Mapping[str, Any], after: Mapping[str, Any], names: tuple[str, ...]
+) -> dict[str, tuple[Any, Any]]:
+    pairs = {name: (before.get(name), after.get(name)) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _mates(domains: list[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:
+    """Return for each rank the ranks it sits with."""
+    return {rank: tuple(domain["ranks"]) for domain in domains for rank in domain["ranks"]}
+
+
+def _are_domains(domains: Any, ranks: int) -> bool:
+    if not isinstance(domains, list):
+        return False
+    held: list[Any] = []
+    for domain in domains:
+        if not isinstance(domain, Mapping) or not isinstance(domain.get("ranks"), list):
+            return False
+        held += domain["ranks"]
+    return all(isinstance(r, int) for r in held) and sorted(held) == list(range(ranks))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

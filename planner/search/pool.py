@@ -1,0 +1,161 @@
+"""A few hundred layouts that stand for a whole space, timed again whenever the machine changes.
+
+The best run of each set of degrees and recomputation is kept, so that another layout can win when
+a rate, a latency or the sequence changes, without searching again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.collectives.links import LinkNumbers, TierNumbers, in_flight_bytes_per_s
+from planner.search.evaluate import Machine, times
+from planner.steptime.columns import LayoutColumns
+from planner.steptime.memory import step_memory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.fabric import Nic
+    from planner.layout import Layout
+    from planner.model import ModelSpec
+    from planner.search.search import Swept
+
+MOST_ROWS = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is different from the machine as it is, as factors.
+
+    Args:
+        nic_rate: of the NICs' line rate and all links outside the supernode [1].
+        nic_latency: of every start-up outside the supernode [1].
+        in_flight: of the transactions a NIC may have outstanding [1].
+        crowding: of the oversubscription outside the supernode [1].
+        scale_up_rate: of the rates inside the supernode [1].
+        seq: of the sequence length [1].
+    """
+
+    nic_rate: float = 1.0
+    nic_latency: float = 1.0
+    in_flight: float = 1.0
+    crowding: float = 1.0
+    scale_up_rate: float = 1.0
+    seq: float = 1.0
+
+
+AS_IT_IS = Change()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Candidate layouts of one cluster.
+
+    Args:
+        name: of the cluster.
+        model: the transformer's shape.
+        machine: the cluster as it is.
+        raw_bytes_per_s: what the links of each outer tier carry for a GPU, whatever its NIC can
+            keep in flight [bytes/s].
+        nic: the NIC, whose in-flight limit bounds them.
+        columns: the layouts.
+        swept, entries: where each row comes from.
+    """
+
+    name: str
+    model: ModelSpec
+    machine: Machine
+    raw_bytes_per_s: tuple[float, ...]
+    nic: Nic
+    columns: LayoutColumns
+    swept: Swept
+    entries: NDArray[np.int64]
+
+    def best(self, change: Change = AS_IT_IS) -> tuple[float, int]:
+        """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
+        columns = self.columns
+        if change.seq != 1.0:
+            columns = replace(columns, seq=columns.seq * change.seq)
+            fits = step_memory(self.model, columns, self.machine.accelerator.memory_bytes).fits
+        else:
+            fits = np.ones(len(columns.tp), dtype=bool)
+        machine = replace(self.machine, links=self.changed_links(change))
+        total, _ = times(self.model, columns, machine)
+        total = np.where(fits, total, np.inf)
+        row = int(total.argmin())
+        return (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
+
+    def layout(self, row: int) -> Layout:
+        """Return the layout of one row."""
+        return self.swept.layout(int(self.entries[row]))
+
+    def changed_links(self, change: Change) -> LinkNumbers:
+        """Return the links under *change*; the in-flight limit is applied anew."""
+        links, nic = self.machine.links, self.nic
+        limit = float(
+            in_flight_bytes_per_s(
+                nic.line_bytes_per_s * change.nic_rate, nic.in_flight * change.in_flight,
+                nic.transaction_bytes, nic.turnaround_s,
+            )
+        )  # fmt: skip
+        inside = links.inside
+        tiers: list[TierNumbers] = [
+            replace(
+                inside,
+                bytes_per_s=np.multiply(inside.bytes_per_s, change.scale_up_rate),
+                shared_bytes_per_s=np.multiply(inside.shared_bytes_per_s, change.scale_up_rate),
+                pair_bytes_per_s=np.multiply(inside.pair_bytes_per_s, change.scale_up_rate),
+            )
+        ]
+        for raw, tier in zip(self.raw_bytes_per_s, links.outer, strict=True):
+            alone = min(raw * change.nic_rate, limit)
+            crowded = float(np.asarray(tier.shared_bytes_per_s)) * change.nic_rate
+            # A tier that nothing crowds takes all that its GPUs send, however much that becomes.
+            free = float(np.asarray(tier.shared_bytes_per_s)) >= float(np.asarray(tier.bytes_per_s))
+            shared = (alone if free else min(crowded, alone)) / change.crowding
+            tiers.append(
+                replace(
+                    tier, bytes_per_s=alone, shared_bytes_per_s=min(shared, alone),
+                    latency_s=np.multiply(tier.latency_s, change.nic_latency),
+                    pair_bytes_per_s=np.multiply(tier.pair_bytes_per_s, change.nic_rate),
+                )
+            )  # fmt: skip
+        return replace(links, tiers=tuple(tiers))
+
+
+def pool_of(name: str, model: ModelSpec, fabric: Any, swept: Swept) -> Pool:
+    """Return the candidates of one evaluated space, at most ``MOST_ROWS``."""
+    entries = _entries(swept)
+    names = [tier.name for tier in fabric.tiers]
+    outer = fabric.tiers[names.index("supernode") + 1 :]
+    return Pool(
+        name=name, model=model, machine=swept.machine,
+        raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), nic=fabric.nic,
+        columns=_filled(swept.space.columns(swept.fixed, swept.evaluated.rows[entries])),
+        swept=swept, entries=entries,
+    )  # fmt: skip
+
+
+def _entries(swept: Swept) -> NDArray[np.int64]:
+    found, table = swept.evaluated, swept.space.table
+    order = np.argsort(found.total_s, kind="stable")
+    rows = found.rows[order]
+    names = ("tp", "cp", "ep", "etp", "dp", "pp", "recompute", "zero_stage")
+    keys = np.stack([table[name][rows] for name in names], axis=1)
+    _, first = np.unique(keys, axis=0, return_index=True)
+    return order[np.sort(first)[:MOST_ROWS]]
+
+
+def _filled(columns: LayoutColumns) -> LayoutColumns:
+    """Return *columns* with every value an array of one length."""
+    count = len(columns.tp)
+    return LayoutColumns(
+        **{
+            f.name: np.broadcast_to(np.asarray(getattr(columns, f.name), float), count)
+            for f in fields(LayoutColumns)
+        }
+    )
