@@ -191,30 +191,35 @@ def _apart(model: Model, name: str, a: int, b: int) -> Any:
 
 
 def _cut_by_bound(model: Model) -> None:
-    """sum_S w_S t_S(s) >= bound(C_s)   for every full domain s, in several directions w.
-
-    Directions: the question's own prices, every single family, and the facets of the hull of the
-    integer touches of every pair of families. t_S(s) = sum_g touch[g,s].
-    """
+    """sum_S w_S t_S(s) >= bound(C_s)   for every full domain s, in several directions w."""
     question = model.question
     if sum(question.capacities) != question.cells:
         return
-    prices = prices_by_axes(question)
+    for s, capacity in enumerate(question.capacities):
+        for direction in bound_directions(question, capacity):
+            _cut_domain(model, s, capacity, direction)
+
+
+def bound_directions(question: Question, capacity: int) -> list[Mapping[tuple[int, ...], float]]:
+    """Return prices by axes in which the bound of a full domain makes a useful cut.
+
+    The question's own prices, every single family, and the facets of the hull of the integer
+    touches of every pair of families. t_S(s) = sum_g touch[g,s].
+    """
     live = [
         (axes, weight)
-        for axes, weight in sorted(prices.items())
+        for axes, weight in sorted(prices_by_axes(question).items())
         if weight > 0 and question.group_size(axes) > 1
     ]
-    directions = [dict(live)] + [{axes: 1.0} for axes, _ in live]
-    for s, capacity in enumerate(question.capacities):
-        facets = [
-            facet
-            for i, (a, _) in enumerate(live)
-            for b, _ in live[:i]
-            for facet in _pair_facets(question, a, b, capacity)
-        ]
-        for direction in directions + facets:
-            _cut_domain(model, s, capacity, direction)
+    directions: list[Mapping[tuple[int, ...], float]] = [dict(live)] if live else []
+    directions += [{axes: 1.0} for axes, _ in live]
+    directions += [
+        facet
+        for i, (a, _) in enumerate(live)
+        for b, _ in live[:i]
+        for facet in _pair_facets(question, a, b, capacity)
+    ]
+    return directions
 
 
 def _pair_facets(

@@ -20,7 +20,7 @@ import numpy as np
 from planner.errors import SolverError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from multiprocessing.connection import Connection
 
     from numpy.typing import NDArray
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _GRACE_S = 3.0
 _START_S = 20.0  # a child that imports slowly on a busy machine is not a hung solver
+_SMALL_WAYS = 300  # ways to seat a slice up to which a solve runs in this process
 _SMALL_ROWS_CELLS = 200  # seats (cells x domains) up to which a solve runs in this process
 
 
@@ -65,19 +66,16 @@ def solve_milp(
     seats = question.cells * len(question.capacities)
     if seats <= _SMALL_ROWS_CELLS:
         return _run(question, start.tolist(), unit_bytes, time_limit_s, seed)
-    return _run_in_child(question, start, unit_bytes, time_limit_s, seed)
+    return _in_child(_run, (question, start.tolist(), unit_bytes, time_limit_s, seed), time_limit_s)
 
 
-def _run_in_child(
-    question: Question, start: NDArray[np.int64], unit_bytes: float, time_limit_s: float, seed: int
+def _in_child(
+    function: Callable[..., Solved], arguments: tuple[Any, ...], time_limit_s: float
 ) -> Solved:
+    """Return function(*arguments), worked out in a spawned process that is ended in time."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(
-        target=_child,
-        args=(theirs, question, start.tolist(), unit_bytes, time_limit_s, seed),
-        daemon=True,
-    )
+    child = context.Process(target=_child, args=(theirs, function, arguments), daemon=True)
     child.start()
     theirs.close()
     try:
@@ -95,26 +93,13 @@ def _run_in_child(
         ours.close()
     if isinstance(result, str):
         raise SolverError(f"the solver failed: {result}")
-    return Solved(**result)
+    solved: Solved = result
+    return solved
 
 
-def _child(
-    pipe: Connection,
-    question: Question,
-    start: list[int],
-    unit_bytes: float,
-    time_limit_s: float,
-    seed: int,
-) -> None:
+def _child(pipe: Connection, function: Callable[..., Solved], arguments: tuple[Any, ...]) -> None:
     try:
-        solved = _run(question, start, unit_bytes, time_limit_s, seed)
-        pipe.send(
-            {
-                "home": solved.home,
-                "lower_bound_bytes": solved.lower_bound_bytes,
-                "closed": solved.closed,
-            }
-        )
+        pipe.send(function(*arguments))
     except Exception as error:  # noqa: BLE001 - the parent names it; no traceback to the user
         pipe.send(f"{type(error).__name__}: {error}")
 
@@ -137,39 +122,84 @@ def _quiet_stdout() -> Iterator[None]:
 def _run(
     question: Question, start: list[int], unit_bytes: float, time_limit_s: float, seed: int
 ) -> Solved:
-    import highspy  # noqa: PLC0415 - 0.3 s that most placements never need
-    import pulp  # noqa: PLC0415 - the same
-
     from planner.place.formulate import formulate  # noqa: PLC0415 - imports pulp
 
     model = formulate(question, unit_bytes)
+    ran = _optimise(model.problem, time_limit_s, seed, lambda lp: _set_start(lp, model.seat, start))
+    home = None if ran.values is None else _decode(model.seat, question, ran.values)
+    return Solved(
+        home=home,
+        lower_bound_bytes=max(0.0, (ran.bound + model.constant) * unit_bytes),
+        closed=ran.closed,
+    )
+
+
+def solve_slices(
+    question: Question, axis: int, unit_bytes: float, time_limit_s: float, seed: int
+) -> Solved:
+    """Return what HiGHS proves of *question* cut into slices along *axis*: see ``slices.py``."""
+    arguments = (question, axis, unit_bytes, time_limit_s, seed)
+    ways = len(question.capacities) ** (question.cells // question.sizes[axis])
+    if ways <= _SMALL_WAYS:
+        return _run_slices(*arguments)
+    return _in_child(_run_slices, arguments, time_limit_s)
+
+
+def _run_slices(
+    question: Question, axis: int, unit_bytes: float, time_limit_s: float, seed: int
+) -> Solved:
+    from planner.place.slices import decoded, formulate_slices  # noqa: PLC0415 - imports pulp
+
+    model = formulate_slices(question, axis, unit_bytes)
+    ran = _optimise(model.problem, time_limit_s, seed, lambda _: None)
+    home = None
+    if ran.values is not None:
+        uses = [round(ran.values[use.name]) for use in model.uses]
+        if sum(uses) == question.sizes[axis]:
+            home = tuple(decoded(model, uses).tolist())
+    return Solved(
+        home=home,
+        lower_bound_bytes=max(0.0, (ran.bound + model.constant) * unit_bytes),
+        closed=ran.closed,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ran:
+    """A solver run: values by variable name (None without a solution), dual bound, closed."""
+
+    values: Mapping[str, float] | None
+    bound: float
+    closed: bool
+
+
+def _optimise(problem: Any, time_limit_s: float, seed: int, before: Callable[[Any], None]) -> _Ran:
+    import highspy  # noqa: PLC0415 - 0.3 s that most placements never need
+    import pulp  # noqa: PLC0415 - the same
 
     class Started(pulp.HiGHS):  # type: ignore[misc]
         """PuLP's HiGHS with a starting point (PuLP 3 ignores its own)."""
 
         def callSolver(self, lp: Any) -> None:  # noqa: N802 - PuLP's name
             lp.solverModel.setOptionValue("mip_abs_gap", 1e-7)
-            _set_start(lp, model.seat, start)
+            before(lp)
             lp.solverModel.run()
 
     solver = Started(msg=False, threads=1, timeLimit=time_limit_s, gapRel=0.0, random_seed=seed)
     with _quiet_stdout():
         try:
-            model.problem.solve(solver)
+            problem.solve(solver)
         except (KeyError, pulp.PulpSolverError) as error:  # PuLP 3.3: statuses it does not know
-            if not hasattr(model.problem, "solverModel"):
+            if not hasattr(problem, "solverModel"):
                 raise SolverError(f"PuLP could not run HiGHS: {error}") from error
-    highs = model.problem.solverModel
-    status = highs.getModelStatus()
+    highs = problem.solverModel
+    closed = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     bound = float(highs.getInfo().mip_dual_bound)
-    closed = status == highspy.HighsModelStatus.kOptimal
-    home = (
-        _decode(model.problem, model.seat, question, highs)
-        if closed or _has_solution(highs)
-        else None
-    )
-    lower = (bound + model.constant) * unit_bytes if math.isfinite(bound) else 0.0
-    return Solved(home=home, lower_bound_bytes=max(0.0, lower), closed=closed)
+    values = None
+    if closed or _has_solution(highs):
+        columns = highs.getSolution().col_value
+        values = {name: columns[i] for name, i in _columns(problem).items()}
+    return _Ran(values=values, bound=bound if math.isfinite(bound) else -math.inf, closed=closed)
 
 
 def _columns(lp: Any) -> dict[str, int]:
@@ -195,12 +225,10 @@ def _has_solution(highs: Any) -> bool:
 
 
 def _decode(
-    lp: Any, seat: dict[tuple[int, int], Any], question: Question, highs: Any
+    seat: dict[tuple[int, int], Any], question: Question, values: Mapping[str, float]
 ) -> tuple[int, ...] | None:
-    values = np.asarray(highs.getSolution().col_value)
-    columns = _columns(lp)
     home = [-1] * question.cells
     for (b, s), variable in seat.items():
-        if values[columns[variable.name]] > 0.5:
+        if values[variable.name] > 0.5:
             home[b] = s
     return None if -1 in home else tuple(home)

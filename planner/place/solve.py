@@ -32,6 +32,8 @@ _SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _IMPROVE_CELLS = 20_000
+_WAYS_LIMIT = 7000  # ways to seat one slice
+_LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of the slices
 
 
 def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int = 0) -> Answer:
@@ -53,8 +55,14 @@ def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int 
     bound = max(bound, _bound_by_merging(question, home, cut))
     if _meets(cut, bound, _MET):
         return _answer(home, cut, cut, Proof.BOUND, method)
-    proof = Proof.INCUMBENT
     ends_s = monotonic() + time_limit_s
+    if time_limit_s > 0:
+        home, cut, bound, proof, method = _solve_by_slices(
+            question, home, cut, bound, method, time_limit_s, seed
+        )
+        if proof is not Proof.INCUMBENT:
+            return _answer(home, cut, cut, proof, method)
+    proof = Proof.INCUMBENT
     for sides in _grids_to_solve(question, home, cut):
         left_s = ends_s - monotonic()
         if left_s <= 0:
@@ -206,6 +214,56 @@ def _stays_whole(question: Question, home: NDArray[np.int64], axis: int) -> bool
     grid = home.reshape(tuple(reversed(question.sizes)))
     place = len(question.sizes) - 1 - axis
     return bool((grid == np.take(grid, [0], axis=place)).all())
+
+
+def _solve_by_slices(
+    question: Question,
+    home: NDArray[np.int64],
+    cut: float,
+    bound: float,
+    method: str,
+    time_limit_s: float,
+    seed: int,
+) -> tuple[NDArray[np.int64], float, float, Proof, str]:
+    """Return the answer bettered by counting slices, where the boxes kept leave few ways."""
+    sides = _kept_together(question, home, cut)
+    volume = prod(sides)
+    coarse = coarsen(question, sides, [c // volume for c in question.capacities])
+    axis = _sliceable_axis(coarse)
+    if axis is None:
+        return home, cut, bound, Proof.INCUMBENT, method
+    from planner.place.milp import solve_slices  # noqa: PLC0415 - imports a solver
+
+    solved = solve_slices(coarse, axis, max(cut / 1000.0, 1e-300), time_limit_s, seed)
+    if solved.home is not None:
+        found = refine_home(question, sides, np.array(solved.home))
+        price = cut_bytes(question, found)
+        if price < cut * (1 - _MET):
+            home, cut = found, price
+            method = f"solver on {coarse.sizes[axis]} slices of the grid"
+    proved = min(solved.lower_bound_bytes, cut)
+    if solved.closed and _meets(cut, proved, _SOLVER_MET):
+        return home, cut, cut, Proof.SOLVER, method
+    return home, cut, max(bound, proved), Proof.INCUMBENT, method
+
+
+def _sliceable_axis(question: Question) -> int | None:
+    """Return the axis to cut into slices, the longest that leaves few enough ways; None if none."""
+    domains = len(question.capacities)
+    fitting = []
+    for axis, n in enumerate(question.sizes):
+        along = [charge for charge in question.charges if axis in charge.axes]
+        ordered = any(charge.kind in (Kind.CHAIN, Kind.ENDS) for charge in along)
+        levels = sum(
+            question.cells // n * domains * question.group_size(charge.axes)
+            for charge in along
+            if charge.kind is Kind.PAIRS
+        )
+        cells = question.cells // n
+        few = cells * np.log(domains) <= np.log(_WAYS_LIMIT)
+        if n > 1 and not ordered and few and levels <= _LEVELS_LIMIT:
+            fitting.append((n, axis))
+    return max(fitting)[1] if fitting else None
 
 
 def _solve_merged(
