@@ -16,7 +16,7 @@ buffer) and between collectives launched in different order are not in this grap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -146,15 +146,26 @@ def check_routes(
 
 
 def check_dependencies(
-    users: Mapping[tuple[Channel, Channel], Sequence[str]], *, channels: int
+    users: Mapping[tuple[Any, Any], Sequence[str]],
+    *,
+    channels: int,
+    name: Callable[[Any], str] = str,
+    find_breaks: bool = True,
 ) -> DeadlockCheck:
-    """Return the cycles of a dependency graph given as (held, awaited) to the routes that do so."""
+    """Return the cycles of a dependency graph.
+
+    Args:
+        users: (held, awaited) to the names of the routes that hold one and wait for the other.
+        channels: links in use, by class [1].
+        name: what to call a channel.
+        find_breaks: also look for the dependencies to give up.
+    """
     import networkx as nx  # noqa: PLC0415 - 100 ms that `planner --help` need not pay
 
     graph = nx.DiGraph()
     graph.add_edges_from(users)
     cycles = [
-        _cycle(_shortest_cycle(nx, graph.subgraph(part)), users)
+        _cycle(_shortest_cycle(nx, graph.subgraph(part)), users, name)
         for part in nx.strongly_connected_components(graph)
         if len(part) > 1 or graph.has_edge(*(tuple(part) * 2))
     ]
@@ -162,7 +173,7 @@ def check_dependencies(
     return DeadlockCheck(
         free=not cycles,
         cycles=tuple(cycles),
-        breaks=_breaks(nx, graph, users) if cycles else (),
+        breaks=_breaks(nx, graph, users, name) if cycles and find_breaks else (),
         channels=channels,
         dependencies=len(users),
         premises=(
@@ -201,24 +212,31 @@ def _shortest_cycle(nx: Any, part: Any) -> list[Any]:
     return min(found, key=len)
 
 
-def _cycle(links: list[Any], users: Mapping[tuple[Any, Any], Sequence[str]]) -> Cycle:
-    lowest = min(range(len(links)), key=lambda i: str(links[i]))
+def _cycle(
+    links: list[Any],
+    users: Mapping[tuple[Any, Any], Sequence[str]],
+    name: Callable[[Any], str],
+) -> Cycle:
+    lowest = min(range(len(links)), key=lambda i: name(links[i]))
     links = links[lowest:] + links[:lowest]
     turns = list(zip(links, links[1:] + links[:1], strict=True))
-    weakest = min(turns, key=lambda turn: (len(users[turn]), str(turn[0])))
+    weakest = min(turns, key=lambda turn: (len(users[turn]), name(turn[0])))
     needed = len(users[weakest])
     routes = "1 route needs" if needed == 1 else f"{needed} routes need"
     return Cycle(
-        links=tuple(str(link) for link in links),
+        links=tuple(name(link) for link in links),
         closing_routes=tuple(tuple(users[turn][:_NAMED_ROUTES]) for turn in turns),
-        break_at=(str(weakest[0]), str(weakest[1])),
-        advice=f"forbid the turn {weakest[0]} to {weakest[1]} ({routes} it), or let routes change "
-        "to a second class of buffers there",
+        break_at=(name(weakest[0]), name(weakest[1])),
+        advice=f"forbid the turn {name(weakest[0])} to {name(weakest[1])} ({routes} it), or let "
+        "routes change to a second class of buffers there",
     )
 
 
 def _breaks(
-    nx: Any, graph: Any, users: Mapping[tuple[Any, Any], Sequence[str]]
+    nx: Any,
+    graph: Any,
+    users: Mapping[tuple[Any, Any], Sequence[str]],
+    name: Callable[[Any], str],
 ) -> tuple[tuple[str, str], ...]:
     """Return dependencies to give up so that no cycle is left: few and little used.
 
@@ -231,7 +249,7 @@ def _breaks(
             continue
         inside = graph.subgraph(part)
         place = {link: i for i, link in enumerate(_ordered(inside, users))}
-        broken += [(str(a), str(b)) for a, b in inside.edges if place[a] >= place[b]]
+        broken += [(name(a), name(b)) for a, b in inside.edges if place[a] >= place[b]]
     return tuple(sorted(broken))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.network.deadlock import Channel, DeadlockCheck, check_dependencies
+from planner.network.deadlock import DeadlockCheck, check_dependencies
 from planner.network.routes import RELAY_COST, Links, costs_to, links_of_graph, vertices_of
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def findings(graph: Any, gpus: Sequence[str]) -> list[DeadlockFinding]:
             f"{', '.join(sorted({name for names in cycle.closing_routes for name in names})[:4])}; "
             f"without a second virtual channel: {cycle.advice}",
         )
-        for cycle in check_fabric(graph, gpus).cycles[:3]
+        for cycle in check_fabric(graph, gpus, find_breaks=False).cycles[:3]
     ]
 
 
-def check_fabric(graph: Any, gpus: Sequence[str]) -> DeadlockCheck:
+def check_fabric(graph: Any, gpus: Sequence[str], *, find_breaks: bool = True) -> DeadlockCheck:
     """Return the deadlock check of the least-cost routes between all *gpus*.
 
     >>> import networkx as nx
@@ -93,12 +93,13 @@ def check_fabric(graph: Any, gpus: Sequence[str]) -> DeadlockCheck:
     direct = bool((links.is_gpu[links.tails] & links.is_gpu[links.heads]).any())
     used = _used(links, targets, RELAY_COST if direct else None)
     pairs = _dependencies(links, used, relays_hold=direct)
-    channels = {link: _channel(links, link) for link in {link for pair in pairs for link in pair}}
-    users = {
-        (channels[pair[0]], channels[pair[1]]): _RoutesThrough(links, used, pair, targets)
-        for pair in pairs
-    }
-    return check_dependencies(users, channels=int(used.any(axis=1).sum()))
+    users = {pair: _RoutesThrough(links, used, pair, targets) for pair in pairs}
+    return check_dependencies(
+        users,
+        channels=int(used.any(axis=1).sum()),
+        name=links.name,
+        find_breaks=find_breaks,
+    )
 
 
 _ENDPOINTS = ("gpu", "nic")
@@ -166,10 +167,6 @@ def _dependencies(
         for a, b in zip(*np.nonzero(common), strict=True):
             pairs.append((int(into[a]), int(out[b])))
     return pairs
-
-
-def _channel(links: Links, link: int) -> Channel:
-    return Channel(tail=links.vertices[links.tails[link]], head=links.vertices[links.heads[link]])
 
 
 class _RoutesThrough(Sequence[str]):

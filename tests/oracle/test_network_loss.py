@@ -98,3 +98,8 @@ def test_a_message_waits_for_the_time_out_of_its_last_packet() -> None:
 
     assert run.tail_timeout_s == pytest.approx(waited, rel=0.15)
     assert run.message_s == pytest.approx(packets / (1 - lost) + run.tail_timeout_s)
+
+
+def test_a_packet_that_arrives_at_the_same_time_as_a_later_one_is_not_late() -> None:
+    assert late_shares([0.0, 1.0], 1.0).tolist() == [0.0, 0.0]
+    assert late_shares([0.0, 1.0 + 1e-9], 1.0)[1] == 0.5

@@ -142,6 +142,43 @@ def test_routes_and_fair_rates_are_those_of_all_paths_enumerated() -> None:
         assert told == pytest.approx(expected)
 
 
+def test_a_flow_with_a_limit_of_its_own_leaves_the_rest_to_the_others() -> None:
+    graph = nx.Graph()
+    for gpu in "abc":
+        add(graph, gpu, "gpu", "sw", "scale_up_switch", 10, "supernode")
+    links = links_of_graph(graph)
+    sources, targets = vertices_of(links, ["a", "b"]), vertices_of(links, ["c", "c"])
+    routes = route(links, sources, targets)
+
+    assert fair_rates(routes).tolist() == [5, 5]
+    assert fair_rates(routes, np.array([2.0, np.inf])).tolist() == [2, 8]
+    assert fair_rates(routes, 3.0).tolist() == [3, 3]
+
+
+def test_a_neighbour_gpu_relays_only_where_no_switch_leads() -> None:
+    def rails(joined: bool) -> Any:
+        graph = nx.Graph()
+        for node in "nm":
+            for rail in (0, 1):
+                gpu, nic = f"{node}{rail}", f"nic{node}{rail}"
+                add(graph, gpu, "gpu", f"sw{node}", "scale_up_switch", 20, "supernode")
+                add(graph, gpu, "gpu", nic, "nic", 10, "cluster")
+                add(graph, nic, "nic", f"leaf{rail}", "leaf", 10, "cluster")
+        if joined:  # a long way around: over two spines and a core
+            for a, b in (("leaf0", "s0"), ("s0", "core"), ("core", "s1"), ("s1", "leaf1")):
+                add(graph, a, a[:4].rstrip("01"), b, "spine", 10, "cluster")
+        return graph
+
+    def middle(graph: Any) -> list[str]:
+        links = links_of_graph(graph)
+        routes = route(links, vertices_of(links, ["n0"]), vertices_of(links, ["m1"]))
+        return [links.vertices[links.heads[link]] for link in routes.path(0)[:-1]]
+
+    assert not {"n1", "m0"} & set(middle(rails(joined=True)))
+    assert "core" in middle(rails(joined=True))
+    assert {"n1", "m0"} & set(middle(rails(joined=False)))
+
+
 def test_a_hashed_flow_takes_one_of_the_least_cost_paths_and_always_the_same() -> None:
     draw = random.Random(11)
     for _ in range(20):
