@@ -1,6 +1,6 @@
 """MILP to seating: runs HiGHS, and alone reads a solver's status.
 
-A long solve runs in a spawned child that the parent ends at the limit plus a grace, because
+A long solve runs in a process of its own that the parent ends at the limit plus a grace, because
 HiGHS' own limit is not kept on large models. What the solver says is believed only as far as its
 dual bound; the seating it returns is priced again by our own arithmetic.
 """
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-import multiprocessing
 import os
+import pickle
+import subprocess
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,6 @@ from planner.errors import SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from multiprocessing.connection import Connection
 
     from numpy.typing import NDArray
 
@@ -72,36 +72,48 @@ def solve_milp(
 def _in_child(
     function: Callable[..., Solved], arguments: tuple[Any, ...], time_limit_s: float
 ) -> Solved:
-    """Return function(*arguments), worked out in a spawned process that is ended in time."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, function, arguments), daemon=True)
-    child.start()
-    theirs.close()
+    """Return function(*arguments), worked out in a process of its own that is ended in time.
+
+    A plain interpreter, not ``multiprocessing``: that would run the caller's script again.
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from planner.place.milp import serve; serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
     try:
-        if not ours.poll(time_limit_s + _GRACE_S + _START_S):
-            return Solved(home=None, lower_bound_bytes=0.0, closed=False)
-        result = ours.recv()
-    except EOFError:
-        raise SolverError(
-            "the solver's process ended without an answer "
-            f"(exit code {child.exitcode}); a smaller --time-limit skips the solver"
-        ) from None
+        asked = pickle.dumps((function.__name__, arguments))
+        answered, _ = child.communicate(asked, timeout=time_limit_s + _GRACE_S + _START_S)
+    except subprocess.TimeoutExpired:
+        return Solved(home=None, lower_bound_bytes=0.0, closed=False)
     finally:
         child.kill()
-        child.join()
-        ours.close()
+        child.wait()
+    if not answered:
+        raise SolverError(
+            f"the solver's process ended without an answer (exit code {child.returncode}); "
+            "a smaller --time-limit stops it sooner"
+        )
+    result = pickle.loads(answered)  # noqa: S301 - written by our own child
     if isinstance(result, str):
         raise SolverError(f"the solver failed: {result}")
     solved: Solved = result
     return solved
 
 
-def _child(pipe: Connection, function: Callable[..., Solved], arguments: tuple[Any, ...]) -> None:
+def serve() -> None:
+    """Answer one question from stdin on stdout: the child's side of ``_in_child``."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    name, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own parent
     try:
-        pipe.send(function(*arguments))
+        functions: dict[str, Callable[..., Solved]] = {"_run": _run, "_run_slices": _run_slices}
+        result: object = functions[name](*arguments)
     except Exception as error:  # noqa: BLE001 - the parent names it; no traceback to the user
-        pipe.send(f"{type(error).__name__}: {error}")
+        result = f"{type(error).__name__}: {error}"
+    out.write(pickle.dumps(result))
+    out.close()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ parts of a group are n together.
 from __future__ import annotations
 
 from functools import partial
-from math import ceil, log
+from math import ceil, inf, log
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 
 
-def sharpened_bound(question: Question, target_bytes: float) -> float:
+def sharpened_bound(question: Question, target_bytes: float, ends_s: float = inf) -> float:
     """Return a bound that also counts what the domains must share [bytes].
 
     Whatever the parts n_s of a group of n, sum_s ceil(n_s / m) >= ceil(n / m): a group of which no
@@ -34,13 +35,14 @@ def sharpened_bound(question: Question, target_bytes: float) -> float:
     Args:
         question: the grid and its charges.
         target_bytes: stop when this is reached [bytes].
+        ends_s: stop when ``time.monotonic()`` is past this [s].
     """
     best = lower_bound(question)
     shares: tuple[Share, ...] = ()
     prices = prices_by_axes(question)
     for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
-            if best >= target_bytes * (1 - 1e-12):
+            if best >= target_bytes * (1 - 1e-12) or monotonic() > ends_s:
                 return best
 
             peak, value = _peak(partial(_bound_at, question, shares, axes, most), prices[axes])

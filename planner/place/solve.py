@@ -32,6 +32,7 @@ _SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _IMPROVE_CELLS = 20_000
+_BOUND_S = 2.0  # seconds the bounds may take at least, also where the solver may not run
 _WAYS_LIMIT = 7000  # ways to seat one slice
 _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of the slices
 
@@ -52,20 +53,21 @@ def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int 
     cut = cut_bytes(question, home)
     if _meets(cut, bound, _MET):
         return _answer(home, cut, cut, Proof.BOUND, method)
-    bound = max(bound, _bound_by_merging(question, home, cut))
+    ends_s = monotonic() + max(time_limit_s, _BOUND_S)
+    bound = max(bound, _bound_by_merging(question, home, cut, ends_s))
     if _meets(cut, bound, _MET):
         return _answer(home, cut, cut, Proof.BOUND, method)
-    ends_s = monotonic() + time_limit_s
-    if time_limit_s > 0:
+    if time_limit_s > 0 and monotonic() < ends_s:
+        left_s = ends_s - monotonic()
         home, cut, bound, proof, method = _solve_by_slices(
-            question, home, cut, bound, method, time_limit_s, seed
+            question, home, cut, bound, method, left_s, seed
         )
         if proof is not Proof.INCUMBENT:
             return _answer(home, cut, cut, proof, method)
     proof = Proof.INCUMBENT
     for sides in _grids_to_solve(question, home, cut):
         left_s = ends_s - monotonic()
-        if left_s <= 0:
+        if left_s <= 0 or time_limit_s <= 0:
             break
         home, cut, bound, proof, method = _solve_merged(
             question, sides, home, cut, bound, method, left_s, seed
@@ -174,7 +176,9 @@ def _subsets(items: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from combinations(items, count)
 
 
-def _bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) -> float:
+def _bound_by_merging(
+    question: Question, home: NDArray[np.int64], cut: float, ends_s: float
+) -> float:
     """Return the best bound from grids whose boxes are kept together [bytes].
 
     A seating either keeps all boxes together, then the coarse grid's bound holds, or it splits
@@ -184,16 +188,16 @@ def _bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) -
     sides = _kept_together(question, home, cut)
     if prod(sides) > 1:
         coarse = coarsen(question, sides, [c // prod(sides) for c in question.capacities])
-        return min(cut, _bound_by_merging(coarse, _coarse_home(question, sides, home), cut))
-    bound = sharpened_bound(question, cut)
+        return min(cut, _bound_by_merging(coarse, _coarse_home(question, sides, home), cut, ends_s))
+    bound = sharpened_bound(question, cut, ends_s)
     for grid in _merges(question, home, None):
-        if _meets(cut, bound, _MET):
+        if _meets(cut, bound, _MET) or monotonic() > ends_s:
             break
         volume = prod(grid)
         coarse = coarsen(question, grid, [c // volume for c in question.capacities])
         split = _least_when_split(question, grid)
         if split > bound:
-            bound = max(bound, min(split, sharpened_bound(coarse, cut)))
+            bound = max(bound, min(split, sharpened_bound(coarse, cut, ends_s)))
     return bound
 
 
