@@ -1,0 +1,180 @@
+"""``planner compare``: layouts by clusters, ranked, what crosses each cut, where the winner flips."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.planner_options import (
+    Cp,
+    Dp,
+    Ep,
+    Etp,
+    GlobalBatch,
+    Json,
+    MicroBatch,
+    Model,
+    Order,
+    Out,
+    Pp,
+    Precision,
+    Recompute,
+    Seed,
+    Seq,
+    Supernodes,
+    TimeLimit,
+    Tp,
+    Vpp,
+    Zero,
+    command_app,
+    counts,
+    whole,
+)
+
+app = command_app()
+
+Plans = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[PLAN PLAN]", show_default=False,
+        help="Two documents of planner place --out: says what changed, and nothing else.",
+    ),
+]  # fmt: skip
+Clusters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cluster", metavar="NAME|FILE", show_default=False,
+        help="A cluster of the catalogue, or a file; may be given several times.",
+    ),
+]  # fmt: skip
+LayoutFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--layout", metavar="FILE", show_default=False,
+        help="A YAML file with a layout; several are compared with each other.",
+    ),
+]  # fmt: skip
+SomeGpus = Annotated[
+    int | None, whole("--gpus", show_default="1024", help="GPUs of the job, the same everywhere.")
+]
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices", metavar="FILE", show_default=False,
+        help="Your price list (YAML); without one there is no money.",
+    ),
+]  # fmt: skip
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
+    ),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", show_default=False, help="Write the ranking as CSV."),
+]
+
+
+@app.command("compare")
+def compare(
+    plans: Plans = None,
+    cluster: Clusters = None,
+    supernode: Supernodes = None,
+    gpus: SomeGpus = None,
+    model: Model = None,
+    layout: LayoutFiles = None,
+    tp: Tp = None,
+    cp: Cp = None,
+    ep: Ep = None,
+    etp: Etp = None,
+    dp: Dp = None,
+    pp: Pp = None,
+    vpp: Vpp = None,
+    zero: Zero = None,
+    micro_batch: MicroBatch = None,
+    global_batch: GlobalBatch = None,
+    seq: Seq = None,
+    recompute: Recompute = None,
+    precision: Precision = None,
+    order: Order = "tp-cp-ep-dp-pp",
+    prices: Prices = None,
+    tokens: Tokens = None,
+    seed: Seed = 0,
+    time_limit: TimeLimit = None,
+    csv: Csv = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Rank clusters, each with the best layout found for it, at the same number of GPUs.
+
+    Shows what falls on each cut, at which rates and lengths the winner changes, and what a better
+    part would bring. With --layout the given layouts are compared; with two plans, what changed.
+    """
+    from cli.compare_inputs import Wanted, read_candidates
+    from cli.compare_report import compare_csv, compare_document, make_comparison, print_comparison
+    from cli.planner_output import console, emit, json_text, note, write_file
+    from planner.procure.price_file import read_prices
+    from planner.procure.run import parse_tokens
+
+    if plans:
+        if cluster or supernode or layout or csv:
+            raise typer.BadParameter("plans are compared with each other, with no other option")
+        _compare_plans(plans, as_json=as_json, out=out)
+        return
+    given = {
+        "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
+        "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
+        "recompute": recompute, "precision": precision,
+    }  # fmt: skip
+    wanted_tokens = None if tokens is None else parse_tokens(tokens)
+    listed = None if prices is None else read_prices(prices)
+    wanted = Wanted(
+        clusters=tuple(cluster or ()),
+        supernodes=() if supernode is None else counts(supernode, option="--supernode"),
+        gpus=gpus, model=model, layout_files=tuple(layout or ()), layout=given, order=order,
+    )  # fmt: skip
+    found = make_comparison(
+        read_candidates(wanted), seed=seed, time_limit_s=time_limit, prices=listed,
+        tokens=wanted_tokens,
+    )  # fmt: skip
+    document = compare_document(found)
+    for path, text in ((out, json_text(document)), (csv, compare_csv(found))):
+        if path is not None:
+            write_file(path, text)
+            note(f"wrote {path}")
+    if as_json:
+        emit(json_text(document))
+    else:
+        print_comparison(console(), found, document["inputs"]["sha256"])
+
+
+def _compare_plans(plans: list[Path], *, as_json: bool, out: Path | None) -> None:
+    from cli.plan_diff_report import diff_document, print_diff, read_plan
+    from cli.planner_output import console, emit, json_text, note, write_file
+    from planner.errors import InputError
+    from planner.search.plan_diff import plan_diff
+
+    if len(plans) != 2:
+        raise typer.BadParameter(f"expected two plans, got {len(plans)}")
+    read, faults = [], []
+    for path in plans:
+        try:
+            read.append(read_plan(path))
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(*faults)
+    diff = plan_diff(*read)
+    document = diff_document(diff, plans, read)
+    if out is not None:
+        write_file(out, json_text(document))
+        note(f"wrote {out}")
+    if as_json:
+        emit(json_text(document))
+    else:
+        print_diff(console(), diff, plans)

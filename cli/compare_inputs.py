@@ -1,0 +1,120 @@
+"""From the options of ``compare`` to the clusters and layouts it compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, read_inputs
+from cli.search_inputs import fixed_fields
+from planner.errors import InfeasibleError, InputError
+from planner.layout import Layout
+from planner.search.compare import Candidate
+
+DEFAULT_SUPERNODES = (8, 64, 384)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the user gave; the fields are those of ``planner_inputs.Asked``, but several."""
+
+    clusters: tuple[str, ...]
+    supernodes: tuple[int, ...]
+    gpus: int | None
+    model: str | None
+    layout_files: tuple[Path, ...]
+    layout: Mapping[str, Any]
+    order: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare:
+    """What is compared.
+
+    Args:
+        candidates: the clusters.
+        inputs: what each was read from.
+        layouts: name to layout, of each layout file on the first cluster; empty without files.
+    """
+
+    candidates: tuple[Candidate, ...]
+    inputs: tuple[Inputs, ...]
+    layouts: Mapping[str, Layout]
+
+
+def read_candidates(wanted: Wanted) -> Compare:
+    """Return the clusters and layouts of *wanted*.
+
+    Raises:
+        InputError: every fault of every cluster and layout.
+        InfeasibleError: no layout fits on some cluster; all of them are named.
+    """
+    faults: list[str] = []
+    impossible: list[str] = []
+    found: list[Inputs] = []
+    layouts: dict[str, Layout] = {}
+    gpus = wanted.gpus or DEFAULT_GPUS
+    for cluster, supernode in _pairs(wanted):
+        for path in wanted.layout_files or (None,):
+            asked = Asked(
+                cluster=cluster, supernode=supernode, gpus=gpus, model=wanted.model,
+                layout_file=path, layout=wanted.layout, order=wanted.order,
+                ignore_memory=path is not None,
+            )  # fmt: skip
+            try:
+                inputs = read_inputs(asked)
+            except InfeasibleError as error:
+                impossible += [f"{cluster or f'supernode {supernode}'}: {f}" for f in error.faults]
+                continue
+            except InputError as error:
+                faults += error.faults
+                continue
+            if path is not None:
+                layouts.setdefault(_unused(str(path), layouts, path), inputs.layout)
+            if path == (wanted.layout_files or (None,))[0]:
+                found.append(inputs)
+    if faults:
+        raise InputError(*dict.fromkeys(faults))
+    if impossible:
+        raise InfeasibleError(*dict.fromkeys(impossible))
+    names = _names(found)
+    return Compare(
+        candidates=tuple(
+            Candidate(name=name, fabric=one.fabric, model=one.model, gpus=one.gpus,
+                      fixed=fixed_fields(one), efficiency=one.efficiency)
+            for name, one in zip(names, found, strict=True)
+        ),
+        inputs=tuple(found),
+        layouts=layouts,
+    )  # fmt: skip
+
+
+def _unused(name: str, layouts: Mapping[str, Layout], path: Path) -> str:
+    """Return the file's stem, or its whole path where another has that stem."""
+    return path.stem if all(Path(other).stem != path.stem or other == path.stem
+                            for other in layouts) else name  # fmt: skip
+
+
+def _pairs(wanted: Wanted) -> list[tuple[str | None, int | None]]:
+    """Return the clusters asked for: each of them with each supernode size, where sizes are."""
+    sizes: tuple[int | None, ...] = tuple(dict.fromkeys(wanted.supernodes))
+    clusters: tuple[str | None, ...] = tuple(dict.fromkeys(wanted.clusters))
+    if not sizes and not clusters:
+        sizes = DEFAULT_SUPERNODES if not wanted.layout_files else (None,)
+        sizes = tuple(s for s in sizes if s is None or s <= (wanted.gpus or DEFAULT_GPUS))
+    return [(c, s) for c in clusters or (None,) for s in sizes or (None,)]
+
+
+def _names(found: list[Inputs]) -> list[str]:
+    """Return the clusters' names, each with its supernode where two are called the same."""
+    names = [one.fabric.name for one in found]
+    sized = [
+        f"{name}/{max(one.fabric.capacities('supernode'))}" if names.count(name) > 1 else name
+        for name, one in zip(names, found, strict=True)
+    ]
+    return [
+        f"{name} ({sized[: i + 1].count(name)})" if sized.count(name) > 1 else name
+        for i, name in enumerate(sized)
+    ]

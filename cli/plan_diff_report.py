@@ -1,0 +1,118 @@
+"""Two plans side by side: as a document and as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from cli.planner_output import document
+from cli.search_report import simple_table
+from planner.documents import read_bytes
+from planner.errors import InputError
+from planner.search.plan_diff import Figure, PlanDiff, plan_faults
+from planner.units import format_bytes, format_share, format_time
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """Return the document of ``planner place`` in the file at *path*.
+
+    Raises:
+        InputError: it is none; every fault is named.
+    """
+    try:
+        plan = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        where = f":{error.lineno}:{error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InputError(f"{path}{where}: is no JSON; expected a plan of planner place") from None
+    faults = plan_faults(plan, str(path))
+    if faults:
+        raise InputError(*faults)
+    return dict(plan)
+
+
+def diff_document(
+    diff: PlanDiff, paths: Sequence[Path], plans: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the document of ``planner compare PLAN PLAN --json``."""
+    asked = {
+        "plans": [str(path) for path in paths],
+        "plans_sha256": [plan["inputs"].get("sha256") for plan in plans],
+    }
+    return document("compare-plans", asked, {
+        "same": diff.is_empty,
+        "changed_inputs": _pairs(diff.inputs),
+        "changed_layout": _pairs(diff.layout),
+        "ranks": diff.ranks,
+        "moved_ranks": diff.moved_ranks,
+        "regrouped_ranks": diff.regrouped_ranks,
+        "families": [_figure(one) for one in diff.families],
+        "figures": [_figure(one) for one in diff.figures],
+    })  # fmt: skip
+
+
+def _pairs(changed: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    return {name: {"before": a, "after": b} for name, (a, b) in changed.items()}
+
+
+def _figure(one: Figure) -> dict[str, Any]:
+    return {"name": one.name, "before": one.before, "after": one.after, "change": one.change}
+
+
+def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path]) -> None:
+    """Print what changed; ~ is changed, + is new, - is gone."""
+    if diff.is_empty:
+        console.print(Text("No change: both plans say the same.", style="bold green"))
+        return
+    console.print(Text(f"From {paths[0]} to {paths[1]}", style="bold"))
+    for title, changed in (("Inputs", diff.inputs), ("Layout", diff.layout)):
+        if changed:
+            console.print(Text(f"\n{title}", style="bold"))
+            for name, (a, b) in changed.items():
+                sign = "+" if a is None else "-" if b is None else "~"
+                console.print(Text(f"  {sign} {name}: {a} -> {b}"))
+    console.print(Text("\nSeats", style="bold"))
+    console.print(Text(
+        f"  {diff.moved_ranks:,} of {diff.ranks:,} ranks are on another GPU, "
+        f"{diff.regrouped_ranks:,} sit with other ranks than before"
+    ))  # fmt: skip
+    for title, figures in (("Bytes over the cut", diff.families), ("Figures", diff.figures)):
+        table = _table([one for one in figures if one.change != 0.0])
+        if table.row_count:
+            console.print(Text(f"\n{title}", style="bold"))
+            console.print(table)
+
+
+def _table(figures: Sequence[Figure]) -> Table:
+    table = simple_table("  ", "before", "after", "change", "")
+    for one in figures:
+        sign = "+" if one.before is None else "-" if one.after is None else "~"
+        change = one.change
+        ratio = ""
+        if change is not None and one.before:
+            ratio = f"{'+' if change > 0 else '-'}{format_share(abs(change / one.before))}"
+        shown = "" if change is None else ("-" if change < 0 else "+") + _shown(
+            one.name, abs(change)
+        )
+        table.add_row(
+            f"  {sign} {one.name}", _shown(one.name, one.before), _shown(one.name, one.after),
+            shown, ratio,
+        )  # fmt: skip
+    return table
+
+
+def _shown(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    if name.endswith("tokens_per_s"):
+        return f"{value:,.4g}"
+    if name.endswith("_s") or "exposed_s" in name:
+        return format_time(value) if value else "0"
+    return format_bytes(value) if value else "0"
