@@ -40,7 +40,7 @@ _WORDS = {
     "host": "kernel launches", "recompute": "recomputation", "tp": "tensor parallel",
     "cp": "context parallel", "ep": "expert parallel", "etp": "expert tensor parallel",
     "dp": "gradients and parameters", "pp": "pipeline hops", "bubble": "pipeline bubble",
-    "update": "optimizer", "fixed": "fixed per step",
+    "update": "optimizer", "straggling": "waiting for the slowest", "fixed": "fixed per step",
 }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from planner.steptime.validate import (
     predict_left_out,
     scores,
 )
-from planner.units import format_share, format_time
+from planner.units import format_time
 from topologies.efficiency_catalogue import (
     read_efficiencies,
     shipped_efficiencies,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _LARGE_ERROR = 1.0  # a factor of 2 too long
 _SMALL_ERROR = -0.5  # a factor of 2 too short
+_GROUPS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,27 +228,27 @@ def print_report(console: Console, report: Report) -> None:
     console.print(
         Text(f"{report.path}: {rows:,} rows, {len(report.table.runs):,} predicted", style="bold")
     )
-    told = f"Predicted with {report.basis}"
-    console.print(Text(told + (f", fitted on {', '.join(report.seen)}." if report.seen else ".")))
+    console.print(Text(_told(report)))
     if report.scores:
         console.print(_score_table(report.scores))
     if report.unseen:
         console.print(
-            Text("The same rows, each predicted by a fit that has not seen its layout:")
+            Text("The test: the same rows, each predicted by a fit that has not seen its layout")
         )
         console.print(_score_table(report.unseen))
     console.print(
         Text(
-            "MAPE, median, p90, bias: of predicted / measured - 1. constant MFU: one MFU an "
-            "accelerator, set on these very rows. pairs: of two layouts of one model on one "
-            "cluster that differ by 2 %, the right one predicted faster. regret: how much slower "
-            "than the fastest measured layout the one predicted fastest is, worst group.",
+            "MAPE, median, p90, bias: of predicted / measured - 1. =MFU: error of one constant "
+            "MFU an accelerator, set on these very rows. others: error of predictions published "
+            "for these rows. pairs: of two layouts of one model on one cluster that differ by "
+            "2 %, the faster one is predicted faster. regret: how much slower than the fastest "
+            "measured layout the one predicted fastest is, worst group.",
             style="dim",
         )
     )
-    regretted = [group for group in report.groups if group.layouts >= 10]
-    if regretted:
-        console.print(_group_table(tuple(regretted)))
+    largest = sorted(report.groups, key=lambda group: (-group.pairs, group.name))
+    if largest:
+        console.print(_group_table(tuple(largest[:_GROUPS_SHOWN])))
     if report.far:
         console.print(Text("Furthest off", style="bold"))
     for row in report.far:
@@ -265,44 +266,57 @@ def print_report(console: Console, report: Report) -> None:
         console.print(Text(f"  {', '.join(names[:3])}{more}: {reason}"))
 
 
-def _share(value: float) -> str:
-    return "-" if math.isnan(value) else format_share(value, digits=3)
+def _told(report: Report) -> str:
+    """Return what the predictions rest on, and of which sources they are no test."""
+    if not report.seen:
+        return f"Predicted: {report.basis}."
+    return (
+        f"Predicted with {report.basis}, which were fitted on these sources, each with the pace "
+        f"of its own software: {', '.join(report.seen)}. Their rows are no test of it."
+    )
+
+
+def _percent(value: float) -> str:
+    """Return *value* as a bare number of per cent, the column says so."""
+    if math.isnan(value):
+        return "-"
+    percent = 100.0 * value
+    return f"{percent:.1f}" if abs(percent) < 99.95 else f"{percent:.0f}"
 
 
 def _score_table(found: tuple[Score, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("source", overflow="fold")
-    for name in ("rows", "MAPE", "median", "p90", "bias", "constant MFU", "published", "pairs",
-                 "regret"):  # fmt: skip
-        table.add_column(name, justify="right")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    table.add_column("source, errors in %", no_wrap=True)
+    for name in ("rows", "MAPE", "median", "p90", "bias", "=MFU", "others", "pairs", "regret"):
+        table.add_column(name, justify="right", no_wrap=True)
     for score in found:
         table.add_row(
             Text(score.source),
             Text(f"{score.rows:,}"),
-            Text(_share(score.mape_share)),
-            Text(_share(score.median_share)),
-            Text(_share(score.p90_share)),
-            Text(_share(score.bias_share)),
-            Text(_share(score.constant_mfu_share)),
-            Text(_share(score.published_share)),
-            Text(_share(score.pairs_right_share)),
-            Text(_share(score.regret_share)),
+            Text(_percent(score.mape_share)),
+            Text(_percent(score.median_share)),
+            Text(_percent(score.p90_share)),
+            Text(f"{100 * score.bias_share:+.1f}"),
+            Text(_percent(score.constant_mfu_share)),
+            Text(_percent(score.published_share)),
+            Text(_percent(score.pairs_right_share)),
+            Text(_percent(score.regret_share)),
         )
     return table
 
 
 def _group_table(groups: tuple[Group, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("layouts of one model on one cluster", overflow="fold")
-    for name in ("layouts", "pairs", "right", "regret"):
-        table.add_column(name, justify="right")
+    for name in ("layouts", "pairs", "right %", "regret %"):
+        table.add_column(name, justify="right", no_wrap=True)
     for group in groups:
         table.add_row(
             Text(group.name),
             Text(str(group.layouts)),
             Text(f"{group.pairs:,}"),
-            Text(_share(group.right / group.pairs if group.pairs else math.nan)),
-            Text(_share(group.regret_share)),
+            Text(_percent(group.right / group.pairs if group.pairs else math.nan)),
+            Text(_percent(group.regret_share)),
         )
     return table
 

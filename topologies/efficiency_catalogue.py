@@ -17,6 +17,7 @@ from planner.steptime.columns import PRECISIONS, STACKS
 from planner.steptime.rates import Efficiency
 from planner.units import US
 from topologies.fabric_accelerators import accelerator_names, load_accelerator
+from topologies.fabric_figures import positive
 
 CATALOGUE = Path(__file__).parent / "catalogue" / "step_efficiency.yaml"
 HALVES = CATALOGUE.with_name("step_efficiency_halves.yaml")
@@ -160,12 +161,15 @@ def _efficiency(node: Node) -> Efficiency:
     gemm.only(*PRECISIONS)
     for part in (attention, memory, host):
         part.only(*STACKS)
+    shares = {p: _share(gemm, p) for p in PRECISIONS if gemm.has(p)}
+    if not shares:
+        node.fault("expected one precision at least, such as bf16: 0.7", key="gemm")
     return Efficiency(
-        gemm_share={p: gemm.share(p) for p in PRECISIONS if gemm.has(p)},
-        attention_share={s: attention.share(s) for s in STACKS if attention.has(s)},
-        memory_share={s: memory.share(s) for s in STACKS if memory.has(s)},
-        inner_share=node.share("inner"),
-        outer_share=node.share("outer"),
+        gemm_share=shares or {"bf16": 1.0},
+        attention_share={s: _share(attention, s) for s in STACKS if attention.has(s)},
+        memory_share={s: _share(memory, s) for s in STACKS if memory.has(s)},
+        inner_share=_share(node, "inner"),
+        outer_share=_share(node, "outer"),
         host_s={s: host.time(s) for s in STACKS if host.has(s)},
         step_s=node.time("step"),
         spread=node.number("spread", minimum=0),
@@ -173,6 +177,11 @@ def _efficiency(node: Node) -> Efficiency:
         pace_ratio=_pace(node),
         fitted_on=node.text("source", default=""),
     )
+
+
+def _share(node: Node, key: str) -> float:
+    """Return a share above 0; where it is none, the fault is noted and 1 stands in."""
+    return positive(node, key, node.share) or 1.0
 
 
 def _pace(node: Node) -> dict[str, float]:

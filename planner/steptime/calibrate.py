@@ -207,13 +207,13 @@ def robust_spread(log_ratio: NDArray[np.float64]) -> float:
 def paces_of(runs: Sequence[Run], log_ratio: NDArray[np.float64]) -> dict[str, float]:
     """Return how long each source's software takes against the fit, measured over predicted [1].
 
-    A random effect of the source, drawn to 1: the mean of its residuals, clipped, times
-    n / (n + (row width / source width)^2).
+    A random effect of the source, drawn to 1: the mean of its residuals, clipped at the row
+    width, times n / (n + (row width / source width)^2).
     """
     paces = {}
     for source in sorted({run.source for run in runs}):
         mine = np.array([run.source == source for run in runs])
-        limited = np.clip(log_ratio[mine], -3.0 * ROW_WIDTH, 3.0 * ROW_WIDTH)
+        limited = np.clip(log_ratio[mine], -ROW_WIDTH, ROW_WIDTH)
         shrunk = np.sum(limited) / (len(limited) + (ROW_WIDTH / SOURCE_WIDTH) ** 2)
         paces[source] = float(np.exp(-shrunk))
     return paces

@@ -45,6 +45,18 @@ class StageSeconds:
         ends = select(stages > 1, larger(self.first, self.last), self.first)
         return select(stages > 2, larger(ends, self.middle), ends)
 
+    def of_stage(self, code: Values) -> Values:
+        """Return the value on the stage of ``busiest``'s code [s]."""
+        return select(code == 0, self.first, select(code == 1, self.middle, self.last))
+
+
+def busiest(seconds: StageSeconds, stages: Values) -> Values:
+    """Return which stage has most: 0 the first, 1 a middle one, 2 the last [1]."""
+    last = (stages > 1) * (seconds.last > seconds.first)
+    ends = select(last, seconds.last, seconds.first)
+    middle = (stages > 2) * (seconds.middle > ends)
+    return select(middle, 1.0, select(last, 2.0, 0.0))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:

@@ -138,12 +138,14 @@ def sensitivities(case: Case) -> tuple[Sensitivity, ...]:
     found = []
     for name, change in CHANGES.items():
         up = float(change(case, 1.0 + NUDGE_SHARE).step().total_s)
-        down = float(change(case, 1.0 - NUDGE_SHARE).step().total_s)
+        # no network is undersubscribed: there is only one side
+        below = 1.0 if name == "oversubscription" else 1.0 - NUDGE_SHARE
+        down = float(change(case, below).step().total_s)
         better = change(case, 0.5 if name in _TIMES else 2.0).step()
         found.append(
             Sensitivity(
                 name=name,
-                elasticity_ratio=log(up / down) / log((1.0 + NUDGE_SHARE) / (1.0 - NUDGE_SHARE)),
+                elasticity_ratio=log(up / down) / log((1.0 + NUDGE_SHARE) / below),
                 doubled_s=float(change(case, 2.0).step().total_s),
                 gain_s=max(0.0, base - float(better.total_s)),
             )

@@ -27,7 +27,7 @@ from planner.steptime.memory import Memory, step_memory
 from planner.steptime.optimizer import update_s
 from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.rates import Efficiency, Rates, rates_of
-from planner.steptime.schedule import Pipeline, pipeline, stage_sum
+from planner.steptime.schedule import Pipeline, busiest, pipeline, stage_sum
 from planner.steptime.spread import Spreads
 from planner.steptime.stages import StageCosts, stage_costs
 from planner.steptime.wires import Wires, wires_of
@@ -172,10 +172,11 @@ def _assemble(
     fixed = 0.0 * columns.pp + rates.step_s
     straggling = STRAGGLING_SHARE * np.log2(columns.gpus) * pipe.busy_s
     total = pipe.total_s + exposed_dp + update + fixed + straggling
-    exposed = {name: m * part.most(columns.pp) for name, part in costs.exposed.items()}
+    stage = busiest(stage_sum((costs.forward, costs.backward)), columns.pp)
+    exposed = {name: m * part.of_stage(stage) for name, part in costs.exposed.items()}
     exposed["dp"] = exposed_dp
     exposed["pp"] = pipe.hops_s
-    communication = {name: m * part.most(columns.pp) for name, part in costs.traffic.items()}
+    communication = {name: m * part.of_stage(stage) for name, part in costs.traffic.items()}
     communication["dp"] = total_dp
     communication["pp"] = 2.0 * m * columns.vpp * pipeline_hop_s(model, columns, wires)
     hidden: Values = 0.0
@@ -186,7 +187,7 @@ def _assemble(
     return Step(
         total_s=total,
         serial_s=total + hidden,
-        compute_s=m * stage_sum(costs.compute_list).most(columns.pp),
+        compute_s=m * stage_sum(costs.compute_list).of_stage(stage),
         communication_s=MappingProxyType(communication),
         exposed_s=MappingProxyType(exposed),
         bubble_s=pipe.bubble_s,
@@ -194,7 +195,7 @@ def _assemble(
         straggling_s=straggling,
         fixed_s=fixed,
         compute_parts_s=MappingProxyType(
-            {name: m * part.most(columns.pp) for name, part in costs.compute.items()}
+            {name: m * part.of_stage(stage) for name, part in costs.compute.items()}
         ),
         model_flops=flops,
         mfu=flops / total / columns.gpus / rates.peak_flops_per_s,

@@ -150,7 +150,7 @@ def _tree_load(k: Values) -> Any:
 def _tree_s(payload_bytes: Values, wire: Wire) -> Any:
     """Double binary tree across, chains inside: log2 k start-ups instead of k."""
     depth = np.ceil(np.log2(wire.k))
-    inside = select(wire.m > 1, 2.0 * payload_bytes / wire.inside_bytes_per_s, 0.0)
+    inside = 2.0 * (wire.m - 1.0) / wire.m * payload_bytes / wire.inside_bytes_per_s
     across = _tree_load(wire.k) * payload_bytes / (wire.rails * wire.rail_bytes_per_s)
     start = 2.0 * ((wire.m - 1.0) * wire.inside_latency_s + depth * wire.across_latency_s)
     return start + larger(inside, across)

@@ -1,0 +1,169 @@
+"""``planner step``, ``validate`` and ``calibrate`` as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+OWN = Path(__file__).parent.parent / "accuracy" / "published_steps.csv"
+SMALL = ("--gpus", "64", "--supernode", "8", "--model", "llama-3.1-8b", "--tp", "8", "--dp", "8",
+         "--global-batch", "64", "--seq", "8192", "--micro-batch", "1")  # fmt: skip
+
+Planner = Callable[..., Any]
+
+
+def test_step_prints_the_time_the_path_and_what_would_change_it(planner: Planner) -> None:
+    ran = planner("step", *SMALL)
+
+    assert ran.code == 0, ran.err
+    for words in ("a step", "MFU", "Critical path", "matrix products", "Memory of the fullest GPU",
+                  "elasticity", "nic bandwidth", "Assumed", "inputs sha256"):  # fmt: skip
+        assert words in ran.out
+
+
+def test_step_as_json_is_one_document(planner: Planner) -> None:
+    ran = planner("step", *SMALL, "--json")
+
+    document = json.loads(ran.out)
+    assert document["schema"] == "planner.step/1"
+    assert document["step"]["total_s"] > 0
+    assert document["inputs"]["sha256"]
+    assert {one["name"] for one in document["sensitivity"]} >= {"nic_bandwidth", "in_flight"}
+
+
+def test_the_same_inputs_give_the_same_bytes(planner: Planner) -> None:
+    assert planner("step", *SMALL, "--json").out == planner("step", *SMALL, "--json").out
+
+
+def test_a_trace_is_written_for_perfetto(planner: Planner, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+
+    ran = planner("step", *SMALL, "--trace", str(path))
+
+    assert ran.code == 0, ran.err
+    assert json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+
+
+def test_a_plan_gives_its_own_seats(planner: Planner, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert planner("place", *SMALL, "--out", str(plan)).code == 0
+
+    ran = planner("step", "--placement", str(plan), "--json")
+
+    assert ran.code == 0, ran.err
+    placed = json.loads(plan.read_text(encoding="utf-8"))
+    assert json.loads(ran.out)["step"]["total_s"] == pytest.approx(placed["step"]["total_s"])
+
+
+def test_a_layout_that_does_not_fit_is_timed_and_told_what_would_help(planner: Planner) -> None:
+    ran = planner("step", "--gpus", "64", "--supernode", "8", "--model", "llama-3.1-70b",
+                  "--tp", "8", "--pp", "1", "--dp", "8", "--cp", "1", "--vpp", "1", "--seq", "8192",
+                  "--global-batch", "64", "--micro-batch", "2", "--recompute", "none",
+                  "--zero", "1", "--json")  # fmt: skip
+
+    document = json.loads(ran.out)
+    assert ran.code == 0, ran.err
+    assert not document["memory"]["fits"]
+    assert document["memory"]["missing_bytes"] > 0
+    assert document["remedies"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "No such file"),
+        ("{", "not a JSON document"),
+        ("[]", "expected a JSON object"),
+        ('{"inputs": {"layout": {}}}', "rank_to_gpu is missing"),
+    ],
+)
+def test_what_is_no_plan_is_refused(
+    planner: Planner, tmp_path: Path, text: str | None, words: str
+) -> None:
+    path = tmp_path / "plan.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+
+    ran = planner("step", "--placement", str(path))
+
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_validate_prints_each_source_and_what_it_rests_on(planner: Planner) -> None:
+    ran = planner("validate", str(OWN))
+
+    assert ran.code == 0, ran.err
+    for words in ("korthikanti2022", "llama3-paper", "MAPE", "=MFU", "regret", "no test of it",
+                  "has not seen its layout", "Furthest off"):  # fmt: skip
+        assert words in " ".join(ran.out.split())
+
+
+def test_validate_writes_a_prediction_for_every_row(planner: Planner, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    rows = OWN.read_text(encoding="utf-8").splitlines()
+    table.write_text(
+        "\n".join([*rows, rows[1].replace("k-22b-full", "odd").replace("A100", "Abacus")]),
+        encoding="utf-8",
+    )
+    out = tmp_path / "predictions.csv"
+
+    ran = planner("validate", str(table), "--out", str(out))
+
+    assert ran.code == 0, ran.err
+    with out.open(encoding="utf-8") as stream:
+        found = list(csv.DictReader(stream))
+    assert list(found[0]) == [
+        "id", "predicted_step_s", "predicted_memory_bytes", "skipped_because",
+    ]  # fmt: skip
+    assert len(found) == len(rows)
+    assert float(found[0]["predicted_step_s"]) > 0
+    assert float(found[0]["predicted_memory_bytes"]) > 1e9
+    assert found[-1]["skipped_because"] == "gpu='Abacus' is not in the catalogue"
+
+
+def test_validate_as_json_names_what_was_fitted_on(planner: Planner) -> None:
+    document = json.loads(planner("validate", str(OWN), "--json").out)
+
+    assert document["schema"] == "planner.validate/1"
+    assert document["fitted_on"] == ["korthikanti2022"]
+    assert [score["source"] for score in document["sources"]] == ["korthikanti2022", "llama3-paper"]
+    assert [score["source"] for score in document["unseen"]] == ["korthikanti2022"]
+
+
+def test_validate_refuses_what_is_no_table(planner: Planner, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
+
+    ran = planner("validate", str(path))
+
+    assert ran.code == 2
+    assert "missing columns id, model" in ran.err
+
+
+def test_calibrate_writes_what_validate_reads(planner: Planner, tmp_path: Path) -> None:
+    fitted = tmp_path / "own.yaml"
+
+    ran = planner("calibrate", str(OWN), "--all", "--out", str(fitted))
+
+    assert ran.code == 0, ran.err
+    assert "A100-SXM-80" in ran.out
+    again = planner("validate", str(OWN), "--efficiency", str(fitted), "--json")
+    assert json.loads(again.out)["sources"][0]["mape_share"] < 0.06
+
+
+def test_calibrate_says_when_there_is_nothing_to_fit(planner: Planner, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "\n".join(OWN.read_text(encoding="utf-8").splitlines()[:2]), encoding="utf-8"
+    )
+
+    ran = planner("calibrate", str(table))
+
+    assert ran.code == 2
+    assert "no accelerator has 3 measured rows" in ran.err

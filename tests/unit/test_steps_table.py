@@ -1,0 +1,164 @@
+"""Rows of a table of steps: what is read, what is assumed and said, what is refused and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from topologies.efficiency_catalogue import (
+    chip_named,
+    efficiencies_text,
+    efficiency_of,
+    read_efficiencies,
+    shipped_efficiencies,
+    shipped_halves,
+)
+from topologies.steps_table import StepsTable, read_steps, steps_from_text
+
+ROW = {
+    "id": "a", "source": "s", "model": "m", "layers": "4", "hidden": "1024", "heads": "8",
+    "kv_heads": "8", "ffn": "4096", "vocab": "32000", "seq": "2048", "gpu": "H100",
+    "n_gpus": "8", "tp": "2", "pp": "2", "dp": "2", "global_batch": "8", "micro_batch": "1",
+    "precision": "bf16", "measured_step_s": "1.5",
+}  # fmt: skip
+
+
+def table(**cells: str) -> StepsTable:
+    row = {**ROW, **cells}
+    return steps_from_text(
+        ",".join(row) + "\n" + ",".join(f'"{value}"' for value in row.values()) + "\n", "t.csv"
+    )
+
+
+def test_a_plain_row_is_read() -> None:
+    run = table().runs[0]
+
+    assert (run.model.layers, run.columns.tp, run.columns.gpus, run.measured_s) == (4, 2, 8, 1.5)
+    assert run.chip == "H100-SXM"
+
+
+@pytest.mark.parametrize(
+    ("cells", "because"),
+    [
+        ({"n_gpus": "16"}, "tp x cp x dp x pp = 8 does not equal n_gpus = 16"),
+        ({"gpu": "Abacus"}, "gpu='Abacus' is not in the catalogue"),
+        ({"seq": ""}, "seq not stated"),
+        ({"global_batch": "1"}, "global_batch = 1 is less than dp x micro_batch = 2"),
+        ({"layers": "four"}, "layers='four' is not a number"),
+        ({"tp": "0"}, "tp=0 is not a whole number of at least 1"),
+        ({"hidden": "-5"}, "hidden=-5 is out of range"),
+        ({"hidden": "nan"}, "hidden=nan is out of range"),
+        ({"heads": "2.5"}, "heads=2.5 is not a whole number"),
+    ],
+)
+def test_a_row_that_cannot_be_predicted_is_skipped_with_the_reason(
+    cells: dict[str, str], because: str
+) -> None:
+    found = table(**cells)
+
+    assert not found.runs
+    assert because in found.skipped[0].because
+    assert found.order == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("cells", "name"),
+    [
+        ({"micro_batch": ""}, "micro_batch"),
+        ({"recompute": "unknown (recipe-dependent)"}, "recompute"),
+        ({"precision": ""}, "precision"),
+        ({"precision": "fp16"}, "attention_kernel"),
+        ({"inter_bw_GBps_per_gpu": ""}, "inter_bw_GBps_per_gpu"),
+    ],
+)
+def test_what_a_row_does_not_say_is_assumed_and_said(cells: dict[str, str], name: str) -> None:
+    assert name in table(**cells).runs[0].assumed
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("bf16", 0), ("FP16", 1), ("bfloat16", 0), ("mxfp8", 2), ("fp8-cs", 2), ("nvfp4", 3)],
+)
+def test_precisions_are_read_as_sources_write_them(text: str, code: int) -> None:
+    assert table(precision=text).runs[0].columns.precision == code
+
+
+def test_a_row_without_a_measurement_is_predicted_all_the_same() -> None:
+    assert table(measured_step_s="").runs[0].measured_s == 0.0
+
+
+def test_overlap_follows_what_the_notes_say() -> None:
+    usual = table(sp="1").runs[0].columns
+    apart = table(sp="1", notes="Megatron-LM without comm overlap").runs[0].columns
+
+    assert (usual.overlap_tensor, usual.overlap_gradients) == (1, 1)
+    assert (apart.overlap_tensor, apart.overlap_gradients) == (0, 0)
+
+
+def test_a_sliding_window_is_taken_by_its_size() -> None:
+    run = table(attention="gqa+sliding128(half of the layers)").runs[0]
+
+    assert run.model.windows == (128, 0, 128, 0)
+
+
+def test_missing_columns_are_all_named() -> None:
+    with pytest.raises(InputError, match=r"t\.csv:1: missing columns model, layers"):
+        steps_from_text("id,source\na,b\n", "t.csv")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_steps(tmp_path / "none.csv")
+
+
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"id,\xff\xfe\x00")
+
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_steps(path)
+
+
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [("A100", "A100-SXM-80"), ("h100", "H100-SXM"), ("NVIDIA GB200", "GB200"), ("B300", "B300-SXM"),
+     ("MI300X", "MI300X"), ("H200", "H200-SXM")],
+)  # fmt: skip
+def test_an_accelerator_is_known_by_what_tables_call_it(called: str, name: str) -> None:
+    chip = chip_named(called)
+
+    assert chip is not None
+    assert chip.name == name
+
+
+def test_fitted_numbers_are_shipped_for_every_generation_that_was_measured() -> None:
+    shipped = shipped_efficiencies()
+
+    assert {"A100-SXM-80", "H100-SXM", "B200-SXM", "B300-SXM", "GB200", "GB300"} <= set(shipped)
+    assert efficiency_of("H200-SXM") == efficiency_of("H100-SXM")
+    assert efficiency_of("MI300X") is None
+    assert all(one.rows > 0 and one.fitted_on for one in shipped.values())
+    assert set(shipped_halves()[0]) == set(shipped_halves()[1])
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    shipped = {name: one for name, one in shipped_efficiencies().items() if name == "H100-SXM"}
+    path = tmp_path / "own.yaml"
+    path.write_text(efficiencies_text(shipped), encoding="utf-8")
+
+    found = read_efficiencies(path)["H100-SXM"]
+
+    assert found.gemm_share == pytest.approx(shipped["H100-SXM"].gemm_share, rel=1e-3)
+    assert found.pace_ratio == pytest.approx(shipped["H100-SXM"].pace_ratio, rel=1e-3)
+
+
+def test_faults_of_a_file_of_efficiencies_are_named_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("H100-SXM:\n  gemm: {bf16: 1.7}\n  colour: red\n", encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"own\.yaml:2:\d+") as refused:
+        read_efficiencies(path)
+
+    assert "colour" in str(refused.value)

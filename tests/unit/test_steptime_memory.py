@@ -1,0 +1,134 @@
+"""Memory of a stage, against the published formulas by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner.layout import Layout
+from planner.model import Attention, ModelSpec
+from planner.steptime.columns import LayoutColumns, columns_of
+from planner.steptime.memory import layer_activation_bytes, step_memory
+from planner.steptime.parameters import stage_layers, stage_parameters
+from planner.steptime.schedule import in_flight
+
+GPT = ModelSpec(
+    name="gpt-22b", hidden=6144, vocab=51200, layers=48, ffn=24576, gated_mlp=False,
+    tied_embeddings=True, learned_positions=2048, norm_bias=True,
+    attention=Attention(heads=64, kv_heads=64, head_dim=96, v_head_dim=96),
+)  # fmt: skip
+LLAMA = ModelSpec(
+    name="llama-3.1-405b", hidden=16384, vocab=128256, layers=126, ffn=53248,
+    attention=Attention(heads=128, kv_heads=8, head_dim=128, v_head_dim=128),
+)  # fmt: skip
+
+
+def before_flash(layout: Layout) -> LayoutColumns:
+    return replace(columns_of(layout), stack=2.0)
+
+
+S, B, H, A = 2048, 4, 6144, 64
+
+
+@pytest.mark.parametrize("tp", [1, 2, 8])
+def test_a_layer_without_sp_keeps_what_korthikanti_says(tp: int) -> None:
+    layout = Layout(
+        tp=tp, micro_batch=B, global_batch=B, seq=S, recompute="none", sequence_parallel=False
+    )
+
+    found = layer_activation_bytes(GPT, before_flash(layout), moe=False)
+
+    # arXiv 2205.05198 eq. 2: s b h (10 + 24/t + 5 a s / (h t))
+    assert found == pytest.approx(S * B * H * (10 + 24 / tp + 5 * A * S / (H * tp)))
+
+
+@pytest.mark.parametrize("tp", [1, 2, 8])
+def test_a_layer_with_sp_keeps_what_korthikanti_says(tp: int) -> None:
+    layout = Layout(tp=tp, micro_batch=B, global_batch=B, seq=S, recompute="none")
+
+    found = layer_activation_bytes(GPT, before_flash(layout), moe=False)
+
+    # eq. 4: s b h / t (34 + 5 a s / h)
+    assert found == pytest.approx(S * B * H / tp * (34 + 5 * A * S / H))
+
+
+def test_selective_recomputation_keeps_34_over_t_and_full_keeps_the_input() -> None:
+    layout = Layout(tp=8, micro_batch=B, global_batch=B, seq=S)
+    full = replace(layout, recompute="full")
+
+    # eq. 6: s b h 34 / t; full recomputation with SP: 2 s b h / t
+    assert layer_activation_bytes(GPT, before_flash(layout), moe=False) == pytest.approx(
+        S * B * H * 34 / 8
+    )
+    assert layer_activation_bytes(GPT, before_flash(full), moe=False) == pytest.approx(
+        2 * S * B * H / 8
+    )
+
+
+def test_micro_batches_in_flight_fall_from_the_first_stage_to_the_last() -> None:
+    columns = columns_of(Layout(pp=8, global_batch=64))
+
+    assert in_flight(columns, "first") == 8
+    assert in_flight(columns, "last") == 1
+
+
+def test_interleaving_keeps_more_on_the_first_stage() -> None:
+    # arXiv 2205.05198 §4.2.3: L (1 + (p-1)/(p m)) layers' activations, m chunks a stage
+    columns = columns_of(Layout(pp=8, vpp=3, global_batch=64))
+
+    assert in_flight(columns, "first") == pytest.approx(8 * (1 + 7 / (8 * 3)), rel=0.03)
+
+
+def test_a_short_run_keeps_no_more_than_it_has() -> None:
+    assert in_flight(columns_of(Layout(pp=8, global_batch=2)), "first") == 2
+
+
+@pytest.mark.parametrize(
+    ("zero", "weights", "gradients", "optimizer"),
+    [(0, 1, 1, 1), (1, 1, 1, 8), (2, 1, 8, 8), (3, 8, 8, 8)],
+)
+def test_zero_shards_what_its_stage_says(
+    zero: int, weights: int, gradients: int, optimizer: int
+) -> None:
+    layout = Layout(tp=8, dp=8, global_batch=64, seq=4096, zero_stage=zero)
+
+    parts = step_memory(LLAMA, columns_of(layout), 80e9).parts
+
+    whole = step_memory(LLAMA, columns_of(replace(layout, zero_stage=0)), 80e9).parts
+    assert parts["weights"] == pytest.approx(whole["weights"] / weights)
+    assert parts["gradients"] == pytest.approx(whole["gradients"] / gradients)
+    assert parts["optimizer"] == pytest.approx(whole["optimizer"] / optimizer)
+
+
+def test_what_is_missing_is_the_sum_over_the_capacity() -> None:
+    layout = Layout(tp=8, pp=2, dp=8, global_batch=64, seq=8192)
+
+    memory = step_memory(LLAMA, columns_of(layout), 80e9)
+
+    assert not memory.fits
+    assert memory.missing_bytes == pytest.approx(
+        sum(memory.parts.values()) + memory.margin_bytes - 80e9
+    )
+
+
+@pytest.mark.parametrize("pp", [1, 2, 3, 4, 8, 16, 18])
+def test_every_parameter_and_layer_is_on_one_stage(pp: int) -> None:
+    columns = columns_of(Layout(pp=pp))
+    layers = stage_layers(LLAMA, columns)
+    counts = layers.first_dense + (pp > 1) * layers.last_dense
+    held = stage_parameters(LLAMA, columns, layers, "first").dense
+    if pp > 1:
+        held += stage_parameters(LLAMA, columns, layers, "last").dense
+    if pp > 2:
+        counts += (pp - 2) * layers.middle_mean_dense
+        held += (pp - 2) * layers.middle_mean_dense * LLAMA.dense_layer_parameters
+
+    assert counts == pytest.approx(126)
+    assert held == pytest.approx(LLAMA.parameters(), rel=1e-9)
+
+
+def test_405b_on_eight_stages_is_laid_out_15_16_15_as_nvidia_does() -> None:
+    layers = stage_layers(LLAMA, columns_of(Layout(pp=8)))
+
+    assert (layers.first_dense, layers.middle_dense, layers.last_dense) == (15, 16, 15)

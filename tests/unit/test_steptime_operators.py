@@ -1,0 +1,114 @@
+"""Work of a layer, operator by operator, against the model's own FLOPs and bytes by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner.layout import Layout
+from planner.model import Attention, ModelSpec
+from planner.steptime.columns import columns_of
+from planner.steptime.operators import (
+    LayerWork,
+    attended_keys,
+    dense_layer,
+    logits,
+    moe_layer,
+)
+
+LLAMA = ModelSpec(
+    name="llama-3.1-8b", hidden=4096, vocab=128256, layers=32, ffn=14336,
+    attention=Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128),
+)  # fmt: skip
+DEEPSEEK = ModelSpec(
+    name="deepseek-v3", hidden=7168, vocab=129280, layers=61, ffn=18432, experts=256, top_k=8,
+    expert_ffn=2048, shared_expert_ffn=2048, moe_layers=(False,) * 3 + (True,) * 58,
+    attention=Attention(kind="mla", heads=128, kv_heads=128, head_dim=192, v_head_dim=128,
+                        q_lora_rank=1536, kv_lora_rank=512, rope_head_dim=64),
+)  # fmt: skip
+
+
+def forward_flops(work: LayerWork) -> float:
+    return float(sum(one.flops for one in work.forward))
+
+
+def test_a_dense_models_forward_does_the_flops_of_its_shape() -> None:
+    columns = columns_of(Layout(seq=8192, recompute="none"))
+
+    layer = forward_flops(dense_layer(LLAMA, columns, 2.0))
+    head = forward_flops(logits(LLAMA, columns))
+
+    # the model counts (s + 1) / 2 keys a query, the kernel s / 2
+    assert 32 * layer + head == pytest.approx(
+        8192 * LLAMA.forward_flops_per_token(8192), rel=1e-4
+    )
+
+
+def test_an_moe_models_forward_does_the_flops_of_its_shape() -> None:
+    columns = columns_of(Layout(seq=4096, recompute="none"))
+
+    dense = forward_flops(dense_layer(DEEPSEEK, columns, 2.0))
+    moe = forward_flops(moe_layer(DEEPSEEK, columns, 2.0))
+    head = forward_flops(logits(DEEPSEEK, columns))
+
+    # the kernel's softmax is worth more FLOPs where heads are not 128 wide: 3 % of a layer here
+    assert 3 * dense + 58 * moe + head == pytest.approx(
+        4096 * DEEPSEEK.forward_flops_per_token(4096), rel=0.03
+    )
+
+
+@pytest.mark.parametrize("tp", [2, 4, 8])
+def test_tensor_parallelism_splits_every_flop(tp: int) -> None:
+    alone = forward_flops(dense_layer(LLAMA, columns_of(Layout()), 2.0))
+
+    split = forward_flops(dense_layer(LLAMA, columns_of(Layout(tp=tp)), 2.0))
+
+    assert split * tp == pytest.approx(alone, rel=1e-12)
+
+
+def test_expert_parallelism_leaves_the_routed_work_of_a_rank_as_it_is() -> None:
+    def work(ep: int) -> float:
+        layout = Layout(ep=ep, dp=8, global_batch=8)
+        return forward_flops(moe_layer(DEEPSEEK, columns_of(layout), 2.0))
+
+    assert work(8) == pytest.approx(work(1), rel=1e-12)
+
+
+def test_a_backward_does_twice_the_matrix_flops_of_a_forward() -> None:
+    work = dense_layer(LLAMA, columns_of(Layout()), 2.0)
+
+    def gemm(part: tuple[object, ...]) -> float:
+        return float(sum(one.flops for one in part if one.kind == "gemm"))  # type: ignore[attr-defined]
+
+    assert gemm(work.backward) + gemm(work.weights) == pytest.approx(2 * gemm(work.forward))
+
+
+def test_flash_attention_goes_back_with_five_matrix_products_for_two() -> None:
+    work = dense_layer(LLAMA, columns_of(Layout()), 2.0)
+    core = {one.name: one.flops for one in work.forward}["attention_core"]
+
+    back = {one.name: one.flops for one in work.backward}["attention_core"]
+
+    assert back == pytest.approx(2.5 * core)
+
+
+def test_a_window_keeps_only_the_keys_inside_it() -> None:
+    # by hand: 4 tokens, window 2: 1 + 2 + 2 + 2 keys are seen; the kernel's count is continuous
+    half = replace(LLAMA, windows=(2,) * 32)
+
+    assert attended_keys(half, 1e6, 1.0) == pytest.approx(2.0, rel=1e-5)
+    assert attended_keys(LLAMA, 4096.0, 1.0) == 2048.0
+    assert attended_keys(LLAMA, 4096.0, 0.0) == 4096.0
+
+
+def test_unfused_attention_moves_its_scores_and_fused_does_not() -> None:
+    columns = columns_of(Layout(seq=2048))
+    fused = dense_layer(LLAMA, columns, 2.0)
+    unfused = dense_layer(LLAMA, replace(columns, stack=2.0), 2.0)
+
+    def moved(work: LayerWork) -> float:
+        return float(sum(one.moved_bytes for one in work.forward))
+
+    # scores: b a s^2 elements; 13 bytes each forward (QK^T write, softmax, dropout, PV read)
+    assert moved(unfused) - moved(fused) == pytest.approx(13 * 32 * 2048**2)
