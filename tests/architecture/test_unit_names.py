@@ -25,7 +25,6 @@ UNITLESS = {
     "in_flight": "transactions outstanding, a mean",
     "maximum": "of whatever the reader of a document asks for",
     "minimum": "of whatever the reader of a document asks for",
-    "multipliers": "of the weights of the families",
     "most": "of whatever the option is",
     "of_flow": "of each flow, in the unit of its owner",
     "speedup_limit": "step over step without one entry",
