@@ -1,0 +1,106 @@
+"""``planner export``: a plan as the file that a launcher, a scheduler or a tool reads."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.planner_options import command_app
+
+app = command_app()
+
+KINDS = {
+    "rank-map": ("export_launch", "rank_map_text"),
+    "slurm": ("export_launch", "slurm_text"),
+    "mpi-rankfile": ("export_launch", "mpi_rankfile_text"),
+    "torchrun": ("export_launch", "torchrun_text"),
+    "megatron": ("export_launch", "megatron_text"),
+    "kueue": ("export_launch", "kueue_text"),
+    "nccl-env": ("export_launch", "nccl_env_text"),
+    "slurm-topology": ("export_graph", "slurm_topology_text"),
+    "astra-sim": ("export_graph", "astra_sim_text"),
+    "dot": ("export_graph", "dot_text"),
+    "graphml": ("export_graph", "graphml_text"),
+}
+
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="The document of planner place --out.")
+]
+To = Annotated[
+    str, typer.Option("--to", metavar="KIND", show_default=False, help=f"{', '.join(KINDS)}.")
+]
+Hosts = Annotated[
+    Path | None,
+    typer.Option(
+        "--hosts",
+        metavar="FILE",
+        show_default=False,
+        help="The machines' real names in the cluster's order: host lists, one or more a line.",
+    ),
+]
+Into = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FILE", show_default="stdout", help="Write the file here instead."
+    ),
+]
+
+
+@app.command("export")
+def export(plan: PlanFile, to: To, hosts: Hosts = None, out: Into = None) -> None:
+    """Write a plan's placement for a launcher or a scheduler, each rank where the plan seats it."""
+    from importlib import import_module
+
+    from cli.planner_output import emit, note, write_file
+    from planner.errors import InputError
+
+    if to not in KINDS:
+        raise InputError(f"--to {to!r} is unknown: one of {', '.join(KINDS)}")
+    module, name = KINDS[to]
+    text: str = getattr(import_module(f"topologies.{module}"), name)(read_plan(plan, hosts))
+    if out is None:
+        emit(text)
+        return
+    write_file(out, text)
+    note(f"wrote {out}")
+
+
+def read_plan(path: Path, hosts: Path | None) -> Any:
+    """Return the SeatedPlan in the document at *path*."""
+    from cli.planner_inputs import Asked
+    from cli.planner_plan import DEFAULT_TIME_LIMIT_S
+    from cli.step_inputs import read_seated
+    from topologies.export_seats import seated_plan
+
+    names = read_host_names(hosts) if hosts is not None else ()
+    seated = read_seated(Asked(), str(path), seed=0, time_limit_s=DEFAULT_TIME_LIMIT_S)
+    fabric = seated.inputs.fabric
+    source = f"{len(seated.rank_to_gpu)} ranks on {fabric.name}, from {path.name}"
+    return seated_plan(
+        seated.inputs.layout,
+        fabric,
+        seated.rank_to_gpu,
+        host_names=names,
+        source="".join(c if c.isprintable() else "?" for c in source),
+    )
+
+
+def read_host_names(path: Path) -> tuple[str, ...]:
+    """Return the names in a file of host lists, ``#`` comments left out."""
+    from planner.documents import read_bytes
+    from planner.errors import SpecError
+    from topologies.fabric_import import decoded
+    from topologies.host_lists import HostListError, expand_hosts
+
+    names: list[str] = []
+    for number, raw in enumerate(decoded(read_bytes(path), str(path)).splitlines(), 1):
+        if line := raw.split("#", 1)[0].strip():
+            try:
+                names += expand_hosts(line)
+            except HostListError as error:
+                raise SpecError(*(f"{path}:{number}: {f}" for f in error.faults)) from None
+    return tuple(names)

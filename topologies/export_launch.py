@@ -1,0 +1,249 @@
+"""A plan as the files of launchers: rank map, Slurm, Open MPI, torchrun, Megatron, Kueue, NCCL."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from planner.documents import yaml_text
+from planner.errors import InputError
+from topologies.export_seats import SeatedPlan
+from topologies.host_lists import fold_hosts
+
+_PORT = 29500
+
+
+def rank_map_text(plan: SeatedPlan) -> str:
+    """Return a CSV with one line for each rank: rank, host, slot, gpu, supernode."""
+    rows = [f"{s.rank},{s.host},{s.slot},{s.gpu},{s.supernode}" for s in plan.seats]
+    return "\n".join(["rank,host,slot,gpu,supernode", *rows, ""])
+
+
+def slurm_text(plan: SeatedPlan) -> str:
+    """Return a SLURM_HOSTFILE: line r is the machine of rank r; flags stand in its comments.
+
+    Slurm skips lines that begin with ``#``. Tasks of one machine get local numbers in rank order,
+    so that a script that binds by SLURM_LOCALID needs the rank map where a machine's slots are in
+    another order.
+    """
+    hosts, per_host = plan.hosts, _largest(plan)
+    lines = [
+        f"# {plan.source}",
+        "# SLURM_HOSTFILE=this-file srun --distribution=arbitrary "
+        f"--nodes={len(hosts)} --ntasks={len(plan.seats)} --ntasks-per-node={per_host} "
+        f"--nodelist={fold_hosts(hosts)}",
+    ]
+    segment = _segment(plan)
+    if segment > 1:
+        lines.append(
+            f"# salloc --nodes={len(hosts)} --segment={segment} --exclusive  "
+            f"(topology/block: {segment} machines of one supernode together)"
+        )
+    if not _slots_in_order(plan):
+        lines.append("# GPUs of a machine are not in rank order: bind by the rank map's slot")
+    return "\n".join([*lines, *(seat.host for seat in plan.seats), ""])
+
+
+def mpi_rankfile_text(plan: SeatedPlan) -> str:
+    """Return an Open MPI rankfile; ``slot`` is the GPU's number, as one core for each GPU."""
+    lines = [f"# {plan.source}", "# mpirun --map-by rankfile:file=this-file (5.x), -rf (4.x)"]
+    lines += [f"rank {s.rank}={s.host} slot={s.slot}" for s in plan.seats]
+    return "\n".join([*lines, ""])
+
+
+def torchrun_text(plan: SeatedPlan, *, arguments: str = '"$@"') -> str:
+    """Return a shell script that starts torchrun on the machine it runs on.
+
+    torchrun numbers ranks node_rank x nproc_per_node + local_rank, so that the order of machines
+    is all that it can be told.
+
+    Raises:
+        InputError: a machine's ranks are not one run of consecutive numbers.
+    """
+    per_host = _largest(plan)
+    order = _node_order(plan, per_host)
+    visible = _visible_devices(plan, order)
+    lines = [
+        "#!/bin/bash",
+        f"# {plan.source}",
+        "# Run this on every machine; a machine's place in the list is its node rank.",
+        "nodes=(",
+        *(f"  {host}" for host in order),
+        ")",
+        "node=${NODE_NAME:-$(hostname -s)}",
+        "node_rank=-1",
+        'for i in "${!nodes[@]}"; do',
+        '  if [ "${nodes[$i]}" = "$node" ]; then node_rank=$i; fi',
+        "done",
+        'if [ "$node_rank" -lt 0 ]; then echo "$node is not in the plan" >&2; exit 2; fi',
+    ]
+    if visible:
+        lines += [
+            "visible=(",
+            *(f"  {one}" for one in visible),
+            ")",
+            "export CUDA_VISIBLE_DEVICES=${visible[$node_rank]}",
+        ]
+    lines += [
+        f"exec torchrun --nnodes={len(order)} --nproc-per-node={per_host} "
+        f'--node-rank="$node_rank" --master-addr={order[0]} --master-port={_PORT} {arguments}',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def megatron_text(plan: SeatedPlan) -> str:
+    """Return the torchrun script with Megatron's flags for the plan's layout and rank order.
+
+    Raises:
+        InputError: a rank order that Megatron does not have, or machines out of order.
+    """
+    layout = plan.layout
+    flags = [
+        f"--tensor-model-parallel-size {layout.tp}",
+        f"--pipeline-model-parallel-size {layout.pp}",
+        f"--context-parallel-size {layout.cp}",
+        f"--micro-batch-size {layout.micro_batch}",
+        f"--global-batch-size {layout.global_batch}",
+        f"--seq-length {layout.seq}",
+    ]
+    if layout.ep > 1:
+        flags.append(f"--expert-model-parallel-size {layout.ep}")
+    if layout.ep > 1 or layout.etp > 1:
+        flags.append(f"--expert-tensor-parallel-size {layout.etp}")
+    if layout.vpp > 1:
+        flags.append(f"--num-virtual-stages-per-pipeline-rank {layout.vpp}")
+    if layout.sequence_parallel and layout.tp > 1:
+        flags.append("--sequence-parallel")
+    if layout.order == "tp-cp-ep-pp-dp":
+        flags.append("--use-tp-pp-dp-mapping")
+    elif layout.order != "tp-cp-ep-dp-pp":
+        raise InputError(
+            f"order {layout.order}: Megatron has tp-cp-ep-dp-pp and tp-cp-ep-pp-dp only"
+        )
+    if layout.zero_stage == 1:
+        flags.append("--use-distributed-optimizer")
+    joined = " \\\n  ".join(["train.py", *flags, '"$@"'])
+    return torchrun_text(plan, arguments=joined)
+
+
+def kueue_text(plan: SeatedPlan) -> str:
+    """Return a Kueue Topology and a JobSet whose pods, one a machine, ask for it.
+
+    Pods with consecutive completion indices that share a supernode form a slice, which must sit
+    in one domain of the supernode's level. The scheduler chooses which domains.
+
+    Raises:
+        InputError: machines out of order, or slices of different sizes.
+    """
+    per_host = _largest(plan)
+    order = _node_order(plan, per_host)
+    segment = _segment(plan)
+    level = "fabric.planner/supernode"
+    if segment > 1:
+        annotations = {
+            "kueue.x-k8s.io/podset-slice-required-topology": level,
+            "kueue.x-k8s.io/podset-slice-size": str(segment),
+        }
+        levels = [{"nodeLabel": level}, {"nodeLabel": "kubernetes.io/hostname"}]
+    else:
+        annotations = {"kueue.x-k8s.io/podset-required-topology": "kubernetes.io/hostname"}
+        annotations = {} if len(order) > 1 else annotations
+        annotations = annotations or {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
+        levels = [{"nodeLabel": "kubernetes.io/hostname"}]
+    topology = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Topology",
+        "metadata": {"name": "planned"},
+        "spec": {"levels": levels},
+    }
+    container = {
+        "name": "train",
+        "image": "REPLACE-ME",
+        "resources": {"limits": {"nvidia.com/gpu": per_host}},
+    }
+    job = {
+        "parallelism": len(order),
+        "completions": len(order),
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "template": {
+            "metadata": {"annotations": annotations},
+            "spec": {"restartPolicy": "Never", "containers": [container]},
+        },
+    }
+    jobset = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {
+            "name": "planned",
+            "labels": {"kueue.x-k8s.io/queue-name": "REPLACE-ME"},
+        },
+        "spec": {"replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}]},
+    }
+    return f"# {plan.source}\n{yaml_text(topology)}---\n{yaml_text(jobset)}"
+
+
+def nccl_env_text(plan: SeatedPlan) -> str:
+    """Return NCCL's variables for in-flight limits, as comments with their reason.
+
+    A channel keeps in_flight x transaction bytes on the way, so that by Little's law
+    channels = line rate x turnaround / (in_flight x transaction) keep the line full.
+    """
+    nic = plan.fabric.nic
+    buffer_bytes = nic.in_flight * nic.transaction_bytes
+    one = min(nic.line_bytes_per_s, buffer_bytes / nic.turnaround_s)
+    channels = max(1, ceil(nic.line_bytes_per_s * nic.turnaround_s / buffer_bytes))
+    return "\n".join(
+        [
+            f"# {plan.source}",
+            f"# A NIC of {nic.line_bytes_per_s / 1e9:g} GB/s, {nic.in_flight} slots of "
+            f"{nic.transaction_bytes:g} bytes, turnaround {nic.turnaround_s * 1e6:g} us:",
+            f"# one channel sustains {one / 1e9:.4g} GB/s, {channels} fill the line.",
+            "# These are what the plan reckons with; set them only where the defaults differ.",
+            f"# NCCL_BUFFSIZE={int(buffer_bytes)}",
+            f"# NCCL_MIN_NCHANNELS={channels}",
+            "",
+        ]
+    )
+
+
+def _largest(plan: SeatedPlan) -> int:
+    return max(len(seats) for seats in plan.ranks_of().values())
+
+
+def _segment(plan: SeatedPlan) -> int:
+    """Return the machines of a supernode in the plan, 0 where supernodes have different numbers."""
+    inside: dict[str, set[str]] = {}
+    for seat in plan.seats:
+        inside.setdefault(seat.supernode, set()).add(seat.host)
+    sizes = {len(hosts) for hosts in inside.values()}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def _slots_in_order(plan: SeatedPlan) -> bool:
+    return all([s.slot for s in seats] == list(range(len(seats)))
+               for seats in plan.ranks_of().values())  # fmt: skip
+
+
+def _node_order(plan: SeatedPlan, per_host: int) -> tuple[str, ...]:
+    """Return the machines by their first rank, where each holds consecutive ranks."""
+    order = plan.hosts
+    for node, (host, seats) in enumerate(plan.ranks_of().items()):
+        ranks = [seat.rank for seat in seats]
+        wanted = list(range(node * per_host, node * per_host + per_host))
+        if ranks != wanted:
+            shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
+            raise InputError(
+                f"machine {host} holds ranks {shown}: this launcher numbers ranks machine by "
+                f"machine, {per_host} each (here {wanted[0]} to {wanted[-1]}): use slurm, "
+                "mpi-rankfile or rank-map, which place ranks freely"
+            )
+    return order
+
+
+def _visible_devices(plan: SeatedPlan, order: tuple[str, ...]) -> list[str]:
+    """Return each machine's GPU order, or nothing where all are in order."""
+    if _slots_in_order(plan):
+        return []
+    ranks = plan.ranks_of()
+    return [",".join(str(seat.slot) for seat in ranks[host]) for host in order]

@@ -1,0 +1,485 @@
+"""ImportedFabric and borrowed rates to planner.fabric.Fabric.
+
+What the file does not say is taken from a named cluster of the catalogue, or from the user, and
+listed as assumed. Tiers are not told but found: the height of a switch is its least distance from
+a machine, and the domains of a level are what the links up to that height hold together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from planner.errors import SpecError
+from planner.fabric import Accelerator, Domain, Fabric, Nic, Tier
+from topologies.fabric_links import link
+from topologies.fabric_network_spec import ClosSpec
+from topologies.fabric_spec import MOST_GPUS, FabricSpec
+from topologies.imported_fabric import ImportedFabric, ImportedLink
+
+_KINDS = ("leaf", "leaf", "spine", "core")
+_JOINED = "assumed-core"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowed:
+    """What a file may lack.
+
+    Args:
+        like: the cluster of the catalogue that the rest is taken from.
+        accelerator: what every GPU is.
+        gpus_per_host: GPUs of a machine, none for what the file says [1].
+        nic_bytes_per_s: of one GPU, none for the file's or the catalogue's [bytes/s].
+        scale_up_bytes_per_s: of one GPU, likewise [bytes/s].
+        uplinks_bytes_per_s: of one leaf, one spine …, all its links up together [bytes/s].
+        join: switches without a common root are joined by one that does not block.
+    """
+
+    like: FabricSpec
+    accelerator: Accelerator
+    gpus_per_host: int | None = None
+    nic_bytes_per_s: float | None = None
+    scale_up_bytes_per_s: float | None = None
+    uplinks_bytes_per_s: tuple[float, ...] = ()
+    join: bool = False
+
+
+class _Sets:
+    """Disjoint sets of vertices."""
+
+    def __init__(self) -> None:
+        self._up: dict[Hashable, Hashable] = {}
+
+    def root(self, v: Hashable) -> Hashable:
+        """Return the representative of *v*."""
+        up = self._up
+        while (parent := up.setdefault(v, v)) != v:
+            up[v] = up[parent]
+            v = up[v]
+        return v
+
+    def join(self, a: Hashable, b: Hashable) -> None:
+        """Put *a* and *b* in one set."""
+        self._up[self.root(b)] = self.root(a)
+
+
+def fabric_from_import(found: ImportedFabric, borrowed: Borrowed) -> Fabric:
+    """Return the Fabric of *found*, its gaps filled from *borrowed* and listed as assumed.
+
+    Raises:
+        SpecError: GPUs per machine unknown, faults of the file, or parts that do not hang together.
+    """
+    if found.faults:
+        raise SpecError(*found.faults)
+    return _Build(found, borrowed).fabric()
+
+
+class _Build:
+    """The steps from file to Fabric, each using the ones before."""
+
+    def __init__(self, found: ImportedFabric, borrowed: Borrowed) -> None:
+        self.found, self.borrowed, self.like = found, borrowed, borrowed.like
+        self.assumed: dict[str, str] = dict(found.assumed)
+        self.gpus_of = self._gpus_of_hosts()
+        self.links = _merged(found.links)
+        self._refuse_forest()
+        self.height = _heights([h.name for h in found.hosts], self.links)
+        self.nic_bytes_per_s = self._nic_rate()
+        self.scale_up_bytes_per_s = self._told(
+            "supernode.rate", found.scale_up_bytes_per_s, borrowed.scale_up_bytes_per_s,
+            self.like.supernode.bytes_per_s,
+        )  # fmt: skip
+        network = self.like.network
+        self.hop_s = (
+            network.leaf.hop_latency_s
+            if isinstance(network, ClosSpec)
+            else self.like.endpoint_latency_s / 4
+        )
+        self.endpoint_s = self._told(
+            "nic.startup", found.scale_out_latency_s, None, self.like.endpoint_latency_s
+        )
+        self.scale_up_s = self._told(
+            "supernode.latency", found.scale_up_latency_s, None, self.like.supernode.latency_s
+        )
+
+    def _told(self, name: str, filed: float | None, given: float | None, like: float) -> float:
+        if given is not None:
+            return given
+        if filed is not None:
+            return filed
+        self.assumed[name] = f"not in the file: as {self.like.name} of the catalogue"
+        return like
+
+    def _gpus_of_hosts(self) -> dict[str, int]:
+        given = self.borrowed.gpus_per_host
+        gpus = {
+            h.name: given if given is not None else (h.gpus or 0 if h.gpus is not None else -1)
+            for h in self.found.hosts
+        }
+        if unknown := [name for name, n in gpus.items() if n < 0]:
+            raise SpecError(
+                f"{self.found.provenance}: does not say how many GPUs {unknown[0]} has "
+                f"({len(unknown)} machines): give --gpus-per-node"
+            )
+        if not 1 <= sum(gpus.values()) <= MOST_GPUS:
+            raise SpecError(
+                f"{self.found.provenance}: {sum(gpus.values()):,} GPUs in all: "
+                f"expected 1 to {MOST_GPUS:,}"
+            )
+        if given is not None:
+            self.assumed["gpus_per_node"] = f"{given}: as given"
+        return gpus
+
+    def _refuse_forest(self) -> None:
+        """Refuse parts that do not hang together, or join their tops where that was asked for."""
+        sets = _Sets()
+        for host in self.found.hosts:
+            sets.join(("supernode", host.supernode), host.name)
+        for one in self.links:
+            sets.join(one.a, one.b)
+        names = [h.name for h in self.found.hosts if self.gpus_of[h.name]]
+        parts: dict[Hashable, list[str]] = defaultdict(list)
+        for name in names:
+            parts[sets.root(name)].append(name)
+        if len(parts) == 1:
+            return
+        if not self.borrowed.join:
+            sizes = ", ".join(
+                f"{part[0]} and {len(part) - 1} more" if len(part) > 1 else part[0]
+                for part in list(parts.values())[:6]
+            )
+            raise SpecError(
+                f"{self.found.provenance}: {len(parts)} parts without a common switch, so that "
+                f"no job can span them ({sizes}{', ...' if len(parts) > 6 else ''}): "
+                "give --join to put a non-blocking switch above them"
+            )
+        self.assumed["network.join"] = f"a non-blocking switch above {len(parts)} parts: --join"
+        height = _heights([h.name for h in self.found.hosts], self.links)
+        tops: dict[Hashable, str] = {}
+        for name in (*names, *self.found.switches):
+            part = sets.root(name)
+            if part in parts and height.get(name, -1) >= height.get(tops.get(part, ""), -1):
+                tops[part] = name
+        self.links += tuple(ImportedLink(a=top, b=_JOINED) for top in tops.values())
+
+    def _nic_rate(self) -> float:
+        """Return a GPU's line rate: given, filed, what its machine's links carry, or borrowed."""
+        filed = self.found.nic_bytes_per_s
+        if filed is None:
+            totals: defaultdict[str, float] = defaultdict(float)
+            unknown = False
+            for one in self.links:
+                for end in (one.a, one.b):
+                    if self.gpus_of.get(end, 0):
+                        unknown |= one.bytes_per_s is None
+                        totals[end] += one.bytes_per_s or 0
+            if totals and not unknown:
+                filed = max(total / self.gpus_of[name] for name, total in totals.items())
+        return self._told(
+            "nic.rate", filed, self.borrowed.nic_bytes_per_s, self.like.nic.line_bytes_per_s
+        )
+
+    def fabric(self) -> Fabric:
+        """Return the Fabric."""
+        import networkx as nx  # noqa: PLC0415 - 100 ms that a refusal need not pay
+
+        edges = self._edges()
+        levels = self._levels(edges)
+        graph = nx.Graph(name=self.found.name)
+        names: list[str] = []
+        hosts: list[Domain] = []
+        supernodes = {s: i for i, s in enumerate(dict.fromkeys(h.supernode for h in self._hosts()))}
+        members: dict[str, list[str]] = defaultdict(list)
+        for board, host in enumerate(self._hosts()):
+            of_host = _gpu_names(host.name, self.gpus_of[host.name])
+            hosts.append(
+                Domain(
+                    name=host.name, uplink_bytes_per_s=0.0,
+                    gpus=tuple(range(len(names), len(names) + len(of_host))),
+                )
+            )  # fmt: skip
+            names += of_host
+            members[host.supernode] += of_host
+            for place, name in enumerate(of_host):
+                graph.add_node(
+                    name, kind="gpu", supernode=supernodes[host.supernode], board=board, place=place
+                )
+        for supernode, inside in members.items():
+            if len(inside) > 1:
+                hub = f"{supernode}.switch"
+                graph.add_node(
+                    hub, kind="scale_up_switch", supernode=supernodes[supernode], units=1
+                )
+                one = link(self.scale_up_bytes_per_s, self.scale_up_s / 2, "supernode", 1)
+                graph.add_edges_from((name, hub, one) for name in inside)
+        for name, height in self.height.items():
+            if height:
+                kind = _KINDS[min(height, len(_KINDS) - 1)]
+                graph.add_node(name, kind=kind, units=1, radix=0)
+        tiers = ["supernode", *levels.names]
+        for a, b, rate, links, height in edges:
+            within = _is_nic(a) and b not in self.height
+            latency_s = self.endpoint_s / 2 if within else self.hop_s
+            if _is_nic(a):
+                graph.add_node(a, kind="nic")
+            tier = tiers[min(levels.level_of(height), len(tiers) - 1)]
+            graph.add_edge(a, b, **link(rate, latency_s, tier, links))
+        return Fabric(
+            name=_safe(self.found.name),
+            graph=nx.freeze(graph),
+            gpus=tuple(names),
+            tiers=self._tiers(graph, names, tiers, levels),
+            accelerator=self.borrowed.accelerator,
+            nic=Nic(
+                line_bytes_per_s=self.nic_bytes_per_s,
+                in_flight=self.like.nic.in_flight,
+                transaction_bytes=self.like.nic.transaction_bytes,
+                turnaround_s=self.like.nic.turnaround_s,
+            ),
+            assumed=MappingProxyType(self._all_assumed()),
+            sources=MappingProxyType({"fabric": self.found.provenance}),
+            hosts=tuple(hosts),
+        )
+
+    def _all_assumed(self) -> dict[str, str]:
+        like = f"as {self.like.name} of the catalogue"
+        return {
+            **self.assumed,
+            "accelerator": f"{self.borrowed.accelerator.name}: {like}"
+            if not self.found.accelerator
+            else f"{self.borrowed.accelerator.name}: named by the file",
+            "nic.in_flight": like,
+            "nic.transaction": like,
+            "nic.turnaround": like,
+            "network.leaf.latency": like,
+        }
+
+    def _hosts(self) -> list[Any]:
+        return [host for host in self.found.hosts if self.gpus_of[host.name]]
+
+    def _edges(self) -> list[tuple[str, str, float, int, int]]:
+        """Return (a, b, bytes/s, links, height) of every scale-out edge, NICs included."""
+        of_host: dict[str, list[tuple[str, ImportedLink]]] = defaultdict(list)
+        between: list[ImportedLink] = []
+        for one in self.links:
+            ends = [end for end in (one.a, one.b) if end in self.gpus_of]
+            if not ends:
+                between.append(one)
+            for end in ends:
+                if self.gpus_of[end]:
+                    of_host[end].append((one.b if end == one.a else one.a, one))
+        edges: list[tuple[str, str, float, int, int]] = []
+        below: defaultdict[str, float] = defaultdict(float)
+        rate = self.nic_bytes_per_s
+        for host in self._hosts():
+            names, reached = _gpu_names(host.name, self.gpus_of[host.name]), of_host[host.name]
+            if not reached:
+                continue
+            one_each = len(reached) == len(names)
+            total = sum(one.links for _, one in reached)
+            for g, gpu in enumerate(names):
+                nic = _nic_name(gpu)
+                mine = [reached[g]] if one_each else reached
+                edges.append((nic, gpu, rate, 1, 1))
+                for other, one in mine:
+                    share = 1.0 if one_each else one.links / total
+                    to = other
+                    if other in self.gpus_of:  # machines joined directly: to the same place there
+                        there = _gpu_names(other, self.gpus_of[other])
+                        to = _nic_name(there[min(g, len(there) - 1)])
+                    if other in self.gpus_of and host.name > other:
+                        continue
+                    edges.append((nic, to, rate * share, 1, 1))
+                    below[other] += rate * share
+        return edges + self._between(between, below)
+
+    def _between(
+        self, between: Sequence[ImportedLink], below: defaultdict[str, float]
+    ) -> list[tuple[str, str, float, int, int]]:
+        """Return the edges between switches, rates that the file lacks worked out upwards."""
+        up: dict[str, list[tuple[str, ImportedLink]]] = defaultdict(list)
+        for one in between:
+            if one.a not in self.height or one.b not in self.height:
+                continue  # no machine hangs on it
+            low, high = sorted((one.a, one.b), key=lambda v: (self.height[v], v))
+            up[low].append((high, one))
+        edges = []
+        for low in sorted(up, key=lambda v: (self.height[v], v)):
+            height = self.height[low]
+            width = sum(one.links for _, one in up[low])
+            total = self._uplink(height, float(below[low]))
+            for high, one in up[low]:
+                rate = one.bytes_per_s
+                if rate is None:
+                    rate = total * one.links / width
+                    name = f"network.{_KINDS[min(height, 3)]}.uplink_rate"
+                    self.assumed.setdefault(name, self._uplink_reason(height))
+                if rate > 0:
+                    edges.append((low, high, rate, one.links, max(height, self.height[high])))
+                    below[high] += rate
+        return edges
+
+    def _uplink(self, height: int, below: float) -> float:
+        given = self.borrowed.uplinks_bytes_per_s
+        if height <= len(given):
+            return given[height - 1]
+        return below * self._share(height)
+
+    def _share(self, height: int) -> float:
+        """Return a switch's capacity up over that down in the catalogue's cluster."""
+        network = self.like.network
+        if isinstance(network, ClosSpec) and height == 1 and network.spine is not None:
+            leaf = network.leaf
+            down = leaf.holds * self.like.nic.line_bytes_per_s / network.planes
+            return min(1.0, leaf.uplinks * leaf.uplink_bytes_per_s / down)
+        return 1.0
+
+    def _uplink_reason(self, height: int) -> str:
+        if height <= len(self.borrowed.uplinks_bytes_per_s):
+            return "of a whole switch, shared evenly by its links up: as given"
+        return (
+            f"not in the file: {self._share(height):g} of what hangs below, "
+            f"as {self.like.name} of the catalogue, shared evenly by the links up"
+        )
+
+    def _levels(self, edges: Sequence[tuple[str, str, float, int, int]]) -> _Levels:
+        """Return the heights at which domains grow, and what the tiers are called."""
+        sets = _Sets()
+        for host in self._hosts():
+            for name in _gpu_names(host.name, self.gpus_of[host.name]):
+                sets.join(("supernode", host.supernode), name)
+        roots = [("supernode", s) for s in dict.fromkeys(h.supernode for h in self._hosts())]
+        count, grown = len(roots), []
+        for height in sorted({e[4] for e in edges}):
+            for a, b, *_, at in edges:
+                if at == height:
+                    sets.join(a, b)
+            now = len({sets.root(r) for r in roots})
+            if now < count:
+                grown.append(height)
+                count = now
+        inner = grown[:-1]
+        kept = [*dict.fromkeys([*inner[:1], *inner[-1:]]), *grown[-1:]]
+        labels = ["leaf", "pod"][: len(kept) - 1] if kept else []
+        return _Levels(heights=tuple(kept), names=(*labels, *(["cluster"] if kept else [])))
+
+    def _tiers(
+        self, graph: Any, names: Sequence[str], tiers: Sequence[str], levels: _Levels
+    ) -> tuple[Tier, ...]:
+        sets = _Sets()
+        links = [(a, b, d["tier"], d["capacity_bytes_per_s"]) for a, b, d in graph.edges(data=True)]
+        made: list[Tier] = []
+        inner_share = self.scale_up_bytes_per_s
+        for depth, tier in enumerate(tiers):
+            for a, b, at, _ in links:
+                if at == tier:
+                    sets.join(a, b)
+            inside: dict[Hashable, list[int]] = defaultdict(list)
+            for g, name in enumerate(names):
+                inside[sets.root(name)].append(g)
+            leaving: defaultdict[Hashable, float] = defaultdict(float)
+            for a, b, at, rate in links:
+                if tiers.index(at) > depth:
+                    ends = (sets.root(a), sets.root(b))
+                    for root in ends if ends[0] != ends[1] else ():
+                        leaving[root] += rate
+            last = depth == len(tiers) - 1
+            height = levels.heights[depth - 1] if depth else 0
+            line = self.scale_up_bytes_per_s if depth == 0 else self.nic_bytes_per_s
+            made.append(
+                Tier(
+                    name=tier,
+                    domains=tuple(
+                        Domain(
+                            name=f"{'sn' if depth == 0 else tier}{i:02d}",
+                            gpus=tuple(gpus),
+                            uplink_bytes_per_s=0.0 if last else float(leaving[root]),
+                        )
+                        for i, (root, gpus) in enumerate(inside.items())
+                    ),
+                    bytes_per_s=line,
+                    shared_bytes_per_s=line if depth == 0 else min(line, inner_share),
+                    latency_s=self.scale_up_s
+                    if depth == 0
+                    else self.endpoint_s + 2 * height * self.hop_s,
+                    in_network_reduction=self.like.supernode.in_network_reduction and depth == 0,
+                )
+            )
+            if not last:
+                inner_share = min(
+                    leaving[root] / len(gpus) or line for root, gpus in inside.items()
+                )
+        return tuple(made)
+
+
+_NIC = ".nic"
+
+
+def _is_nic(vertex: str) -> bool:
+    """Return whether *vertex* is one of the adapters that this module names."""
+    head, _, tail = vertex.rpartition(_NIC)
+    return bool(head) and tail.isdigit()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Levels:
+    """The heights at which domains grow, innermost first, and their tiers' names."""
+
+    heights: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def level_of(self, height: int) -> int:
+        """Return which tier a link of this height is part of, 1 for the first outside."""
+        return next((i for i, h in enumerate(self.heights, 1) if h >= height), len(self.heights))
+
+
+def _gpu_names(host: str, gpus: int) -> list[str]:
+    width = max(2, len(str(gpus - 1)))
+    return [f"{host}.gpu{g:0{width}d}" for g in range(gpus)]
+
+
+def _nic_name(gpu: str) -> str:
+    host, _, place = gpu.rpartition(".gpu")
+    return f"{host}{_NIC}{place}"
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_.:+-") else "-" for c in name)[:128]
+
+
+def _merged(links: Iterable[ImportedLink]) -> tuple[ImportedLink, ...]:
+    """Return links with those of the same two ends put together, in the order of the first."""
+    merged: dict[tuple[str, str], ImportedLink] = {}
+    for one in links:
+        a, b = sorted((one.a, one.b))
+        if a == b:
+            continue
+        seen = merged.get((a, b))
+        rate = one.bytes_per_s
+        if seen is not None:
+            known = seen.bytes_per_s is not None and rate is not None
+            rate = (seen.bytes_per_s or 0) + (rate or 0) if known else None
+        total = one.links + (seen.links if seen else 0)
+        merged[a, b] = ImportedLink(a=a, b=b, links=total, bytes_per_s=rate)
+    return tuple(merged.values())
+
+
+def _heights(hosts: Sequence[str], links: Sequence[ImportedLink]) -> dict[str, int]:
+    """Return the least number of links from a machine to each vertex that reaches one."""
+    near: dict[str, list[str]] = defaultdict(list)
+    for one in links:
+        near[one.a].append(one.b)
+        near[one.b].append(one.a)
+    height = dict.fromkeys(hosts, 0)
+    ring: list[str] = list(hosts)
+    while ring:
+        ring = [
+            other
+            for name in ring
+            for other in near[name]
+            if other not in height and height.setdefault(other, height[name] + 1)
+        ]
+    return height

@@ -1,0 +1,195 @@
+"""A foreign file of a cluster, its kind recognised by content, to an ImportedFabric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from planner.documents import document_from_text, read_bytes
+from planner.errors import SpecError
+from planner.fabric import Fabric
+from topologies.fabric_catalogue import load_accelerator, load_spec
+from topologies.fabric_from_import import Borrowed, fabric_from_import
+from topologies.import_slurm_rows import as_supernodes
+from topologies.imported_fabric import ImportedFabric
+
+DEFAULT_LIKE = "generic"
+
+FORMATS: Mapping[str, tuple[str, str]] = {
+    "slurm-conf": ("import_slurm_conf", "Slurm topology.conf"),
+    "slurm-yaml": ("import_slurm_yaml", "Slurm topology.yaml"),
+    "topograph": ("import_topograph", "topograph model"),
+    "ibnetdiscover": ("import_ibnetdiscover", "ibnetdiscover or ibsim dump"),
+    "nccl-xml": ("import_nccl_xml", "NCCL or RCCL topology XML"),
+    "nvidia-smi": ("import_nvidia_smi", "nvidia-smi topo -m"),
+    "infragraph": ("import_infragraph", "InfraGraph YAML"),
+    "astra-sim": ("import_astra_sim", "ASTRA-sim network file"),
+    "calculon": ("import_calculon", "Calculon system JSON"),
+    "hwloc": ("import_hwloc", "hwloc XML"),
+    "node-link": ("import_graph", "NetworkX node-link JSON"),
+    "graphml": ("import_graph", "GraphML"),
+}
+_XML_ROOTS = {"system": "nccl-xml", "topology": "hwloc", "graphml": "graphml"}
+_LINES = (
+    (
+        "slurm-conf",
+        re.compile(
+            r"^[ \t]*(?:SwitchName|BlockName|BlockSizes)[ \t]*=", re.IGNORECASE | re.MULTILINE
+        ),
+    ),
+    (
+        "ibnetdiscover",
+        re.compile(r'^(?:Switch|Ca|Hca|Rt)[ \t]+\d+[ \t]+"', re.IGNORECASE | re.MULTILINE),
+    ),
+    ("nvidia-smi", re.compile(r"^(?:\x1b\[[0-9;]*m|[ \t])*GPU0(?:\x1b|[ \t])", re.MULTILINE)),
+    ("astra-sim", re.compile(r'^[ \t{]*"?(?:npus_count|npus-count)"?[ \t]*:', re.MULTILINE)),
+    ("infragraph", re.compile(r'^[ \t{]*"?infrastructure"?[ \t]*:', re.MULTILINE)),
+    ("calculon", re.compile(r'^[ \t{]*"networks"[ \t]*:', re.MULTILINE)),
+    ("slurm-yaml", re.compile(r"^(?:-[ \t]+)?topology[ \t]*:[ \t]*\S", re.MULTILINE)),
+    ("topograph", re.compile(r"^(?:blocks|switches)[ \t]*:", re.MULTILINE)),
+    ("node-link", re.compile(r'"(?:links|edges|nodes)"[ \t]*:', re.MULTILINE)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportAsked:
+    """How a file is to be read, and what it may lack.
+
+    Args:
+        format: one of ``FORMATS``, empty to recognise it.
+        topology: which of several in the file.
+        like: the cluster of the catalogue that lends what the file does not say.
+        links: a YAML file of rates: ``nic``, ``scale_up``, ``uplinks``.
+        accelerator: of the catalogue; empty for the file's, or that of *like*.
+        gpus_per_host: GPUs of a machine [1].
+        blocks_scale_up: the scheduler's blocks are scale-up domains.
+        join: parts without a common switch are joined.
+    """
+
+    format: str = ""
+    topology: str = ""
+    like: str = DEFAULT_LIKE
+    links: Path | None = None
+    accelerator: str = ""
+    gpus_per_host: int | None = None
+    blocks_scale_up: bool = False
+    join: bool = False
+
+
+def recognised(content: bytes, name: str) -> str:
+    r"""Return the format of a file's *content*.
+
+    Raises:
+        SpecError: it is no text, or none of the formats.
+
+    >>> recognised(b"# mine\nswitchname=s0 nodes=n[0-3]", "topology.conf")
+    'slurm-conf'
+    """
+    text = decoded(content, name)
+    head = text.lstrip("\ufeff \t\r\n")
+    if head.startswith("<"):
+        for tag in re.finditer(r"<([A-Za-z][\w.:-]*)", head[:65536]):
+            if tag.group(1) in _XML_ROOTS:
+                return _XML_ROOTS[tag.group(1)]
+            raise SpecError(
+                f"{name}: XML whose root is <{tag.group(1)[:40]}>: expected one of "
+                f"{', '.join(f'<{root}>' for root in _XML_ROOTS)}"
+            )
+    for found, pattern in _LINES:
+        if pattern.search(text):
+            return found
+    raise SpecError(
+        f"{name}: is of no kind that can be imported: expected one of "
+        f"{'; '.join(title for _, title in FORMATS.values())}"
+    )
+
+
+def decoded(content: bytes, name: str) -> str:
+    """Return *content* as text.
+
+    Raises:
+        SpecError: it is not UTF-8, or holds NUL characters.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise SpecError(f"{name}:{line}: is not UTF-8 text: byte {error.start}") from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise SpecError(f"{name}:{line}: has NUL characters: expected text")
+    if not text.strip():
+        raise SpecError(f"{name}:1: is empty")
+    return text
+
+
+def import_fabric(path: Path | str, asked: ImportAsked | None = None) -> ImportedFabric:
+    """Return what the file at *path* says.
+
+    Raises:
+        SpecError: every fault, with its line.
+    """
+    asked = asked or ImportAsked()
+    content = read_bytes(path)
+    return import_fabric_text(content, Path(path).name, asked)
+
+
+def import_fabric_text(content: bytes, name: str, asked: ImportAsked) -> ImportedFabric:
+    """Return what the bytes *content* of the file called *name* say."""
+    if asked.format and asked.format not in FORMATS:
+        raise SpecError(f"format {asked.format!r} is unknown: one of {', '.join(FORMATS)}")
+    kind = asked.format or recognised(content, name)
+    module = FORMATS[kind][0]
+    read: Callable[..., ImportedFabric] = getattr(import_module(f"topologies.{module}"), module)
+    text = decoded(content, name)
+    if asked.topology and kind != "slurm-yaml":
+        raise SpecError(f"{name}: --topology names one of several in a Slurm topology.yaml only")
+    found = read(text, name, topology=asked.topology) if kind == "slurm-yaml" else read(text, name)
+    if asked.blocks_scale_up:
+        if found.kind != "slurm-block":
+            raise SpecError(f"{name}: is {found.kind}; only Slurm's blocks can be scale-up domains")
+        found = as_supernodes(found)
+    return found
+
+
+def fabric_of(found: ImportedFabric, asked: ImportAsked) -> Fabric:
+    """Return the Fabric of *found*, what it lacks taken as *asked* says."""
+    like = load_spec(asked.like)
+    rates = _rates(asked.links) if asked.links is not None else {}
+    uplinks = rates.get("uplinks", ())
+    name = asked.accelerator or found.accelerator
+    return fabric_from_import(
+        found,
+        Borrowed(
+            like=like,
+            accelerator=load_accelerator(name) if name else like.accelerator,
+            gpus_per_host=asked.gpus_per_host,
+            nic_bytes_per_s=next(iter(rates.get("nic", ())), None),
+            scale_up_bytes_per_s=next(iter(rates.get("scale_up", ())), None),
+            uplinks_bytes_per_s=uplinks,
+            join=asked.join,
+        ),
+    )
+
+
+def _rates(path: Path) -> dict[str, tuple[float, ...]]:
+    """Return the rates of a --links file: ``nic``, ``scale_up``, and ``uplinks`` leaf first."""
+    document = document_from_text(read_bytes(path), name=str(path))
+    root = document.root
+    if root.kind != "map":
+        root.fault("expected a mapping with some of nic, scale_up, uplinks")
+        document.finish()
+    root.only("nic", "scale_up", "uplinks")
+    rates: dict[str, tuple[float, ...]] = {
+        key: (root.rate(key),) for key in ("nic", "scale_up") if root.has(key)
+    }
+    if root.has("uplinks"):
+        rates["uplinks"] = tuple(item.as_rate() for item in root.list("uplinks"))
+    for key, values in rates.items():
+        if any(not value > 0 for value in values):
+            root.fault("expected a rate above 0", key=key)
+    document.finish()
+    return rates

@@ -1,0 +1,152 @@
+"""Slurm's topology.conf, tree or block, to an ImportedFabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.errors import SpecError
+from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
+from topologies.import_slurm_rows import BlockRow, SwitchRow, block_fabric, tree_fabric
+from topologies.imported_fabric import ImportedFabric
+
+_SWITCH_KEYS = ("switchname", "nodes", "switches", "linkspeed")
+_BLOCK_KEYS = ("blockname", "nodes", "blocksizes")
+_MOST_FAULTS = 20
+_LARGEST_SIZE = 2**20
+
+
+def import_slurm_conf(text: str, name: str) -> ImportedFabric:
+    """Return what a topology.conf says.
+
+    Keywords in any case, ``#`` comments, lines in any order; ``LinkSpeed`` is in no unit and is
+    ignored, as Slurm does.
+
+    Args:
+        text: the file's.
+        name: what faults call the file.
+
+    Raises:
+        SpecError: every fault, with its line.
+
+    >>> found = import_slurm_conf("SwitchName=s0 Nodes=n[0-1]", "topology.conf")
+    >>> found.kind, [host.name for host in found.hosts]
+    ('slurm-tree', ['n0', 'n1'])
+    """
+    reader = _Reader(name)
+    for number, line in _logical_lines(text):
+        reader.take(number, line)
+        if len(reader.faults) >= _MOST_FAULTS:
+            break
+    if reader.switches and reader.blocks:
+        reader.faults.append(f"{name}: has both SwitchName and BlockName lines: expected one kind")
+    if not reader.faults and not (reader.switches or reader.blocks):
+        reader.faults.append(f"{name}: has no SwitchName or BlockName line: not a topology.conf")
+    if reader.faults:
+        raise SpecError(*reader.faults)
+    if reader.switches:
+        return tree_fabric(
+            reader.switches, name="slurm", provenance=f"Slurm topology.conf (tree) {name}"
+        )
+    return block_fabric(
+        reader.blocks, reader.sizes, name="slurm", where=reader.sizes_at or name,
+        provenance=f"Slurm topology.conf (block) {name}",
+    )  # fmt: skip
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines without comments, those that end in a backslash joined to the next."""
+    held, began = "", 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.split("#", 1)[0].strip()
+        began = began if held else number
+        if line.endswith("\\"):
+            held += line[:-1] + " "
+            continue
+        if line := held + line:
+            yield began, line
+        held = ""
+    if held.strip():
+        yield began, held
+
+
+class _Reader:
+    """Lines to rows, with every fault."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.faults: list[str] = []
+        self.switches: list[SwitchRow] = []
+        self.blocks: list[BlockRow] = []
+        self.sizes: tuple[int, ...] = ()
+        self.sizes_at = ""
+        self._room = MOST_HOSTS
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line."""
+        where = f"{self.name}:{number}"
+        pairs: dict[str, str] = {}
+        for word in line.split():
+            key, equals, value = word.partition("=")
+            if not equals or not value:
+                self.faults.append(f"{where}: {word[:60]!r}: expected Key=value")
+                return
+            if key.lower() in pairs:
+                self.faults.append(f"{where}: {key} is given twice on one line")
+                return
+            pairs[key.lower()] = value
+        if "switchname" in pairs and "blockname" in pairs:
+            self.faults.append(f"{where}: SwitchName and BlockName on one line")
+            return
+        allowed = _SWITCH_KEYS if "switchname" in pairs else _BLOCK_KEYS
+        if wrong := [key for key in pairs if key not in allowed]:
+            self.faults.append(
+                f"{where}: {wrong[0][:40]!r} is no key of such a line: {', '.join(allowed)}"
+            )
+            return
+        if "switchname" in pairs:
+            self._switch(where, pairs)
+        elif "blockname" in pairs:
+            self._block(where, pairs)
+        elif "nodes" in pairs:
+            self.faults.append(f"{where}: Nodes without SwitchName or BlockName")
+        if "blocksizes" in pairs:
+            self._sizes(where, pairs["blocksizes"])
+
+    def _switch(self, where: str, pairs: dict[str, str]) -> None:
+        nodes, children = (self._hosts(where, pairs.get(key)) for key in ("nodes", "switches"))
+        for switch in self._hosts(where, pairs["switchname"]):
+            self.switches.append(
+                SwitchRow(name=switch, where=where, nodes=nodes, children=children)
+            )
+
+    def _block(self, where: str, pairs: dict[str, str]) -> None:
+        block = self._hosts(where, pairs["blockname"])
+        nodes = self._hosts(where, pairs.get("nodes"))
+        if len(block) == 1:
+            self.blocks.append(BlockRow(name=block[0], where=where, nodes=nodes))
+        elif block:
+            self.faults.append(f"{where}: BlockName={pairs['blockname'][:40]}: expected one block")
+
+    def _sizes(self, where: str, text: str) -> None:
+        sizes = []
+        for word in text.split(","):
+            if not (word.isascii() and word.isdigit() and len(word) < 8
+                    and 1 <= int(word) <= _LARGEST_SIZE):  # fmt: skip
+                self.faults.append(f"{where}: BlockSizes={text[:60]}: expected e.g. 18,36")
+                return
+            sizes.append(int(word))
+        if self.sizes_at:
+            self.faults.append(f"{where}: BlockSizes is given again; first at {self.sizes_at}")
+        self.sizes, self.sizes_at = tuple(sizes), where
+
+    def _hosts(self, where: str, text: str | None) -> tuple[str, ...]:
+        if text is None:
+            return ()
+        try:
+            hosts = expand_hosts(text, most=self._room)
+        except HostListError as error:
+            self.faults += [f"{where}: {fault}" for fault in error.faults]
+            return ()
+        self._room -= len(hosts) // 4  # a machine may be on a few switches, not on thousands
+        self._room = max(1, self._room)
+        return hosts
