@@ -39,7 +39,8 @@ def report(plans: Plans, out: HtmlOut = None) -> None:
     from cli.report_html_read import read_plan
     from planner.errors import InputError
 
-    read, faults = [], []
+    read = []
+    faults: list[str] = []
     for path in plans:
         try:
             read.append(read_plan(path))

@@ -40,7 +40,8 @@ def report(plans: Sequence[PlanFile]) -> str:
     parts += [_bill(), *_premises(plans, names), _origin(plans, names)]
     links = "".join(f'<li><a href="#{p.anchor}">{safe(p.title)}</a></li>' for p in parts)
     body = "".join(
-        f'<section aria-labelledby="{p.anchor}"><h2 id="{p.anchor}">{safe(p.title)}</h2>{p.body}</section>'
+        f'<section aria-labelledby="{p.anchor}"><h2 id="{p.anchor}">{safe(p.title)}</h2>'
+        f"{p.body}</section>"
         for p in parts
     )
     return (
@@ -62,9 +63,7 @@ def candidate_names(plans: Sequence[PlanFile]) -> list[str]:
     []
     """
     stems = [plan.name.removesuffix(".json") for plan in plans]
-    return [
-        f"{stem} ({i + 1})" if stems.count(stem) > 1 else stem for i, stem in enumerate(stems)
-    ]
+    return [f"{stem} ({i + 1})" if stems.count(stem) > 1 else stem for i, stem in enumerate(stems)]
 
 
 def _recommended(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
@@ -92,17 +91,28 @@ def _premises(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Part]:
     assumed = _shared([assumptions(plan.document) for plan in plans], names)
     filed = _shared([sources(plan.document) for plan in plans], names)
     premises = _shared(
-        [{str(e["name"]): str(e["premise"]) for e in p.document["step"]["critical_path"]} for p in plans],
+        [
+            {str(e["name"]): str(e["premise"]) for e in p.document["step"]["critical_path"]}
+            for p in plans
+        ],
         names,
     )
-    head = ["Number", "Value and source", "Plans"] if len(plans) > 1 else ["Number", "Value and source"]
+    head = (
+        ["Number", "Value and source", "Plans"]
+        if len(plans) > 1
+        else ["Number", "Value and source"]
+    )
     return [
         Part(
             anchor="assumed",
             title="Assumed numbers and premises",
             body=table("Assumed: nobody stated these", head, assumed)
-            + table("What must hold for the parts of the step", ["Part", "Premise", *head[2:]], premises)
-            + table("Where the cluster's figures come from", ["Figure", "Source", *head[2:]], filed),
+            + table(
+                "What must hold for the parts of the step", ["Part", "Premise", *head[2:]], premises
+            )
+            + table(
+                "Where the cluster's figures come from", ["Figure", "Source", *head[2:]], filed
+            ),
         )
     ]
 
@@ -114,9 +124,7 @@ def _shared(found: Sequence[dict[str, str]], names: Sequence[str]) -> list[list[
         for pair in pairs.items():
             rows.setdefault(pair, []).append(name)
     whose = {pair: "all" if len(n) == len(names) else ", ".join(n) for pair, n in rows.items()}
-    return [
-        [*pair, whose[pair]] if len(names) > 1 else list(pair) for pair in sorted(rows)
-    ]
+    return [[*pair, whose[pair]] if len(names) > 1 else list(pair) for pair in sorted(rows)]
 
 
 def _origin(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:

@@ -44,16 +44,14 @@ def candidates(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
                 "bytes of one step across the cut", format_time, format_bytes)
         + "<p>Filled points are on the front: no other candidate that fits has both a shorter step "
         "and fewer bytes. Where the ranges of two overlap, their order is in doubt.</p>"
-        + table("Where the winner flips", ["From the fastest", "To", "Flips when the other is faster by"],
+        + table("Where the winner flips", ["From the fastest", "To", "Flips when faster by"],
                 _flips(plans, names))
     )  # fmt: skip
     return Part(anchor="candidates", title="Candidates side by side", body=body)
 
 
 def _points(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Point]:
-    places = [
-        (p.document["step"]["total_s"], p.document["cut"]["objective_bytes"]) for p in plans
-    ]
+    places = [(p.document["step"]["total_s"], p.document["cut"]["objective_bytes"]) for p in plans]
     fits = [p.document["memory"]["fits"] for p in plans]
     points = []
     for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
@@ -64,7 +62,8 @@ def _points(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Point]:
             for j, other in enumerate(places)
         )
         points.append(
-            Point(label=name, x=step_s, low=low, high=high, y=cut_bytes, best=fits[i] and not beaten,
+            Point(label=name, x=step_s, low=low, high=high, y=cut_bytes,
+                  best=fits[i] and not beaten,
                   text=f"{format_time(step_s)}, {format_bytes(cut_bytes)}")
         )  # fmt: skip
     return points

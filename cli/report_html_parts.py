@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from cli.report_pictures import safe
 
+_LONGEST_WORD = 40  # a longer one may break anywhere
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -53,4 +55,5 @@ def _n(numeric: bool) -> str:
 def _cell(cell: str | Num) -> str:
     if isinstance(cell, Num):
         return f'<td class="n" data-v="{cell.value!r}">{safe(cell.text)}</td>'
-    return f'<td class="wrap">{safe(cell)}</td>'
+    endless = ' class="wrap"' if any(len(w) > _LONGEST_WORD for w in cell.split()) else ""
+    return f"<td{endless}>{safe(cell)}</td>"

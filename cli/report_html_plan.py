@@ -10,7 +10,7 @@ import numpy as np
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_traffic import Crossing, adds_up, crossings, rank_order_bytes, total_between
-from cli.report_html_words import DIGITS, layout_words, part_words, proof_words, seating_words
+from cli.report_html_words import DIGITS, part_words, proof_words, seating_words
 from cli.report_pictures import Bar, Piece, bars, safe, stacked
 from cli.report_pictures_seats import Light, Room, heat, key_of_stages, seats
 from planner.units import format_bytes, format_rate, format_share, format_time
@@ -73,7 +73,7 @@ def _cluster(plan: PlanFile) -> str:
         f"<p>{safe(inputs['cluster'])}: {seats_:,} {safe(chip)} in "
         f"{len(plan.document['placement']['domains']):,} {safe(plan.document['cut']['tier'])}s, "
         f"{spare:,} of them without a rank. GPUs that are dead are not among them: a plan file "
-        f"lists only what works. The wiring itself is drawn by <code>planner topology draw</code>.</p>"
+        "lists only what works. The wiring is drawn by <code>planner topology draw</code>.</p>"
         + table("Tiers, the innermost first; rates are of one GPU, one direction",
                 ["Tier", "Domains", "GPUs in one", "One GPU alone", "All at once",
                  "Oversubscription", "Start-up", "Reduces in network"], rows)
@@ -91,6 +91,7 @@ def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) 
     document = plan.document
     tier = document["cut"]["tier"]
     most = float(leaving.max()) or 1.0
+    longest = format_bytes(float(leaving.max()))
     gpu = document["placement"]["rank_to_gpu"]
     rooms = [
         Room(
@@ -126,7 +127,9 @@ def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) 
 
     name = f"Map of {len(rooms)} {tier}s, each square a GPU, coloured by pipeline stage"
     drawn = seats(name, rooms, stage, lights, told, ",".join(str(s) for s in plan.sizes))
-    aggregated = "" if plan.home.size <= 4096 else " One square stands for several neighbouring GPUs."
+    aggregated = (
+        "" if plan.home.size <= 4096 else " One square stands for several neighbouring GPUs."
+    )
     rows: list[list[str | Num]] = [
         [f"{c.family['digit'].upper()} ({DIGITS[c.family['digit']]})",
          Num(c.groups, f"{c.groups:,}"), Num(c.family["group_size"], f"{c.family['group_size']:,}"),
@@ -134,8 +137,8 @@ def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) 
         for c in shown
     ]  # fmt: skip
     return (
-        f"<p>Each box is a {safe(tier)}, each square a GPU.{aggregated} The bar under a box is what "
-        f"goes to and from other {safe(tier)}s; the longest is {safe(format_bytes(most if leaving.max() else 0.0))} "
+        f"<p>Each box is a {safe(tier)}, each square a GPU.{aggregated} The bar under a box is "
+        f"what goes to and from other {safe(tier)}s; the longest is {safe(longest)} "
         "a step. Light up a family: groups that cross a border take a colour each (eight in turn), "
         "groups inside one turn grey.</p>"
         f'<div class="seats">{"".join(inputs)}<div class="map">{drawn}</div>'
@@ -144,16 +147,15 @@ def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) 
         f'max="{plan.home.size - 1}"></label> or point at a square and click. '
         '<span class="said" role="status"></span></p></div>'
         + table(f"Groups and the {tier}s they touch",
-                ["Family", "Groups", "Ranks in one", "Groups that cross", f"{tier.capitalize()}s touched"], rows)
+                ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
     )  # fmt: skip
 
 
 def _radio(index: int, letter: str, along: str, label: str, checked: bool) -> str:
     style = f"lit-{letter}" if letter else "lit-none"
-    key = f"light-{index}-{letter or 'none'}"
     return (
-        f'<input type="radio" name="light-{index}" id="{key}" class="{style}" data-along="{along}"'
-        f'{" checked" if checked else ""}><label for="{key}">{safe(label)}</label>'
+        f'<label><input type="radio" name="light-{index}" class="{style}" data-along="{along}"'
+        f"{' checked' if checked else ''}>{safe(label)}</label>"
     )
 
 
@@ -190,7 +192,7 @@ def _range(crossing: Crossing) -> str:
     return f"{crossing.least_domains:,} to {crossing.most_domains:,}"
 
 
-def _traffic(plan: PlanFile, found: Sequence[Crossing]) -> str:
+def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     cut = plan.document["cut"]
     wholes = [
         Bar(label="lower bound", value=cut["lower_bound_bytes"],
@@ -231,13 +233,18 @@ def _traffic(plan: PlanFile, found: Sequence[Crossing]) -> str:
         '<p class="warn">The families\' bytes, counted again for this report, do not add up to the '
         "cut in the file: one of the two is wrong.</p>"
     )  # fmt: skip
-    gap = f"Gap to the bound: {format_share(cut['gap'])}; {proof_words(cut)}. Method: {cut['method']}."
+    gap = (
+        f"Gap to the bound: {format_share(cut['gap'])}; {proof_words(cut)}. "
+        f"Method: {cut['method']}."
+    )
     missing = "" if theirs else (
-        "<p>By family Megatron's rank order is not shown: counted again it is not the file's baseline.</p>"
+        "<p>By family Megatron's rank order is not shown: counted again it is not the file's "
+        "baseline.</p>"
     )  # fmt: skip
     return (
         f"<h3>All families, bytes of one step across {safe(cut['tier'])} borders</h3>"
-        + bars("Bytes across the cut, by seating", wholes) + f"<p>{safe(gap)}</p>{warning}"
+        + bars("Bytes across the cut, by seating", wholes, may_break=True)
+        + f"<p>{safe(gap)}</p>{warning}"
         + "<h3>By family</h3>" + bars("Bytes across the cut, by family", parted) + missing
         + "<h3>By tier</h3>" + bars("Bytes that leave the domains of each tier", tiers)
         + table("Every kind of traffic of a step",
@@ -261,7 +268,9 @@ def _between(plan: PlanFile, between: Any) -> str:
     for flat in top:
         i, j = divmod(int(flat), len(domains))
         if upper[i, j] > 0:
-            rows.append([domains[i], domains[j], Num(float(upper[i, j]), format_bytes(float(upper[i, j])))])
+            rows.append(
+                [domains[i], domains[j], Num(float(upper[i, j]), format_bytes(float(upper[i, j])))]
+            )
     joined = "" if len(domains) <= 64 else f" Neighbouring {safe(tier)}s are taken together."
     return (
         f"<p>Bytes of one step between two {safe(tier)}s, both directions.{joined} Of a reduction "
@@ -273,22 +282,25 @@ def _between(plan: PlanFile, between: Any) -> str:
 
 def _step(step: Mapping[str, Any]) -> str:
     path = [entry for entry in step["critical_path"] if entry["seconds"] > 0]
-    shown, hidden = [], []
-    for entry in path:
-        shown.append(_piece(entry, entry["seconds"]))
+    shown = [_piece(entry, entry["seconds"]) for entry in path]
+    hidden: list[Piece] = []
     rest = step["total_s"] - sum(entry["seconds"] for entry in path)
-    if rest > 1e-6 * step["total_s"]:
+    if rest < 1e-6 * step["total_s"]:
+        rest = 0.0
+    if rest > 0:
         shown.append(Piece(label="in no part", value=rest, text=format_time(rest), colour="hatch"))
+    hatched = " What the model adds to the whole but to no part is hatched." if rest > 0 else ""
     for entry in step["critical_path"]:
         slack = entry["own_s"] - entry["seconds"]
         if entry["kind"] == "communication" and slack > 1e-9:
-            hidden.append(_piece(entry, slack))
+            hidden.append(_piece(entry, slack, ", hidden"))
     low, high = step["interval_s"]
     lines: list[tuple[str, list[Piece]]] = [("on the path", shown)]
     if hidden:
         lines.append(("hidden under it", hidden))
     rows: list[list[str | Num]] = [
-        [part_words(e), Num(e["seconds"], format_time(e["seconds"])), Num(e["share"], format_share(e["share"])),
+        [part_words(e), Num(e["seconds"], format_time(e["seconds"])),
+         Num(e["share"], format_share(e["share"])),
          Num(max(e["own_s"] - e["seconds"], 0), format_time(max(e["own_s"] - e["seconds"], 0))),
          Num(e["gain_if_free_s"], format_time(e["gain_if_free_s"])), str(e["premise"])]
         for e in step["critical_path"]
@@ -296,21 +308,23 @@ def _step(step: Mapping[str, Any]) -> str:
     exposed = sum(step["exposed_s"].values())
     whole = sum(step["communication_s"].values())
     return (
-        f"<p>A step takes {safe(format_time(step['total_s']))}; 90 % of such estimates are off by no "
-        f"more than {safe(format_time(low))} to {safe(format_time(high))}. Of "
+        f"<p>A step takes {safe(format_time(step['total_s']))}; 90 % of such estimates fall "
+        f"between {safe(format_time(low))} and {safe(format_time(high))}. Of "
         f"{safe(format_time(whole))} of communication {safe(format_time(exposed))} is exposed: it "
-        "lengthens the step. Parts are drawn one after another by length, not in the order in which "
-        "they run; what is hidden runs under the computation.</p>"
-        + stacked("The step, part by part", lines, step["total_s"], f"{format_time(step['total_s'])}")
+        "lengthens the step. Parts are drawn one after another by length, not in the order in "
+        f"which they run; what is hidden runs under the computation.{hatched}</p>"
+        + stacked("The step, part by part", lines, step["total_s"], format_time(step["total_s"]))
         + table("The critical path",
                 ["Part", "In the step", "Share", "Hidden", "Gain if free", "Premise"], rows)
     )  # fmt: skip
 
 
-def _piece(entry: Mapping[str, Any], value: float) -> Piece:
+def _piece(entry: Mapping[str, Any], value: float, more: str = "") -> Piece:
     wire = entry["kind"] == "communication"
     colour = (_WIRE_COLOURS if wire else _PATH_COLOURS).get(entry["name"], "c7")
-    return Piece(label=part_words(entry), value=value, text=format_time(value), colour=colour)
+    return Piece(
+        label=part_words(entry) + more, value=value, text=format_time(value), colour=colour
+    )
 
 
 def _memory(memory: Mapping[str, Any]) -> str:
@@ -321,14 +335,16 @@ def _memory(memory: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     margin = memory.get("margin_bytes", 0.0)
     if margin:
-        pieces.append(Piece(label="margin", value=margin, text=format_bytes(margin), colour="hatch"))
+        pieces.append(
+            Piece(label="margin", value=margin, text=format_bytes(margin), colour="hatch")
+        )
     full = memory["capacity_bytes"]
     used = memory["worst_stage_bytes"] + margin
     verdict = "fits" if memory["fits"] else "does not fit"
     return (
-        f"<p>The {safe(memory.get('stage', 'fullest'))} stage needs {safe(format_bytes(used))} with "
-        f"its margin, of {safe(format_bytes(full))}: it {verdict}. A plan file holds the fullest "
-        "stage only.</p>"
+        f"<p>The {safe(memory.get('stage', 'fullest'))} stage needs {safe(format_bytes(used))} "
+        f"with its margin, of {safe(format_bytes(full))}: it {verdict}. A plan file holds the "
+        "fullest stage only.</p>"
         + stacked("Memory of the fullest GPU", [("fullest GPU", pieces)], full,
                   f"{format_bytes(full)} on the GPU")
     )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,19 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cli.planner_output import inputs_sha256
+from cli.report_html_schema import SHOWN, place_schema, schema_faults
 from planner.errors import InputError
 from planner.layout import groups_along
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SCHEMA = Path(__file__).parent / "schemas" / "place.json"
 MOST_BYTES = 256 * 2**20
 _MOST_FAULTS = 20
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,),
-    "number": (int, float), "boolean": (bool,), "null": (type(None),),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +69,8 @@ def read_plan(path: Path) -> PlanFile:
             f"{path}: is no plan: expected an object with schema 'planner.place/1', the output of "
             f"planner place --json; got {seen!r:.60}"
         )
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    faults = list(schema_faults(document, schema, schema["$defs"])) or list(_contradictions(document))
+    faults = [*schema_faults(document, place_schema()), *schema_faults(document, SHOWN)]
+    faults = list(dict.fromkeys(faults)) or list(_contradictions(document))
     if faults:
         shown = [f"{path}: {fault}" for fault in faults[:_MOST_FAULTS]]
         if len(faults) > _MOST_FAULTS:
@@ -113,7 +108,8 @@ def _loaded(path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text at byte {error.start}") from None
     except json.JSONDecodeError as error:
-        cut_off = error.pos >= len(error.doc.rstrip())
+        end = error.pos >= len(error.doc.rstrip())
+        cut_off = end or error.msg.startswith("Unterminated string")
         raise InputError(
             f"{path}:{error.lineno}:{error.colno}: {'is cut off here' if cut_off else 'is no JSON'}"
             f": {error.msg}; write it again with planner place --json --out"
@@ -142,76 +138,6 @@ def _finite(literal: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{literal[:40]} is beyond every number of ours")
     return value
-
-
-def schema_faults(
-    value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], at: str = ""
-) -> Iterator[str]:
-    """Yield what in *value* is not as *schema* says: the part of JSON Schema that ours use.
-
-    >>> list(schema_faults({"gpus": 0}, {"properties": {"gpus": {"minimum": 1}}}, {}))
-    ['gpus: expected at least 1, got 0']
-    """
-    if "$ref" in schema:
-        schema = defs[schema["$ref"].rsplit("/", 1)[1]]
-    here = at or "the document"
-    wanted = schema.get("type", [])
-    kinds = [wanted] if isinstance(wanted, str) else wanted
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        yield f"{here}: expected {' or '.join(kinds)}, got {json.dumps(value)[:40]}"
-        return
-    if "const" in schema and value != schema["const"]:
-        yield f"{here}: expected {schema['const']!r}, got {value!r:.40}"
-    if "enum" in schema and value not in schema["enum"]:
-        yield f"{here}: expected one of {schema['enum']}, got {value!r:.40}"
-    if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
-        yield f"{here}: expected text like {schema['pattern']}, got {value!r:.40}"
-    if isinstance(value, int | float):
-        yield from _number_faults(value, schema, here)
-    elif isinstance(value, list):
-        yield from _list_faults(value, schema, defs, at)
-    elif isinstance(value, dict):
-        dot = f"{at}." if at else ""
-        for key in schema.get("required", []):
-            if key not in value:
-                yield f"{dot}{key}: is missing"
-        for key, item in value.items():
-            rule = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
-            if isinstance(rule, Mapping):
-                yield from schema_faults(item, rule, defs, f"{dot}{key[:60]}")
-
-
-def _is(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    return isinstance(value, _TYPES[kind])
-
-
-def _number_faults(value: float, schema: Mapping[str, Any], here: str) -> Iterator[str]:
-    if value < schema.get("minimum", -math.inf):
-        yield f"{here}: expected at least {schema['minimum']}, got {value}"
-    if value <= schema.get("exclusiveMinimum", -math.inf):
-        yield f"{here}: expected more than {schema['exclusiveMinimum']}, got {value}"
-    if value > schema.get("maximum", math.inf):
-        yield f"{here}: expected at most {schema['maximum']}, got {value}"
-
-
-def _list_faults(
-    value: list[Any], schema: Mapping[str, Any], defs: Mapping[str, Any], at: str
-) -> Iterator[str]:
-    if len(value) < schema.get("minItems", 0):
-        yield f"{at}: expected at least {schema['minItems']} items, got {len(value)}"
-    if len(value) > schema.get("maxItems", math.inf):
-        yield f"{at}: expected at most {schema['maxItems']} items, got {len(value)}"
-    rule = schema.get("items")
-    if rule is None:
-        return
-    if rule.get("type") == "integer":  # long lists of ranks: one pass in C
-        least = rule.get("minimum", -math.inf)
-        if all(type(item) is int and item >= least for item in value):
-            return
-    for i, item in enumerate(value):
-        yield from schema_faults(item, rule, defs, f"{at}[{i}]")
 
 
 def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
@@ -243,19 +169,9 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
         unknown = [name for name in family["axes"] if name not in names]
         if unknown or not family["axes"]:
             yield f"traffic[{i}].axes: expected some of {sorted(names)}, got {family['axes']}"
-    yield from _step_faults(document["step"])
-
-
-def _step_faults(step: Mapping[str, Any]) -> Iterator[str]:
-    for i, entry in enumerate(step["critical_path"]):
-        for key in ("seconds", "share", "gain_if_free_s", "own_s"):
-            if not _is(entry[key], "number") or entry[key] < 0:
-                yield f"step.critical_path[{i}].{key}: expected 0 or more, got {entry[key]!r:.40}"
-        for key in ("name", "kind", "premise"):
-            if not isinstance(entry[key], str):
-                yield f"step.critical_path[{i}].{key}: expected text, got {entry[key]!r:.40}"
-    if step["total_s"] == 0:
-        yield "step.total_s: expected more than 0, got 0"
+    low, high = document["step"]["interval_s"]
+    if not low <= high:
+        yield f"step.interval_s: expected the lesser first, got {low} and {high}"
 
 
 def _same_members(plan: PlanFile, family: Mapping[str, Any]) -> bool:

@@ -10,8 +10,28 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 
-_OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c")
-_CIVIDIS = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838")
+_OKABE_ITO = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#f0e442",
+    "#8c8c8c",
+)
+_CIVIDIS = (
+    "#00224e",
+    "#123570",
+    "#3b496c",
+    "#575d6d",
+    "#707173",
+    "#8a8678",
+    "#a59c74",
+    "#c3b369",
+    "#e1cc55",
+    "#fee838",
+)
 _HEAT = ("#d6e6f4", "#abcfe5", "#6aaed6", "#3787c0", "#1c64a5", "#0b4083", "#08244f")
 _ON_DARK = {0, 5}
 _LETTERS = "abcdefg"
@@ -50,8 +70,10 @@ svg.scale{width:400px;max-width:100%}
 .part{fill:var(--panel);stroke:var(--soft)}
 .wire{stroke:var(--soft);fill:none}
 .hatch{fill:var(--inside)}
+.edge.hatch{stroke:var(--soft);stroke-dasharray:3 2}
 svg .on-hatch{fill:var(--ink)}
-.pick{stroke:var(--ink);stroke-width:3;paint-order:stroke}
+.k{stroke:var(--line);stroke-width:.5}
+.k.pick{stroke:var(--ink);stroke-width:3;paint-order:stroke}
 .cells.picked .k:not(.pick){opacity:.25}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;margin:10px 0;font-size:14px;min-width:50%}
@@ -91,11 +113,14 @@ table{font-size:9.5pt}
 
 def _rules() -> str:
     """Return the colours of the pictures, and of each family when its light is on."""
-    rules = [f".c{i}{{fill:{c}}}svg .on-c{i}{{fill:{'#fff' if i in _ON_DARK else '#000'}}}" for i, c in enumerate(_OKABE_ITO)]
+    rules = [
+        f".c{i}{{fill:{c}}}svg .on-c{i}{{fill:{'#fff' if i in _ON_DARK else '#000'}}}"
+        for i, c in enumerate(_OKABE_ITO)
+    ]
     rules += [f".s{i}{{fill:{c}}}" for i, c in enumerate(_CIVIDIS)]
     rules += [f".h{i + 1}{{fill:{c}}}" for i, c in enumerate(_HEAT)]
     for letter in _LETTERS:
-        lit = f".lit-{letter}:checked~.map ."
+        lit = f".seats:has(.lit-{letter}:checked) .map ."
         rules.append(f"{lit}{letter}i{{fill:var(--inside)}}")
         rules += [f"{lit}{letter}{i}{{fill:{c}}}" for i, c in enumerate(_OKABE_ITO)]
     return "\n".join(rules)

@@ -116,7 +116,9 @@ def _squares(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
     starts[:, 1:] = np.diff(ordered, axis=1) != 0
     at = np.flatnonzero(starts)
     runs = np.diff(np.append(at, groups * size))
-    return np.bincount(at // size, weights=runs.astype(float) ** 2, minlength=groups).astype(np.int64)
+    return np.bincount(at // size, weights=runs.astype(float) ** 2, minlength=groups).astype(
+        np.int64
+    )
 
 
 def _between(
@@ -138,10 +140,10 @@ def _between(
     else:
         rows, counts = np.unique(np.sort(homes, axis=1), axis=0, return_counts=True)
         for row, count in zip(rows, counts, strict=True):
-            stops, held = np.unique(row, return_counts=True)
-            k = len(stops)
+            touched, held = np.unique(row, return_counts=True)
+            k = len(touched)
             if k > 1:
-                grid = np.ix_(stops, stops)
+                grid = np.ix_(touched, touched)
                 if kind == "all_to_all":
                     found[grid] += count * size_bytes * np.outer(held, held)
                 else:

@@ -45,7 +45,7 @@ def part_words(entry: Mapping[str, Any]) -> str:
     """Return what a part of the step is called."""
     if entry["kind"] == "communication":
         return f"{entry['name'].upper()} traffic"
-    return _PARTS.get(entry["name"], entry["name"])
+    return str(_PARTS.get(entry["name"], entry["name"]))
 
 
 def seating_words(name: str) -> str:
@@ -79,17 +79,19 @@ def recommendation(plan: PlanFile) -> list[str]:
     low, high = step["interval_s"]
     top = max(step["critical_path"], key=lambda entry: float(entry["seconds"]), default=None)
     most = (
-        f"; most of it is {part_words(top)}, {format_share(top['share'])}" if top is not None else ""
+        f"; most of it is {part_words(top)}, {format_share(top['share'])}"
+        if top is not None
+        else ""
     )
     second = (
-        f"A step takes {format_time(step['total_s'])}, which is {step['tokens_per_s']:,.0f} tokens/s "
-        f"at {format_share(step['mfu'])} of peak{most}."
+        f"A step takes {format_time(step['total_s'])}, which is {step['tokens_per_s']:,.0f} "
+        f"tokens/s at {format_share(step['mfu'])} of peak{most}."
     )
     assumed = len(assumptions(document))
     third = (
-        f"In doubt: of such estimates 90 % fall between {format_time(low)} and {format_time(high)}, "
-        f"{assumed} numbers are assumed (listed below), and the proof is about bytes across "
-        f"{cut['tier']}s, not about the time of a step."
+        f"In doubt: of such estimates 90 % fall between {format_time(low)} and "
+        f"{format_time(high)}, {assumed} numbers are assumed (listed below), and the proof is "
+        f"about bytes across {cut['tier']}s, not about the time of a step."
     )
     return [first, second, third]
 
@@ -112,9 +114,11 @@ def comparison(plans: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
     """Return the three sentences about several plans: the best, by how much, and the doubt."""
     fitting = [i for i, plan in enumerate(plans) if plan.document["memory"]["fits"]]
     if not fitting:
-        return ["None of the candidates fits in memory.",
-                "The side-by-side table says by how much each falls short.",
-                "In doubt: memory is an estimate with a margin; a candidate close to it may fit."]  # fmt: skip
+        return [
+            "None of the candidates fits in memory.",
+            "The side-by-side table says what each needs.",
+            "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
+        ]
     work = {_work(plan) for plan in plans}
     order = sorted(fitting, key=lambda i: -float(plans[i].document["step"]["tokens_per_s"]))
     best = plans[order[0]].document
@@ -129,14 +133,14 @@ def comparison(plans: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
     else:
         next_best = plans[order[1]].document["step"]["tokens_per_s"]
         second = (
-            f"The next, {names[order[1]]}, brings {format_share(1 - next_best / rate)} fewer tokens "
-            f"a second: the winner flips when the first turns out that much slower, or the next "
-            f"{format_share(rate / next_best - 1)} faster."
+            f"The next, {names[order[1]]}, brings {format_share(1 - next_best / rate)} fewer "
+            "tokens a second: the winner flips when the first turns out that much slower, or "
+            f"the next {format_share(rate / next_best - 1)} faster."
         )
-    third = "In doubt: " + (
-        f"the 90 % intervals of {_overlapping(plans, order)} of the {len(order) - 1} others overlap "
-        "the winner's; plans share one model of the step, so errors that they share do not change "
-        "their order."
+    third = (
+        f"In doubt: the 90 % intervals of {_overlapping(plans, order)} of the {len(order) - 1} "
+        "others overlap the winner's; plans share one model of the step, so errors that they "
+        "share do not change their order."
     )
     if len(work) > 1:
         third += (

@@ -1,7 +1,7 @@
 """Pictures as SVG text: bars, stacked bars and points, with their words for those who cannot see.
 
-Colours are classes (``c0`` to ``c7``), so that one stylesheet serves light, dark and paper. All text
-goes through ``safe``: a name from a file can never become markup.
+Colours are classes (``c0`` to ``c7``): one stylesheet serves light, dark and paper. All text goes
+through ``safe``: a name from a file can never become markup.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 WIDTH = 960
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-_LABEL_WIDTH, _VALUE_WIDTH = 210, 190
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+_LABEL_WIDTH, _VALUE_WIDTH = 190, 270
 _ROW = 26
 
 
@@ -77,10 +79,10 @@ class Point:
 
 
 def safe(text: object) -> str:
-    """Return *text* for HTML and SVG: nothing in it is markup, nothing in it is unseen.
+    r"""Return *text* for HTML and SVG: nothing in it is markup, nothing in it is unseen.
 
-    >>> safe('<b onclick="x">\\u202e')
-    '&lt;b onclick=&quot;x&quot;&gt;\\ufffd'
+    >>> safe('<b onclick="x">\u202e')
+    '&lt;b onclick=&quot;x&quot;&gt;\ufffd'
     """
     return html.escape(_UNSEEN.sub("\ufffd", str(text)), quote=True)
 
@@ -124,16 +126,17 @@ def box(
     return f"{start}><title>{safe(title)}</title></rect>" if title else f"{start}/>"
 
 
-def bars(title: str, rows: Sequence[Bar]) -> str:
-    """Return bars on one scale from 0; one far beyond the others is broken and says so.
+def bars(title: str, rows: Sequence[Bar], *, may_break: bool = False) -> str:
+    """Return bars on one scale from 0.
 
-    A bar more than four times the longest of the rest would leave nothing of those to see.
+    Where they may break, bars of rivals far beyond the rest are broken and say so: one more than
+    four times as long would leave nothing of the others to see.
     """
     values = sorted((row.value for row in rows), reverse=True)
     scale = values[0] if values else 1.0
     rest = next((value for value in values if value * 4 < scale), 0.0)
     kept = [value for value in values if value * 4 >= scale]
-    broken = rest > 0 and len(kept) <= len(values) // 2
+    broken = may_break and rest > 0 and len(kept) <= len(values) // 2
     full = (rest * 1.25 if broken else scale) or 1.0
     room = WIDTH - _LABEL_WIDTH - _VALUE_WIDTH
     parts, y, group = [], 4.0, ""
@@ -151,7 +154,10 @@ def bars(title: str, rows: Sequence[Bar]) -> str:
         )  # fmt: skip
         if beyond:
             at = _LABEL_WIDTH + room * 0.9
-            parts.append(f'<path class="gap" d="M{number(at)} {number(y + 1)}l-5 10 5 0-5 10h8l5-10-5 0 5-10z"/>')
+            parts.append(
+                f'<path class="gap" d="M{number(at)} {number(y + 1)}'
+                'l-5 10 5 0-5 10h8l5-10-5 0 5-10z"/>'
+            )
         note = f"{row.text} (off the scale)" if beyond else row.text
         parts.append(word(_LABEL_WIDTH + length + 8, y + 15, note, most=40))
         y += _ROW
@@ -177,9 +183,19 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[Piece]]], full: float
         x = left
         for piece in pieces:
             length = room * piece.value / longest
-            parts.append(box(x, y, length, 32, f"{piece.colour} edge", f"{piece.label}: {piece.text}"))
+            parts.append(
+                box(x, y, length, 32, f"{piece.colour} edge", f"{piece.label}: {piece.text}")
+            )
             if length > 7 * len(piece.label) + 8:
-                parts.append(word(x + length / 2, y + 20, piece.label, anchor="middle", style=f"on-{piece.colour}"))
+                parts.append(
+                    word(
+                        x + length / 2,
+                        y + 20,
+                        piece.label,
+                        anchor="middle",
+                        style=f"on-{piece.colour}",
+                    )
+                )
             x += length
         y += 40
     end = left + room * full / longest
@@ -195,8 +211,8 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[Piece]]], full: float
 def legend(pieces: Sequence[Piece]) -> str:
     """Return the key of a picture as a list in the page."""
     items = "".join(
-        f'<li><svg class="key" viewBox="0 0 12 12" aria-hidden="true">{box(0, 0, 12, 12, p.colour + " edge")}'
-        f"</svg> {safe(p.label)} <b>{safe(p.text)}</b></li>"
+        '<li><svg class="key" viewBox="0 0 12 12" aria-hidden="true">'
+        f"{box(0, 0, 12, 12, p.colour + ' edge')}</svg> {safe(p.label)} <b>{safe(p.text)}</b></li>"
         for p in pieces
     )
     return f'<ul class="legend">{items}</ul>'
@@ -217,7 +233,9 @@ def plane(
     def at_y(y: float) -> float:
         return top + height * (1 - y / y_most)
 
-    parts = [f'<path class="axis" d="M{number(left)} {number(top)}v{number(height)}h{number(width)}"/>']
+    parts = [
+        f'<path class="axis" d="M{number(left)} {number(top)}v{number(height)}h{number(width)}"/>'
+    ]
     for i in range(5):
         x, y = x_most * i / 4, y_most * i / 4
         parts.append(word(at_x(x), top + height + 16, x_text(x), anchor="middle", style="small"))
@@ -230,7 +248,9 @@ def plane(
         parts.append(f'<polyline class="front" points="{steps}"/>')
     for i, p in enumerate(points):
         x, y = at_x(p.x), at_y(p.y)
-        parts.append(f'<path class="whisker" d="M{number(at_x(p.low))} {number(y)}H{number(at_x(p.high))}"/>')
+        parts.append(
+            f'<path class="whisker" d="M{number(at_x(p.low))} {number(y)}H{number(at_x(p.high))}"/>'
+        )
         style = f"c{i % 8}" if p.best else "open"
         parts.append(
             f'<circle cx="{number(x)}" cy="{number(y)}" r="6" class="{style} edge"><title>'

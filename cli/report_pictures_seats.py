@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cli.report_pictures import WIDTH, box, number, picture, word
+from cli.report_pictures import WIDTH, box, picture, word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +106,7 @@ def seats(
 
 def _grid(cells: int, rooms: int) -> _Grid:
     """Return the largest squares whose rooms fit the page."""
-    columns = ceil(sqrt(cells * 1.5)) if cells > 8 else min(cells, 4)
+    columns = _columns(cells)
     rows = ceil(cells / columns)
     for cell in (15.0, 13.0, 11.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0):
         per_row = max(1, int((WIDTH - 4) // (columns * cell + 14)))
@@ -116,6 +116,17 @@ def _grid(cells: int, rooms: int) -> _Grid:
     return _Grid(cell=cell, columns=columns, rows=rows, per_row=min(per_row, rooms), height=height)
 
 
+def _columns(cells: int) -> int:
+    """Return how wide a room is: its squares fill whole rows where they can.
+
+    >>> [_columns(cells) for cells in (1, 8, 64, 72, 384, 97)]
+    [1, 4, 8, 9, 24, 13]
+    """
+    side = sqrt(cells)
+    whole = [c for c in range(ceil(side), int(side * 2) + 1) if cells % c == 0]
+    return whole[0] if whole else ceil(side * 1.25)
+
+
 def _room(
     room: Room, x: float, y: float, grid: _Grid, together: int, shade: NDArray[np.int64],
     lights: Sequence[Light], told: Callable[[int], str],
@@ -123,7 +134,14 @@ def _room(
     most = max(4, int((grid.width + 8) / 5.6))
     parts = [
         word(x, y - 3, room.name, style="small", most=most),
-        box(x - 1, y - 1, grid.width + 2, grid.rows * grid.cell + 2, "room", f"{room.name}: {room.text}"),
+        box(
+            x - 1,
+            y - 1,
+            grid.width + 2,
+            grid.rows * grid.cell + 2,
+            "room",
+            f"{room.name}: {room.text}",
+        ),
         box(x, y + grid.rows * grid.cell + 3, grid.width * room.leaving, 4, "leaving"),
     ]
     for k in range(ceil(room.capacity / together)):
@@ -138,23 +156,23 @@ def _room(
         for light in lights:
             group = light.group[ranks]
             crossing = group[light.crosses[group]]
-            shades.append(
-                f"{light.letter}{int(crossing[0]) % 8 if crossing.size else 'i'}"
-            )
+            shades.append(f"{light.letter}{int(crossing[0]) % 8 if crossing.size else 'i'}")
         text = told(rank) if together == 1 else f"{len(ranks)} ranks from {told(rank)}"
         more = f' data-r="{rank}"' if together == 1 else ""
         parts.append(box(*place, side, side, f"k {' '.join(shades)}", text, more))
     return "".join(parts)
 
 
-def gathered(between: NDArray[np.float64], names: Sequence[str]) -> tuple[NDArray[np.float64], list[str]]:
+def gathered(
+    between: NDArray[np.float64], names: Sequence[str]
+) -> tuple[NDArray[np.float64], list[str]]:
     """Return the traffic of at most 64 runs of neighbouring domains, and their names."""
     count = len(names)
     if count <= _MOST_HEAT:
         return between, list(names)
     each = ceil(count / _MOST_HEAT)
-    starts = np.arange(0, count, each)
-    sums = np.add.reduceat(np.add.reduceat(between, starts, axis=0), starts, axis=1)
+    starts = range(0, count, each)
+    sums = np.add.reduceat(np.add.reduceat(between, list(starts), axis=0), list(starts), axis=1)
     runs = [f"{names[s]}–{names[min(s + each, count) - 1]}" for s in starts]
     return sums, runs
 
@@ -167,23 +185,39 @@ def heat(
     count, most = len(labels), float(values.max())
     cell = min(26.0, 620.0 / count)
     left, top = 120.0, 20.0
-    steps = np.ceil(values / most * HEAT_COLOURS).astype(int) if most > 0 else np.zeros(values.shape, int)
+    steps = (
+        np.ceil(values / most * HEAT_COLOURS).astype(int)
+        if most > 0
+        else np.zeros(values.shape, int)
+    )
     parts = [box(left, top, cell * count, cell * count, "room")]
     rows: Mapping[int, str] = dict(enumerate(labels))
     every = max(1, ceil(12 / cell))
     for i, label in rows.items():
         if i % every == 0:
-            parts.append(word(left - 6, top + i * cell + cell / 2 + 4, label, anchor="end", style="small", most=20))
+            parts.append(
+                word(
+                    left - 6,
+                    top + i * cell + cell / 2 + 4,
+                    label,
+                    anchor="end",
+                    style="small",
+                    most=20,
+                )
+            )
         for j in range(count):
             if steps[i, j]:
                 side = max(cell - 0.5, 1)
+                shown = float(values[i, j]) / (2 if i == j else 1)  # both halves of a run
                 inside = " (between the domains of this run)" if i == j else ""
                 parts.append(
                     box(left + j * cell, top + i * cell, side, side, f"h{steps[i, j]}",
-                        f"{label} and {labels[j]}: {text(float(values[i, j]) / (1 + (i == j)))}{inside}")
+                        f"{label} and {labels[j]}: {text(shown)}{inside}")
                 )  # fmt: skip
     parts.append(word(left, top - 7, labels[0], style="small", most=24))
-    parts.append(word(left + cell * count, top - 7, labels[-1], anchor="end", style="small", most=24))
+    parts.append(
+        word(left + cell * count, top - 7, labels[-1], anchor="end", style="small", most=24)
+    )
     x, y = left + cell * count + 30, top + 12
     if x + 150 <= WIDTH and most > 0:
         parts.append(word(x, y, "Bytes of one step", style="strong"))
@@ -201,4 +235,4 @@ def key_of_stages(stages: int) -> str:
     parts = [word(0, 14, "Stage 0")]
     parts += [box(56 + i * 24, 2, 24, 15, f"s{i}") for i in range(STAGE_COLOURS)]
     parts.append(word(62 + STAGE_COLOURS * 24, 14, f"Stage {stages - 1}"))
-    return f'<svg class="scale" viewBox="0 0 {number(400)} 20" aria-hidden="true">{"".join(parts)}</svg>'
+    return f'<svg class="scale" viewBox="0 0 400 20" aria-hidden="true">{"".join(parts)}</svg>'

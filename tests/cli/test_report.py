@@ -1,0 +1,230 @@
+"""``planner report`` as a user runs it, and its page as a browser shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.browser import Browser, chromium
+from tests.conftest import Ran
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a plan of 64 GPUs in supernodes of 8, with experts."""
+    from cli.planner_app import main
+
+    path = tmp_path_factory.mktemp("plans") / "small.json"
+    arguments = [
+        "place",
+        "--supernode",
+        "8",
+        "--gpus",
+        "64",
+        "--model",
+        "mixtral-8x7b",
+        "--tp",
+        "2",
+        "--ep",
+        "8",
+        "--pp",
+        "2",
+        "--with-groups",
+        "--ignore-memory",
+        "--json",
+    ]
+    assert main([*arguments, "--out", str(path)]) == 0
+    return path
+
+
+def test_a_plan_becomes_one_page(
+    planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "report.html"
+
+    ran = planner("report", str(plan_file), "--out", str(out))
+
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.strip() == f"wrote {out}"
+    page = out.read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    document = json.loads(plan_file.read_text())
+    assert document["inputs"]["sha256"] in page
+    for text in document["inputs"]["assumed"].values():
+        assert text.split(":")[0] in page
+    assert "count different" not in page
+    assert "one of the two is wrong" not in page
+    assert "counted again it is not" not in page
+
+
+def test_the_page_goes_to_stdout_where_no_file_is_named(
+    planner: Callable[..., Ran], plan_file: Path
+) -> None:
+    first, again = planner("report", str(plan_file)), planner("report", str(plan_file))
+
+    assert first.code == 0
+    assert first.out.endswith("</html>\n")
+    assert first.out == again.out
+
+
+def test_every_bad_file_is_named_and_nothing_is_written(
+    planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    cut, other, out = tmp_path / "cut.json", tmp_path / "other.json", tmp_path / "report.html"
+    cut.write_bytes(plan_file.read_bytes()[:5000])
+    other.write_text("{}")
+
+    ran = planner("report", str(plan_file), str(cut), str(other), str(tmp_path / "none.json"),
+                  "--out", str(out))  # fmt: skip
+
+    assert ran.code == 2
+    assert "is cut off here" in ran.err
+    assert "other.json: is no plan" in ran.err
+    assert "none.json: cannot be read" in ran.err
+    assert not out.exists()
+
+
+@pytest.mark.nightly
+def test_1024_gpus_in_three_seconds_and_six_megabytes(
+    planner: Callable[..., Ran], tmp_path: Path
+) -> None:
+    plan, out = tmp_path / "plan.json", tmp_path / "report.html"
+    assert (
+        planner("place", "--supernode", "64", "--json", "--with-groups", "--out", str(plan)).code
+        == 0
+    )
+
+    start = time.perf_counter()
+    assert planner("report", str(plan), "--out", str(out)).code == 0
+
+    assert time.perf_counter() - start <= 3
+    assert out.stat().st_size <= 6e6
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    program = chromium()
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+    made = Browser(tmp_path / "profile", program)
+    yield made
+    made.close()
+
+
+def opened(browser: Browser, planner: Callable[..., Ran], out: Path, *plans: Path) -> Path:
+    assert planner("report", *map(str, plans), "--out", str(out)).code == 0
+    browser.open(out)
+    return out
+
+
+def test_a_browser_shows_it_without_an_error_or_a_request(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_bytes(plan_file.read_bytes())
+
+    page = opened(browser, planner, tmp_path / "report.html", plan_file, other)
+
+    assert browser.troubles() == []
+    assert browser.addresses() == [page.as_uri()]
+    assert browser.value("document.querySelectorAll('.cells').length") == 2
+    assert (
+        browser.value("document.querySelectorAll('.cells')[0].querySelectorAll('.k').length") == 64
+    )
+    assert browser.value("document.documentElement.scrollWidth <= innerWidth")
+    empty = (
+        "[...document.querySelectorAll('svg')].filter(s => !s.querySelector('rect,circle')).length"
+    )
+    assert browser.value(empty) == 0
+
+
+def test_lighting_a_family_changes_the_picture_even_without_script(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    browser.send("Emulation.setScriptExecutionDisabled", value=True)
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    browser.send("Emulation.setScriptExecutionDisabled", value=False)
+    colours = "[...document.querySelectorAll('.k')].map(k => getComputedStyle(k).fill).join()"
+
+    before = browser.value(colours)
+    browser.value("document.querySelector('.lit-g').checked = true")
+    pipelines = browser.value(colours)
+    browser.value("document.querySelector('.lit-a').checked = true")
+
+    assert not browser.value("document.documentElement.classList.contains('scripted')")
+    assert len({before, pipelines, browser.value(colours)}) == 3
+    grey = "new Set([...document.querySelectorAll('.k')].map(k => getComputedStyle(k).fill)).size"
+    assert browser.value(grey) == 1  # no TP group crosses
+
+
+def test_a_click_shows_the_group_of_a_rank(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    browser.value("document.querySelector('.lit-a').click()")
+    click = "new MouseEvent('click', {bubbles: true})"
+    browser.value(f"document.querySelector('[data-r=\"4\"]').dispatchEvent({click})")
+
+    assert browser.value("document.querySelectorAll('.pick').length") == 2
+    assert browser.value("document.querySelector('.said').textContent") == (
+        "Rank 4 is in the group of ranks 4, 5."
+    )
+
+
+def test_a_table_sorts_by_keyboard(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    table = (
+        "[...document.querySelectorAll('caption')]"
+        ".find(c => c.textContent.startsWith('Every')).parentNode"
+    )
+    enter = "new KeyboardEvent('keydown', {key: 'Enter'})"
+    for _ in range(2):
+        browser.value(f"{table}.tHead.rows[0].cells[3].dispatchEvent({enter})")
+
+    payloads = browser.value(f"[...{table}.tBodies[0].rows].map(r => Number(r.cells[3].dataset.v))")
+
+    assert payloads == sorted(payloads, reverse=True)
+    assert len(set(payloads)) > 1
+
+
+def test_it_prints_on_whole_pages_and_nothing_is_wider(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+
+    paper = browser.paper()
+
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12
+    browser.send("Emulation.setEmulatedMedia", media="print")
+    browser.send("Emulation.setDeviceMetricsOverride", width=688, height=1000, deviceScaleFactor=1,
+                 mobile=False)  # fmt: skip
+    assert browser.value("document.documentElement.scrollWidth") <= 688
+
+
+def test_a_hostile_name_runs_nothing(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    document = json.loads(plan_file.read_text())
+    name = (
+        "</title></style></script><script>document.title='owned'</script>"
+        "<img src=x onerror=alert(1)>"
+    )
+    document["inputs"]["model"] = document["inputs"]["cluster"] = name
+    document["placement"]["domains"][0]["name"] = '"><script>document.title="owned"</script>'
+    hostile = tmp_path / "hostile.json"
+    hostile.write_text(json.dumps(document))
+
+    page = opened(browser, planner, tmp_path / "report.html", hostile)
+
+    assert browser.value("document.title").startswith(f"{name} on 64 GPUs")
+    assert browser.value("document.querySelectorAll('script').length") == 1
+    assert browser.value("document.querySelectorAll('img').length") == 0
+    assert browser.troubles() == []
+    assert browser.addresses() == [page.as_uri()]

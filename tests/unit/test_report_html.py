@@ -1,0 +1,364 @@
+"""The report's page: what it says, what it refuses to become, and what it counts."""
+
+from __future__ import annotations
+
+import copy
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli.planner_output import inputs_sha256, json_text
+from cli.report_html import report
+from cli.report_html_read import PlanFile, read_plan
+from cli.report_html_traffic import adds_up, crossings, rank_order_bytes, total_between
+from cli.report_pictures import Bar, bars, safe
+from planner.errors import InputError
+
+HOSTILE = ("<script>alert(1)</script>", '" onload="alert(1)', "javascript:alert(1)", "</title><b>",
+           "'><img src=x onerror=alert(1)>", "]]>", "&lt;")  # fmt: skip
+
+
+def family(name: str, digit: str, axes: list[str], collective: str, **more: Any) -> dict[str, Any]:
+    return {
+        "family": name, "digit": digit, "axes": axes, "group_size": 2, "groups": 4,
+        "collective": collective, "payload_bytes": 10.0, "times_per_step": 3.0, "phase": "forward",
+        "ends_only": False, **more,
+    }  # fmt: skip
+
+
+def entry(name: str, kind: str, seconds: float) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "seconds": seconds, "share": seconds / 2, "own_s": seconds,
+            "gain_if_free_s": seconds, "premise": "as it was measured"}  # fmt: skip
+
+
+def small_plan() -> dict[str, Any]:
+    """Return 8 ranks, tp 2, dp 2, pp 2, on two domains of 4: pp crosses, the rest stays inside.
+
+    pp: 4 chains of one hop of 10 bytes, 3 times: 120 bytes cross. Nothing else does.
+    """
+    layout = {
+        "tp": 2, "cp": 1, "ep": 1, "etp": 1, "dp": 2, "edp": 2, "pp": 2, "vpp": 1, "zero": 1,
+        "zero_stage": 1, "micro_batch": 1, "micro_batches": 4, "global_batch": 8, "seq": 128,
+        "recompute": "none", "precision": "bf16", "order": "tp-cp-ep-dp-pp",
+    }  # fmt: skip
+    inputs: dict[str, Any] = {
+        "cluster": "two-boxes", "cluster_asked": "generic", "supernode": 4, "gpus": 8,
+        "model": "tiny", "layout": layout, "layout_given": ["tp"], "order": "tp-cp-ep-dp-pp",
+        "model_shape": {"hidden": 8, "layers": 2, "vocab": 16, "attention": {}},
+        "seed": 0, "tier": "supernode", "objective": "total", "time_limit_s": 20.0,
+        "fabric": {"tiers": [{"tier": "supernode", "capacities": [4, 4], "bytes_per_s": 4e11,
+                              "shared_bytes_per_s": 2e11, "latency_s": 3e-6}],
+                   "accelerator": {"name": "chip"}, "nic": {}, "sources": {"nic": "a table"}},
+        "assumed": {"seq": "128: as in the test"},
+    }  # fmt: skip
+    inputs["sha256"] = inputs_sha256(inputs)
+    return {
+        "schema": "planner.place/1", "version": "0.1.0", "inputs": inputs,
+        "axes": [{"name": "tp", "size": 2, "stride": 1}, {"name": "dp", "size": 2, "stride": 2},
+                 {"name": "pp", "size": 2, "stride": 4}],
+        "choice": {"given": ["tp"], "layouts_considered": 1, "layouts_feasible": 1, "rejected": {},
+                   "estimated_step_s": 2.0, "runner_up": None, "runner_up_step_s": None},
+        "traffic": [family("tp_reduce", "tp", ["tp"], "all_reduce"),
+                    family("dp_reduce", "dp", ["dp"], "reduce_scatter"),
+                    family("pp_forward", "pp", ["pp"], "chain")],
+        "placement": {
+            "rank_to_gpu": list(range(8)), "gpus": [f"gpu{i}" for i in range(8)],
+            "domains": [{"name": "a", "tier": "supernode", "capacity": 4, "ranks": [0, 1, 2, 3]},
+                        {"name": "b", "tier": "supernode", "capacity": 5, "ranks": [4, 5, 6, 7]}],
+        },
+        "cut": {"tier": "supernode", "objective": "total", "objective_bytes": 120.0,
+                "lower_bound_bytes": 120.0, "gap": 0.0, "proof": "bound", "method": "by hand",
+                "by_family": {"pp_forward": 120.0}, "checked_bytes": 120.0},
+        "tiers": [{"tier": "supernode", "cut_bytes": 120.0, "cut_time_s": 1e-9,
+                   "bottleneck_link": "a"}],
+        "baselines": [{"name": "megatron-order", "cut_bytes": 120.0, "step_s": 2.0},
+                      {"name": "greedy", "cut_bytes": 480.0, "step_s": 2.5}],
+        "step": {"total_s": 2.0, "interval_s": [1.5, 2.5], "serial_s": 2.2, "compute_s": 1.5,
+                 "communication_s": {"pp": 0.5}, "exposed_s": {"pp": 0.25}, "bubble_s": 0.0,
+                 "update_s": 0.0, "mfu": 0.4, "tokens_per_s": 512.0,
+                 "critical_path": [entry("gemm", "compute", 1.75),
+                                   entry("pp", "communication", 0.25)]},
+        "memory": {"worst_stage_bytes": 6e9, "capacity_bytes": 8e9, "fits": True,
+                   "parts": {"weights": 2e9, "activations": 4e9}},
+    }  # fmt: skip
+
+
+def saved(folder: Path, document: Any, name: str = "plan.json") -> PlanFile:
+    path = folder / name
+    path.write_text(json_text(document), encoding="utf-8")
+    return read_plan(path)
+
+
+class Tags(HTMLParser):
+    """Collects what a browser would see as elements and attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+
+def test_the_recommendation_says_what_crosses_how_long_and_what_is_in_doubt(tmp_path: Path) -> None:
+    page = report([saved(tmp_path, small_plan())])
+
+    lead = re.findall(r'<p class="lead">(.*?)</p>', page)
+    assert len(lead) == 3
+    assert "tiny on 8 GPUs" in lead[0]
+    assert "120 B a step" in lead[0]
+    assert "no seating whatever can do better" in lead[0]
+    assert "2 s" in lead[1]
+    assert "512 tokens/s" in lead[1]
+    assert lead[2].startswith("In doubt: of such estimates 90 % fall between 1.5 s and 2.5 s")
+
+
+def test_the_same_plans_give_the_same_bytes_wherever_they_lie(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+
+    first = report([saved(tmp_path / "a", small_plan())])
+    second = report([saved(tmp_path / "b", small_plan())])
+
+    assert first == second
+    assert str(tmp_path) not in first
+
+
+def test_what_crosses_is_counted_as_by_hand(tmp_path: Path) -> None:
+    plan = saved(tmp_path, small_plan())
+
+    found = crossings(plan)
+
+    assert [crossing.cut_bytes for crossing in found] == [0, 0, 120]
+    assert [crossing.crossing for crossing in found] == [0, 0, 4]
+    assert total_between(found, 2).tolist() == [[0, 120], [120, 0]]
+    assert adds_up(plan, found)
+    assert rank_order_bytes(plan) == (0, 0, 120)
+
+
+@pytest.mark.parametrize(
+    ("collective", "homes", "bytes_cut"),
+    [  # payload 10, 3 times; 4 members in the domains given
+        ("all_reduce", [0, 0, 1, 2], 2 * 30 * 2),
+        ("all_gather", [0, 0, 1, 2], 30 * 2),
+        ("all_to_all", [0, 0, 1, 2], 30 * (2 * 2 + 1 * 3 + 1 * 3)),
+        ("ring", [0, 1, 1, 2], 30 * 3),
+        ("ring", [1, 1, 1, 1], 0),
+        ("chain", [0, 1, 0, 0], 30 * 2),
+    ],
+)
+def test_each_collective_costs_what_the_table_of_cut_bytes_says(
+    tmp_path: Path, collective: str, homes: list[int], bytes_cut: float
+) -> None:
+    document = small_plan()
+    document["axes"] = [{"name": "tp", "size": 4, "stride": 1}]
+    document["traffic"] = [family("one", "tp", ["tp"], collective)]
+    document["placement"]["rank_to_gpu"] = [0, 1, 2, 3]
+    document["placement"]["gpus"] = list("wxyz")
+    document["placement"]["domains"] = [
+        {"name": str(d), "tier": "supernode", "capacity": 4,
+         "ranks": [r for r in range(4) if homes[r] == d]} for d in range(3)
+    ]  # fmt: skip
+
+    (crossing,) = crossings(saved(tmp_path, document))
+
+    assert crossing.cut_bytes == bytes_cut
+    assert crossing.between is not None
+    assert np.isclose(np.triu(crossing.between, 1).sum(), bytes_cut)
+
+
+def test_a_baseline_that_counts_otherwise_is_not_split_by_family(tmp_path: Path) -> None:
+    document = small_plan()
+    document["baselines"][0]["cut_bytes"] = 130.0
+
+    plan = saved(tmp_path, document)
+
+    assert rank_order_bytes(plan) is None
+    assert "counted again it is not the file" in report([plan])
+
+
+def test_a_cut_that_does_not_add_up_is_said_aloud(tmp_path: Path) -> None:
+    document = small_plan()
+    document["cut"]["objective_bytes"] = 110.0
+
+    page = report([saved(tmp_path, document)])
+
+    assert "one of the two is wrong" in page
+
+
+def test_changed_inputs_are_said_aloud(tmp_path: Path) -> None:
+    document = small_plan()
+    document["inputs"]["model"] = "another"
+
+    page = report([saved(tmp_path, document)])
+
+    assert "the file was changed after it was made" in page
+    assert "changed after" not in report([saved(tmp_path, small_plan())])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_becomes_markup_or_script(tmp_path: Path, name: str) -> None:
+    def replaced(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: replaced(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [replaced(v) for v in value]
+        names = {"tiny", "two-boxes", "a", "b", "gpu3", "chip", "by hand", "as it was measured",
+                 "a table", "128: as in the test", "tp_reduce", "middle"}  # fmt: skip
+        return name if isinstance(value, str) and value in names else value
+
+    clean, dirty = small_plan(), replaced(small_plan())
+    dirty["inputs"]["assumed"][name] = name
+    clean["inputs"]["assumed"]["x"] = "y"
+    dirty["memory"]["parts"][name] = dirty["memory"]["parts"].pop("weights")
+
+    safe_page, page = (report([saved(tmp_path, d)]) for d in (clean, dirty))
+
+    seen = Tags(page)
+    assert sorted(set(seen.tags)) == sorted(set(Tags(safe_page).tags))
+    assert seen.tags.count("script") == 1
+    assert not [k for k, _ in seen.attributes if k.startswith("on") or k in {"src", "style"}]
+    assert all(v is not None and v.startswith("#") for k, v in seen.attributes if k == "href")
+    assert page.count("<script>") == page.count("</script>") == 1
+
+
+def test_unseen_characters_are_shown_as_unknown() -> None:
+    assert safe("a\u202eb\x1b[31m") == "a\ufffdb\ufffd[31m"
+
+
+def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
+    page = report([saved(tmp_path, small_plan())])
+
+    assert "default-src 'none'" in page
+    assert "unsafe" not in page
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", page)
+
+
+def test_every_picture_has_words_and_every_anchor_a_target(tmp_path: Path) -> None:
+    page = report([saved(tmp_path, small_plan()), saved(tmp_path, small_plan(), "other.json")])
+
+    assert all('aria-label="' in svg or 'aria-hidden="true"' in svg
+               for svg in re.findall(r"<svg[^>]*>", page))  # fmt: skip
+    anchors = re.findall(r'href="#([^"]+)"', page)
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert set(anchors) <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_a_comparison_names_the_fastest_and_what_would_flip_it(tmp_path: Path) -> None:
+    slow, fast, full = small_plan(), small_plan(), small_plan()
+    fast["step"]["tokens_per_s"] = 640.0
+    full["step"]["tokens_per_s"] = 900.0
+    full["memory"]["fits"] = False
+
+    page = report([saved(tmp_path, d, f"{n}.json")
+                   for d, n in ((slow, "slow"), (fast, "fast"), (full, "full"))])  # fmt: skip
+
+    lead = re.findall(r'<p class="lead">(.*?)</p>', page)
+    assert lead[0].startswith("Take fast: 640 tokens/s")
+    assert "20 % fewer tokens" in lead[1]
+    assert "25 % faster" in lead[1]
+    assert "of 1 of the 1 others overlap" in lead[2]
+
+
+def test_a_bar_far_beyond_the_rest_is_broken_and_says_so() -> None:
+    rows = [Bar(label="ours", value=1, text="1 B"), Bar(label="bound", value=1, text="1 B"),
+            Bar(label="random", value=100, text="100 B")]  # fmt: skip
+
+    assert "100 B (off the scale)" in bars("cut", rows, may_break=True)
+    assert "off the scale" not in bars("cut", rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "cut off"),
+        (b'{"schema": "planner.place/1", "axes": [', "cut off here"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"[1, 2]", "no plan"),
+        (b'{"schema": "planner.search/1"}', "no plan"),
+        (b'{"a": NaN}', "NaN"),
+        (b'{"a": 1e999}', "1e999"),
+        (b'{"a": 1, "a": 2}', "twice"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"<html>", "no JSON"),
+    ],
+)
+def test_what_is_no_plan_is_refused_and_named(tmp_path: Path, text: bytes, said: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_bytes(text)
+
+    with pytest.raises(InputError) as error:
+        read_plan(path)
+
+    assert said in str(error.value)
+    assert "plan.json" in str(error.value)
+
+
+def damaged(document: dict[str, Any], where: str, value: Any) -> dict[str, Any]:
+    changed: Any = copy.deepcopy(document)
+    *path, last = [int(step) if step.isdigit() else step for step in where.split(".")]
+    inner = changed
+    for step in path:
+        inner = inner[step]
+    inner[last] = value
+    return dict(changed)
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        ("placement.domains.0.ranks", [0, 1, 2, 2], "each rank from 0 to 7 exactly once"),
+        ("placement.domains.0.ranks", [0, 1, 2, 99], "each rank from 0 to 7 exactly once"),
+        ("placement.domains.0.capacity", 3, "4 ranks on 3 GPUs"),
+        ("placement.rank_to_gpu.0", 1, "two ranks on one GPU"),
+        ("placement.rank_to_gpu.0", -1, "placement.rank_to_gpu[0]: expected at least 0"),
+        ("placement.gpus", [], "expected 8 names"),
+        ("axes.1.stride", 3, "axes[1].stride: expected 2"),
+        ("axes.2.size", 4, "have 16 ranks in all"),
+        ("traffic.0.axes", ["zz"], "traffic[0].axes"),
+        ("traffic.0.members", [[0, 1]], "traffic[0].members"),
+        ("cut.gap", 2, "cut.gap: expected at most 1"),
+        ("cut.proof", "trust me", "cut.proof: expected one of"),
+        ("step.total_s", "long", "step.total_s: expected number"),
+        ("step.total_s", True, "step.total_s: expected number"),
+        ("step.critical_path.0.seconds", "x", "critical_path[0].seconds"),
+        ("inputs.sha256", "beef", "inputs.sha256"),
+        ("memory", {}, "memory.parts: is missing"),
+    ],
+)
+def test_a_damaged_plan_is_refused_and_the_fault_named(
+    tmp_path: Path, where: str, value: Any, said: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        saved(tmp_path, damaged(small_plan(), where, value))
+
+    assert said in str(error.value)
+
+
+def test_every_key_may_be_missing_without_a_traceback(tmp_path: Path) -> None:
+    """Whatever one key of the document is missing: a page, or a refusal."""
+
+    def keys(value: Any, at: str = "") -> list[str]:
+        items = value.items() if isinstance(value, dict) else enumerate(value[:1])
+        found = []
+        for key, item in items:
+            found.append(f"{at}{key}")
+            if isinstance(item, dict | list):
+                found += keys(item, f"{at}{key}.")
+        return found
+
+    for where in keys(small_plan()):
+        values: tuple[Any, ...] = (None, "x", [], -1)
+        for value in values:
+            try:
+                report([saved(tmp_path, damaged(small_plan(), where, value))])
+            except InputError:
+                continue
