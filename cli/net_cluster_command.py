@@ -83,7 +83,7 @@ def endpoints(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say how many connections a NIC must hold, by transport, and whether its cache holds them.
+    """Count connections and NIC state by transport.
 
     Peers are counted from a layout where one is given or a cluster is named.
     """
@@ -153,7 +153,7 @@ def phases(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Judge one network for training, prefill and decode: start-up against bandwidth.
+    """Judge one network for training, prefill and decode.
 
     Left out, the model is one whose token has 10 KiB (qwen3-32b).
     """
@@ -220,7 +220,7 @@ def walks(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Put interleaved ring, contiguous ring and hierarchical reduction beside each other."""
+    """Compare two rings and a hierarchical reduction in a step."""
     from cli.net_cluster_reports import walks_text
     from planner.network import walks as table
     from planner.units import parse_bytes, parse_rate, parse_time
@@ -274,7 +274,7 @@ def sharing(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Route all families of a layout over the cluster: fair shares, and the link that binds."""
+    """Share links among all families, and name the bottleneck."""
     from cli.net_cluster_reports import sharing_text
     from cli.net_seats import incast_gates, job_flows
     from planner.network.sharing import share_links
@@ -328,7 +328,7 @@ def blast(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say which ranks stall when a GPU, NIC, link, switch or supernode fails.
+    """Show which ranks stall when a part of the cluster fails.
 
     Without --failed: one of each kind of part, the first of its kind.
     """

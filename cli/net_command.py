@@ -46,7 +46,7 @@ def slots(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say when transfers end and slots are free, and what sets the rate (071)."""
+    """Show when transfers end, when slots are free, and what binds."""
     from cli.net_reports import slots_text
     from planner.network.completion import SOURCE, SlotCase, completion_slots
     from planner.units import parse_bytes, parse_rate, parse_time
@@ -84,7 +84,7 @@ def congestion(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say how long a buffer lasts, what is lost, and when it is empty again (072)."""
+    """Show when a buffer is full, what is lost, and when it is empty."""
     from cli.net_reports import congestion_text
     from planner.network import congestion as model
     from planner.units import parse_bytes, parse_rate, parse_time
@@ -140,7 +140,7 @@ def concurrency(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say what rate so many transactions in flight keep up, and how many fill the line (074)."""
+    """Show the rate that transactions in flight keep up."""
     from cli.net_reports import concurrency_text
     from planner.network import concurrency as model
     from planner.units import parse_bytes, parse_rate, parse_time
@@ -191,7 +191,7 @@ def overlap(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say what overlap hides, and what free communication would save at most (073)."""
+    """Show what overlap hides, and what free communication saves."""
     from cli.net_reports import overlap_text
     from planner.network import overlap as model
     from planner.units import parse_time
@@ -233,7 +233,7 @@ def loss(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say what loss, reordering and retransmission leave of a line (072)."""
+    """Show what loss, reordering and resending leave of a line."""
     from cli.net_reports import loss_text
     from planner.network import loss as model
     from planner.network.storm import storm

@@ -13,7 +13,7 @@ from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
 from cli.planner_options import Json, Out
 
 if TYPE_CHECKING:
-    from planner.network.queues import Queue, Source
+    from planner.network.queue_parts import Queue, Source
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,7 +36,7 @@ def pause(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say whether link-level pause (PFC) has the headroom it needs."""
+    """Check whether link-level pause (PFC) has its headroom."""
     from cli.net_link_reports import pause_text
     from planner.network import pfc
     from planner.units import parse_bytes, parse_rate
@@ -74,7 +74,7 @@ def incast(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Say whether a port stands so many senders at once, and by what margin."""
+    """Check whether a port stands so many senders at once."""
     from cli.net_link_reports import incast_text
     from planner.network import incast as model
     from planner.units import parse_bytes, parse_rate, parse_time
@@ -108,7 +108,7 @@ def queues(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Follow several queues in a row, with phases, feedback and link-level pause."""
+    """Follow queues in a row: phases, feedback, link-level pause."""
     from cli.net_link_reports import queues_text
     from cli.net_queue_file import example, read_row
     from planner.network import queues as model

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.documents import read_document
-from planner.network.queues import Phase, Queue, Source
+from planner.network.queue_parts import Phase, Queue, Source
 from planner.units import GB, KIB, US
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ class PhaseLoad:
     phase: str
     collective: str
     payload_bytes: float
-    per_layer: float
+    per_layer: int
     times: int
     algorithm: str
     startup_s: float
@@ -73,7 +73,7 @@ def phase_load(
     spread: Spread,
     links: LinkNumbers,
     *,
-    per_layer: float = 0.0,
+    per_layer: int = 0,
     budget_s: float | None = None,
     available: Sequence[str] | None = None,
 ) -> PhaseLoad:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from planner.network.congestion import congestion
-from planner.network.queues import Phase, Queue, Source, follow
+from planner.network.queue_parts import Phase, Queue, Source
+from planner.network.queues import follow
 
 STEP_S = 1e-3
 

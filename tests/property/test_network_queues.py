@@ -14,7 +14,8 @@ from planner.network.concurrency import required_in_flight, sustained_bytes_per_
 from planner.network.congestion import congestion
 from planner.network.loss import go_back_n_share, selective_repeat_share
 from planner.network.overlap import overlap
-from planner.network.queues import Phase, Queue, Source, follow
+from planner.network.queue_parts import Phase, Queue, Source
+from planner.network.queues import follow
 
 rates = st.integers(0, 100).map(float)
 phases = st.lists(
