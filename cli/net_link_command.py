@@ -21,6 +21,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("pause")(pause)
     app.command("incast")(incast)
     app.command("queues")(queues)
+    app.command("buffers")(buffers)
 
 
 def pause(
@@ -124,3 +125,29 @@ def queues(
     inputs = {"until_s": until_s, "sources": list(found[0]), "queues": list(found[1])}
     body = {**parts_of(run), "premises": model.premises(), "source": model.SOURCE}
     put_out("queues", inputs, body, queues_text(inputs, run), as_json=as_json, out=out)
+
+
+def buffers(
+    interval: Annotated[str, text_option("--interval", "Between two contents.")] = "10us",
+    hold: Annotated[
+        str, text_option("--hold", "From the first byte written to the last byte read.")
+    ] = "25us",
+    number: Annotated[str, number_option("--buffers", "Buffers used in turn.")] = "2",
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Check that no buffer is written before its last reader is done."""
+    from cli.net_link_reports import buffers_text
+    from planner.network import hazards
+    from planner.units import parse_time
+
+    given = Given()
+    inputs: dict[str, Any] = {
+        "interval_s": given.quantity("--interval", interval, parse_time),
+        "hold_s": given.quantity("--hold", hold, parse_time),
+        "buffers": given.count("--buffers", number),
+    }
+    with given.finish():
+        seen = hazards.buffer_check(**inputs)
+    body = {**parts_of(seen), "source": hazards.SOURCE}
+    put_out("buffers", inputs, body, buffers_text(inputs, seen), as_json=as_json, out=out)

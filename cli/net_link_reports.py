@@ -7,8 +7,8 @@ from typing import Any
 
 from cli.net_reports import or_never
 from cli.net_text import Row, net_text, table_text
+from planner.network import hazards, pfc
 from planner.network import incast as gate
-from planner.network import pfc
 from planner.network import queues as row
 from planner.units import (
     format_binary_bytes,
@@ -123,3 +123,24 @@ def queues_text(inputs: Mapping[str, Any], run: row.Run) -> str:
     text = net_text("Queues in a row", case, rows, says, row.premises(), row.SOURCE)
     head, rest = text.split("\n\n", 2)[:2], text.split("\n\n", 2)[2]
     return "\n\n".join([*head, table, rest])
+
+
+def buffers_text(inputs: Mapping[str, Any], seen: hazards.BufferCheck) -> str:
+    """Return the text of ``planner net buffers``."""
+    case = (
+        f"one content every {format_time(inputs['interval_s'])}, held for "
+        f"{format_time(inputs['hold_s'])}; {inputs['buffers']} buffers in turn"
+    )
+    rows = [
+        Row("verdict", "safe" if seen.safe else "OVERWRITES"),
+        Row("least buffers", str(seen.least_buffers)),
+        Row("written too early by", format_time(seen.early_s)),
+        Row("safe interval", format_time(seen.safe_interval_s), "with the buffers there are"),
+    ]
+    says = [
+        (
+            "A buffer may be reused only after the receiver is done with it; overwriting makes "
+            "it read newer data."
+        ),
+    ]
+    return net_text("Buffer reuse", case, rows, says, seen.premises, hazards.SOURCE)

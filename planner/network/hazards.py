@@ -17,7 +17,8 @@ from heapq import heappop, heappush
 from math import ceil
 
 from planner.errors import InputError
-from planner.network.ranges import below_zero, not_above_zero, refuse
+from planner.network.premises import Premise
+from planner.network.ranges import below_zero, not_above_zero, not_counts, refuse
 
 SOURCE = "E-S23-071"
 
@@ -135,6 +136,62 @@ def pipeline_buffers(interval_s: float, hold_s: float) -> int:
     refuse(not_above_zero(interval_s=interval_s), below_zero(hold_s=hold_s))
     exact = Fraction(f"{hold_s:.15g}") / Fraction(f"{interval_s:.15g}")
     return max(1, ceil(exact))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferCheck:
+    """Whether a steady pipeline has the buffers it needs.
+
+    Args:
+        least_buffers: fewest in which nothing is overwritten [1].
+        safe: whether there are as many.
+        early_s: how much before the last read a buffer is written again, 0 where it is safe [s].
+        safe_interval_s: contents may follow each other this fast in the buffers there are [s].
+        premises: what this takes for granted.
+    """
+
+    least_buffers: int
+    safe: bool
+    early_s: float
+    safe_interval_s: float
+    premises: tuple[Premise, ...]
+
+
+def buffer_check(interval_s: float, hold_s: float, buffers: int) -> BufferCheck:
+    """Return whether *buffers* used in turn are free again before they are written.
+
+    Content i + n is written at (i + n) interval, when content i must have been read at
+    i interval + hold: safe iff hold <= n interval.
+
+    Args:
+        interval_s: between two contents [s].
+        hold_s: from the first byte written until the last reader is done [s].
+        buffers: n, used in turn [1].
+
+    >>> seen = buffer_check(10e-6, 25e-6, 2)
+    >>> seen.least_buffers, seen.safe, round(seen.early_s * 1e6)
+    (3, False, 5)
+    """
+    refuse(not_counts(buffers=buffers), not_above_zero(interval_s=interval_s))
+    least = pipeline_buffers(interval_s, hold_s)
+    return BufferCheck(
+        least_buffers=least,
+        safe=buffers >= least,
+        early_s=0.0 if buffers >= least else hold_s - buffers * interval_s,
+        safe_interval_s=hold_s / buffers,
+        premises=(
+            Premise(
+                states="Contents follow each other evenly and are held equally long",
+                holds=None,
+                otherwise="`least_buffers` counts the most alive at once in any schedule",
+            ),
+            Premise(
+                states="The receiver says when it is done, and the sender waits for that",
+                holds=buffers >= least,
+                otherwise="the reader gets newer data, and nothing reports it",
+            ),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ SINGLE = (
     "queues",
     "phases",
     "walks",
+    "buffers",
 )
 OF_A_JOB = ("sharing", "blast", "endpoints")
 
@@ -160,6 +161,7 @@ BAD = [
     (("phases", "--tp", "1", "--nic", "0GB/s"), 2),
     (("walks", "--nodes", "1", "--ranks", "1"), 2),
     (("queues", "--until", "0s"), 1),
+    (("buffers", "--interval", "0s", "--buffers", "0"), 2),
 ]
 
 

@@ -10,6 +10,7 @@ from planner.network.hazards import (
     Content,
     Use,
     assign_buffers,
+    buffer_check,
     least_buffers,
     overwrites,
     pipeline_buffers,
@@ -85,6 +86,15 @@ def test_a_pipeline_needs_as_many_buffers_as_its_unrolled_schedule() -> None:
         ]
 
         assert pipeline_buffers(interval, hold) == least_buffers(contents)
+        n = draw.randint(1, 8)
+        in_turn = [
+            Content(name=c.name, write_s=c.write_s, read_end_s=c.read_end_s, buffer=str(i % n))
+            for i, c in enumerate(contents)
+        ]
+        check = buffer_check(interval, hold, n)
+        early = [hit.early_s for hit in overwrites(in_turn)]
+        assert check.safe == (not early)
+        assert check.early_s == max(early, default=0.0)
 
 
 def test_a_racing_write_is_one_that_some_legal_order_puts_before_the_read() -> None:
