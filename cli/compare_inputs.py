@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, read_inputs
-from cli.search_inputs import fixed_fields
+from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs
+from cli.search_inputs import fixed_fields, read_searched
 from planner.errors import InfeasibleError, InputError
 from planner.layout import Layout
 from planner.search.compare import Candidate
@@ -64,7 +64,7 @@ def read_candidates(wanted: Wanted) -> Compare:
                 ignore_memory=path is not None,
             )  # fmt: skip
             try:
-                inputs = read_inputs(asked)
+                inputs = read_searched(asked)
             except InfeasibleError as error:
                 impossible += [f"{cluster or f'supernode {supernode}'}: {f}" for f in error.faults]
                 continue
@@ -72,7 +72,7 @@ def read_candidates(wanted: Wanted) -> Compare:
                 faults += error.faults
                 continue
             if path is not None:
-                layouts.setdefault(_unused(str(path), layouts, path), inputs.layout)
+                layouts.setdefault(_file_name(path, wanted.layout_files), inputs.layout)
             if path == (wanted.layout_files or (None,))[0]:
                 found.append(inputs)
     if faults:
@@ -91,10 +91,10 @@ def read_candidates(wanted: Wanted) -> Compare:
     )  # fmt: skip
 
 
-def _unused(name: str, layouts: Mapping[str, Layout], path: Path) -> str:
-    """Return the file's stem, or its whole path where another has that stem."""
-    return path.stem if all(Path(other).stem != path.stem or other == path.stem
-                            for other in layouts) else name  # fmt: skip
+def _file_name(path: Path, files: tuple[Path, ...]) -> str:
+    """Return the file's stem, or its whole path where another file has that stem."""
+    alike = [other for other in files if other.stem == path.stem and other != path]
+    return str(path) if alike else path.stem
 
 
 def _pairs(wanted: Wanted) -> list[tuple[str | None, int | None]]:

@@ -99,11 +99,12 @@ def search(
     What is given stays as given; the rest is tried. The best are seated so that the least
     traffic leaves supernodes, and those the model cannot tell apart are said to be ties.
     """
-    from cli.planner_inputs import Asked, read_inputs
+    from cli.planner_inputs import Asked
     from cli.planner_output import console, emit, json_text, note, write_file
+    from cli.search_inputs import read_searched
     from cli.search_report import make_search, print_search, search_csv, search_document
-    from planner.procure.run import parse_tokens
     from planner.procure.price_file import read_prices
+    from planner.procure.run import parse_tokens
 
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
@@ -112,7 +113,7 @@ def search(
     }  # fmt: skip
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
     listed = None if prices is None else read_prices(prices)
-    inputs = read_inputs(
+    inputs = read_searched(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
             layout=given, order=order,

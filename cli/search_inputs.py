@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cli.planner_inputs import Inputs, inputs_document
+from cli.planner_inputs import Asked, Inputs, inputs_document, read_inputs
+from planner.errors import InfeasibleError
+
+
+def read_searched(asked: Asked) -> Inputs:
+    """Return the inputs of a search; refusals name only what a search can do about them."""
+    try:
+        return read_inputs(asked)
+    except InfeasibleError as error:
+        raise InfeasibleError(
+            *(fault.replace(", or --ignore-memory to seat it anyway", "") for fault in error.faults)
+        ) from None
 
 
 def fixed_fields(inputs: Inputs) -> dict[str, Any]:

@@ -1,0 +1,99 @@
+"""A million layouts at once and one at a time give the same numbers."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from cli.planner_inputs import Asked, Inputs, read_inputs
+from cli.search_inputs import fixed_fields
+from planner.search.evaluate import evaluate
+from planner.search.placed import spreads_of, tier_indices
+from planner.search.search import machine_of
+from planner.search.space import Space, layout_space, wide_choices
+from planner.steptime.columns import columns_of
+from planner.steptime.spread import contiguous_spread
+from planner.steptime.step import layout_memory, step_time
+
+ORDERS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
+CASES = {
+    "gpt3-175b": Asked(supernode=64, gpus=1024, model="gpt3-175b"),
+    "mixtral-8x7b": Asked(supernode=8, gpus=64, model="mixtral-8x7b"),
+}
+
+
+def differs_most(inputs: Inputs, count: int, seed: int) -> float:
+    """Largest relative difference between both ways, over *count* random layouts that fit."""
+    fixed = fixed_fields(inputs)
+    space = layout_space(inputs.model, inputs.gpus, fixed, wide_choices(inputs.model))
+    machine = machine_of(inputs.fabric, inputs.gpus, inputs.efficiency)
+    rows = np.random.default_rng(seed).choice(space.size, size=min(3 * count, space.size), replace=False)
+    some = Space(table={n: c[rows] for n, c in space.table.items()},
+                 considered=len(rows), rejected={})  # fmt: skip
+    found = evaluate(inputs.model, some, fixed, machine)
+    assert len(found.rows) >= min(count, 100)
+
+    worst = 0.0
+    for entry in range(min(count, len(found.rows))):
+        layout = some.layout(int(found.rows[entry]), fixed)
+        columns = columns_of(layout)
+        supernode = float(max(inputs.fabric.capacities("supernode")))
+        single = min(
+            float(step_time(inputs.model, layout, accelerator=inputs.fabric.accelerator,
+                            links=machine.links, efficiency=inputs.efficiency,
+                            spreads=contiguous_spread(columns, [supernode], order)).total_s)
+            for order in ORDERS
+        )
+        held = layout_memory(inputs.model, layout, inputs.fabric.accelerator).worst_stage_bytes
+        worst = max(worst, abs(found.total_s[entry] / single - 1.0),
+                    abs(found.worst_bytes[entry] / float(held) - 1.0))
+    return worst
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_arrays_and_single_layouts_agree(name: str) -> None:
+    assert differs_most(read_inputs(CASES[name]), 200, seed=1) < 1e-9
+
+
+@pytest.mark.nightly
+def test_arrays_and_single_layouts_agree_on_ten_thousand() -> None:
+    assert differs_most(read_inputs(CASES["gpt3-175b"]), 10_000, seed=2) < 1e-9
+
+
+@pytest.mark.parametrize("supernode", [24, 40, 64])
+def test_layouts_on_uneven_domains_sit_as_their_ranks_do(supernode: int) -> None:
+    inputs = read_inputs(Asked(supernode=supernode, gpus=64, model="llama-3.1-8b"))
+    fixed = fixed_fields(inputs)
+    homes = [home[:64] for home in tier_indices(inputs.fabric)]
+    space = layout_space(inputs.model, 64, fixed)
+    machine = machine_of(inputs.fabric, 64, None)
+    rows = np.random.default_rng(3).choice(space.size, size=40, replace=False)
+
+    spreads = machine.seats.spreads(space.columns(fixed, np.sort(rows)))[0]
+
+    for position, row in enumerate(np.sort(rows)):
+        layout = space.layout(int(row), fixed)
+        if not homes:
+            continue
+        counted = spreads_of(layout, homes)
+        for digit in ("tp", "cp", "dp", "pp"):
+            fast, slow = getattr(spreads, digit), getattr(counted, digit)
+            assert fast.domains[0][position] == slow.domains[0], (digit, layout)
+            assert fast.members[0][position] == slow.members[0], (digit, layout)
+
+
+def test_a_wider_nic_never_slows_the_best_step() -> None:
+    from planner.search.pool import Change, pool_of
+    from planner.search.search import sweep
+
+    inputs = read_inputs(Asked(supernode=8, gpus=64, model="mixtral-8x7b"))
+    machine = machine_of(inputs.fabric, 64, inputs.efficiency)
+    pool = pool_of("p", inputs.model, inputs.fabric,
+                   sweep(inputs.model, machine, 64, fixed_fields(inputs)))  # fmt: skip
+    last = inf
+    for factor in (0.1, 0.3, 1.0, 2.0, 8.0):
+        step_s, _ = pool.best(Change(nic_rate=factor))
+        assert step_s <= last * (1 + 1e-12)
+        last = step_s
