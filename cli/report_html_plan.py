@@ -21,6 +21,7 @@ _PATH_COLOURS = {"gemm": "c0", "attention": "c4", "memory": "c3", "recompute": "
 _WIRE_COLOURS = {"tp": "c5", "ep": "c1", "pp": "c2", "dp": "c6"}
 _MEMORY_COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
 _PAIRS_SHOWN = 10
+_MOST_CLICKED = 4096  # above it a square stands for several ranks
 
 
 def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
@@ -127,15 +128,19 @@ def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) 
 
     name = f"Map of {len(rooms)} {tier}s, each square a GPU, coloured by pipeline stage"
     drawn = seats(name, rooms, stage, lights, told, ",".join(str(s) for s in plan.sizes))
-    aggregated = (
-        "" if plan.home.size <= 4096 else " One square stands for several neighbouring GPUs."
-    )
+    many = plan.home.size > _MOST_CLICKED
+    aggregated = " One square stands for several neighbouring GPUs." if many else ""
     rows: list[list[str | Num]] = [
         [f"{c.family['digit'].upper()} ({DIGITS[c.family['digit']]})",
          Num(c.groups, f"{c.groups:,}"), Num(c.family["group_size"], f"{c.family['group_size']:,}"),
          Num(c.crossing, f"{c.crossing:,}"), Num(c.most_domains, _range(c))]
         for c in shown
     ]  # fmt: skip
+    asked = "" if plan.home.size > _MOST_CLICKED else (
+        '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
+        f'max="{plan.home.size - 1}"></label> or point at a square and click. '
+        '<span class="said" role="status"></span></p>'
+    )  # fmt: skip
     return (
         f"<p>Each box is a {safe(tier)}, each square a GPU.{aggregated} The bar under a box is "
         f"what goes to and from other {safe(tier)}s; the longest is {safe(longest)} "
@@ -143,9 +148,7 @@ def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) 
         "groups inside one turn grey.</p>"
         f'<div class="seats">{"".join(inputs)}<div class="map">{drawn}</div>'
         f"{key_of_stages(int(stage.max()) + 1)}"
-        f'<p class="ask"><label>Show the group of rank <input type="number" min="0" '
-        f'max="{plan.home.size - 1}"></label> or point at a square and click. '
-        '<span class="said" role="status"></span></p></div>'
+        f"{asked}</div>"
         + table(f"Groups and the {tier}s they touch",
                 ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
     )  # fmt: skip

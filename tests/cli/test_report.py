@@ -20,24 +20,9 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from cli.planner_app import main
 
     path = tmp_path_factory.mktemp("plans") / "small.json"
-    arguments = [
-        "place",
-        "--supernode",
-        "8",
-        "--gpus",
-        "64",
-        "--model",
-        "mixtral-8x7b",
-        "--tp",
-        "2",
-        "--ep",
-        "8",
-        "--pp",
-        "2",
-        "--with-groups",
-        "--ignore-memory",
-        "--json",
-    ]
+    sizes = ["--supernode", "8", "--gpus", "64", "--model", "mixtral-8x7b"]
+    layout = ["--tp", "2", "--ep", "8", "--pp", "2", "--ignore-memory"]
+    arguments = ["place", *sizes, *layout, "--with-groups", "--json"]
     assert main([*arguments, "--out", str(path)]) == 0
     return path
 

@@ -1,0 +1,52 @@
+"""``planner topology draw``: a cluster's switches, links and supernodes as one SVG."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.planner_options import Cluster, Supernode, whole
+
+Named = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME|FILE]", show_default=False, help="The cluster, as --cluster."),
+]
+SomeGpus = Annotated[int | None, whole("--gpus", help="GPUs of the job; else as the file says.")]
+SvgOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FILE", show_default=False, help="Where the SVG goes; else to stdout."
+    ),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to the group ``planner topology``."""
+    app.command("draw")(draw)
+
+
+def draw(
+    named: Named = None,
+    cluster: Cluster = None,
+    supernode: Supernode = None,
+    gpus: SomeGpus = None,
+    out: SvgOut = None,
+) -> None:
+    """Draw a cluster as SVG: supernodes, leaves, spines, what joins them, and what is dead."""
+    from cli.planner_output import emit, note, write_file
+    from cli.topology_picture import cluster_picture
+    from topologies.fabric_catalogue import load_spec
+
+    if named is not None and cluster is not None:
+        raise typer.BadParameter(f"name one cluster, not both {named!r} and {cluster!r}")
+    spec = load_spec(named or cluster or "generic", supernode=supernode, gpus=gpus)
+    text = cluster_picture(spec)
+    if out is None:
+        emit(text)
+        return
+    write_file(out, text)
+    note(f"wrote {out}")
