@@ -229,17 +229,20 @@ def print_report(console: Console, report: Report) -> None:
         Text(f"{report.path}: {rows:,} rows, {len(report.table.runs):,} predicted", style="bold")
     )
     console.print(Text(_told(report)))
+    console.print()
     if report.scores:
         console.print(_score_table(report.scores))
     if report.unseen:
+        console.print()
         console.print(
             Text("The test: the same rows, each predicted by a fit that has not seen its layout")
         )
         console.print(_score_table(report.unseen))
+    console.print()
     console.print(
         Text(
-            "MAPE, median, p90, bias: of predicted / measured - 1. =MFU: error of one constant "
-            "MFU an accelerator, set on these very rows. others: error of predictions published "
+            "MAPE, med(ian), p90, bias: of predicted / measured - 1. =MFU: error of one constant "
+            "MFU an accelerator, set on these very rows. other: error of predictions published "
             "for these rows. pairs: of two layouts of one model on one cluster that differ by "
             "2 %, the faster one is predicted faster. regret: how much slower than the fastest "
             "measured layout the one predicted fastest is, worst group.",
@@ -248,8 +251,10 @@ def print_report(console: Console, report: Report) -> None:
     )
     largest = sorted(report.groups, key=lambda group: (-group.pairs, group.name))
     if largest:
+        console.print()
         console.print(_group_table(tuple(largest[:_GROUPS_SHOWN])))
     if report.far:
+        console.print()
         console.print(Text("Furthest off", style="bold"))
     for row in report.far:
         console.print(
@@ -259,6 +264,7 @@ def print_report(console: Console, report: Report) -> None:
             )
         )
     if skipped:
+        console.print()
         console.print(Text("Skipped", style="bold"))
     for reason in dict.fromkeys(row.because for row in skipped):
         names = [row.name for row in skipped if row.because == reason]
@@ -285,9 +291,9 @@ def _percent(value: float) -> str:
 
 
 def _score_table(found: tuple[Score, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 0))
     table.add_column("source, errors in %", no_wrap=True)
-    for name in ("rows", "MAPE", "median", "p90", "bias", "=MFU", "others", "pairs", "regret"):
+    for name in ("rows", "MAPE", "med", "p90", "bias", "=MFU", "other", "pairs", "regret"):
         table.add_column(name, justify="right", no_wrap=True)
     for score in found:
         table.add_row(
@@ -306,7 +312,7 @@ def _score_table(found: tuple[Score, ...]) -> Table:
 
 
 def _group_table(groups: tuple[Group, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 0))
     table.add_column("layouts of one model on one cluster", overflow="fold")
     for name in ("layouts", "pairs", "right %", "regret %"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -255,7 +255,8 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
     notes = row.text("notes").lower()
     old = code == 1.0
     narrow = code != 0.0 or "release" in notes  # recipes that reduce 16-bit gradients
-    apart = old or "without comm overlap" in notes or "no gradient bucket overlap" in notes
+    serial = "without comm overlap" in notes or "no gradient bucket overlap" in notes
+    apart = old or serial  # TP traffic and hops overlap since Transformer Engine
     sequence = row.number("sp", 0.0) > 0
     zero = row.number("zero_stage", 0.0 if old else 1.0, "Megatron's default")
     if old:
@@ -281,15 +282,15 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
         sequence_parallel=float(sequence),
         cp_kind=_cp_kind(row),
         schedule=0.0,
-        overlap_gradients=float(not apart),
-        overlap_parameters=float(not apart),
+        overlap_gradients=float(not serial),
+        overlap_parameters=float(not serial),
         domain_copies=float(model.experts > 0),
         activation_bytes=2.0,
         dispatch_bytes=2.0,
         combine_bytes=2.0,
         parameter_bytes=2.0,
         gradient_bytes=2.0 if narrow or zero >= 2 else 4.0,
-        optimizer_bytes=12.0 if not old else 16.0,
+        optimizer_bytes=12.0 if not old else 14.0,
         overlap_tensor=float(sequence and not apart),
         overlap_experts=float(interleaved and (fused or (micro_scaled and spanning))),
         fused_experts=float(fused),

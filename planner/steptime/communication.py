@@ -140,6 +140,7 @@ def reached_share(model: ModelSpec, share: Values) -> Values:
 
     >>> from planner.model import Attention
     >>> eight = ModelSpec(name="m", hidden=1, vocab=1, layers=1, ffn=1, experts=8, top_k=2,
+    ...     expert_ffn=1, moe_layers=(True,),
     ...     attention=Attention(heads=1, kv_heads=1, head_dim=1, v_head_dim=1))
     >>> round(reached_share(eight, 0.5), 4)  # 1 - C(4,2)/C(8,2)
     0.7857

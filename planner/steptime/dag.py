@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from planner.steptime.orders import Pass, stage_order
+from planner.steptime.orders import Pass, dualpipe_order, stage_order
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -54,7 +54,7 @@ def step_graph(
     """Return the graph of one step's passes; vertices carry ``duration_s``, edges ``delay_s``.
 
     Args:
-        schedule: ``gpipe``, ``1f1b`` or ``zb-h1``.
+        schedule: ``gpipe``, ``1f1b``, ``zb-h1`` or ``dualpipe``.
         work: one entry for each stage.
         chunks: virtual stages on each stage [1].
         micro_batches: of one replica [1].
@@ -71,13 +71,30 @@ def step_graph(
             graph.add_node(one, duration_s=_duration_s(one, each, split) / chunks)
         for before, after in pairwise(order):
             graph.add_edge(before, after, delay_s=0.0)
+    both_ways = schedule == "dualpipe"
+    fused = _fused(stages, micro_batches) if both_ways else {}
+    partner = {backward: forward for forward, backward in fused.items()}
     for one in list(graph):
-        for source, hop in _inputs(one, stages, chunks):
+        needs = _inputs_both_ways(one, stages) if both_ways else _inputs(one, stages, chunks)
+        for source, hop in needs:
+            if both_ways and source not in graph:  # a backward to the input only
+                source = source._replace(kind="I")  # noqa: PLW2901
             delay = hop_s if hop else 0.0
+            # Two fused passes start when both may, and both end together.
+            source = fused.get(source, source)  # noqa: PLW2901
+            if one in partner:
+                graph.add_edge(source, partner[one], delay_s=delay)
             known = graph.get_edge_data(source, one)
             if known is None or known["delay_s"] < delay:
                 graph.add_edge(source, one, delay_s=delay)
     return graph
+
+
+def _fused(ranks: int, micro_batches: int) -> dict[Pass, Pass]:
+    pairs: dict[Pass, Pass] = {}
+    for rank in range(ranks):
+        pairs |= dualpipe_order(rank, ranks, micro_batches).fused
+    return pairs
 
 
 def _duration_s(one: Pass, work: StageWork, split: bool) -> float:
@@ -85,7 +102,21 @@ def _duration_s(one: Pass, work: StageWork, split: bool) -> float:
         return work.forward_s
     if one.kind == "W":
         return work.weights_s
-    return work.backward_s - (work.weights_s if split else 0.0)
+    return work.backward_s - (work.weights_s if split or one.kind == "I" else 0.0)
+
+
+def _inputs_both_ways(one: Pass, ranks: int) -> list[tuple[Pass, bool]]:
+    """Return the same for DualPipe, where direction 1 runs from the last rank down."""
+    kind, rank, direction, j = one
+    step = 1 if direction == 0 else -1
+    if kind == "W":
+        return [(Pass("I", rank, direction, j), False)]
+    if kind == "F":
+        before = rank - step
+        return [(Pass("F", before, direction, j), True)] if 0 <= before < ranks else []
+    own = [(Pass("F", rank, direction, j), False)]
+    after = rank + step
+    return [*own, (Pass("B", after, direction, j), True)] if 0 <= after < ranks else own
 
 
 def _inputs(one: Pass, stages: int, chunks: int) -> list[tuple[Pass, bool]]:

@@ -20,7 +20,7 @@ from planner.steptime.schedule import in_flight
 from planner.units import GIB, MIB
 
 CONTEXT_BYTES = 1.2 * GIB
-BUFFER_BYTES = 400.0 * MIB
+BUFFER_BYTES = 100.0 * MIB
 MARGIN_SHARE = 0.05
 
 STAGES = ("first", "middle", "last")
@@ -143,7 +143,9 @@ def _stage_parts(
         "gradients": shared(columns.gradient_bytes, 2.0),
         "optimizer": shared(columns.optimizer_bytes, 1.0),
         "activations": kept * flight + _working_bytes(model, columns),
-        "logits": _logits_bytes(model, columns, stage),
+        "logits": larger(
+            0.0, _logits_bytes(model, columns, stage) - _working_bytes(model, columns)
+        ),
         "buffers": BUFFER_BYTES
         + _gathered_bytes(columns, held.dense + held.experts, layers, stage),
     }
@@ -163,7 +165,10 @@ def _working_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
 
 
 def _logits_bytes(model: ModelSpec, columns: LayoutColumns, stage: str) -> Values:
-    """Logits in 16 bit and FP32 of one micro-batch, where the loss is."""
+    """Logits in 16 bit and FP32 of one micro-batch, where the loss is.
+
+    They are gone when the backward of the layers needs its working memory: the larger counts.
+    """
     size = columns.tokens * model.vocab / columns.tp * 6.0
     if stage == "last":
         return size

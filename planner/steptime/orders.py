@@ -1,10 +1,10 @@
 """In which order a stage runs its passes, by schedule: what a framework's own loop does.
 
 A pass is forward ``F``, backward ``B`` (whole, or to the input only where weight gradients are
-apart) or weight gradient ``W`` of one micro-batch and chunk.
+apart), ``I`` (always to the input only) or weight gradient ``W`` of one micro-batch and chunk.
 
 Source: Megatron-LM's schedules (1F1B and interleaved, arXiv 2104.04473), GPipe arXiv 1811.06965,
-ZB-H1 arXiv 2401.10241 §3.
+ZB-H1 arXiv 2401.10241 §3; DualPipe arXiv 2412.19437 §3.2.1.
 """
 
 from __future__ import annotations
@@ -87,13 +87,103 @@ def zero_bubble_order(stage: int, stages: int, micro_batches: int) -> list[Pass]
     return order + [Pass("W", stage, 0, j) for j in waiting]
 
 
+class BothWays(NamedTuple):
+    """DualPipe's order on one rank, and which forward runs as one with which backward."""
+
+    order: list[Pass]
+    fused: dict[Pass, Pass]
+
+
+def dualpipe_order(rank: int, ranks: int, micro_batches: int) -> BothWays:
+    """Return DualPipe's order on one rank: micro-batches enter from both ends at once.
+
+    *chunk* is the direction: 0 runs from rank 0 up, 1 from the last rank down; a rank holds the
+    stage of each. ``B`` is a whole backward, ``I`` one down to the input only, whose weight
+    gradient ``W`` comes later.
+
+    Source: the eight steps of DeepSeek's DualPipe (arXiv 2412.19437 §3.2.1).
+
+    Raises:
+        LayoutError: an odd number of ranks or micro-batches, or fewer than 2 for each rank.
+    """
+    if ranks % 2 or micro_batches % 2 or micro_batches < 2 * ranks:
+        raise LayoutError(
+            f"DualPipe needs pp and the micro-batches even and 2 x pp = {2 * ranks} micro-batches "
+            f"at least; there are pp = {ranks} and {micro_batches}"
+        )
+    half = min(rank, ranks - 1 - rank)
+    outside = ranks // 2 - half - 1
+    line = _BothWays(rank=rank, mirrored=rank >= ranks // 2)
+    for _ in range(2 * outside):
+        line.forward(0)
+    for _ in range(half + 1):
+        line.forward(0)
+        line.forward(1)
+    for _ in range(outside):
+        line.backward(1, put_off=True)
+        line.weights()
+        line.forward(1)
+    for i in range(micro_batches // 2 - ranks + half + 1):
+        line.fuse(0, 1, apart=i == 0 and not outside)
+        line.fuse(1, 0)
+    for _ in range(outside):
+        line.backward(1)
+        line.fuse(1, 0)
+    for i in range(half + 1):
+        late = i > (half + 1) // 2 or (i == (half + 1) // 2 and half % 2 == 1)
+        line.backward(1, put_off=late)
+        line.backward(0, put_off=i >= (half + 1) // 2)
+    for _ in range(outside):
+        line.weights()
+        line.backward(0, put_off=True)
+    while line.waiting:
+        line.weights()
+    return BothWays(line.order, line.fused)
+
+
+class _BothWays:
+    """Builds one rank's order; direction 0 is the one that reaches this rank first."""
+
+    def __init__(self, *, rank: int, mirrored: bool) -> None:
+        self.rank = rank
+        self.mirrored = mirrored
+        self.order: list[Pass] = []
+        self.waiting: list[Pass] = []
+        self.fused: dict[Pass, Pass] = {}
+        self.done = {"F": [0, 0], "B": [0, 0]}
+
+    def forward(self, direction: int) -> None:
+        self.order.append(self._next("F", "F", direction))
+
+    def backward(self, direction: int, *, put_off: bool = False) -> None:
+        one = self._next("B", "I" if put_off else "B", direction)
+        self.order.append(one)
+        if put_off:
+            self.waiting.append(one._replace(kind="W"))
+
+    def fuse(self, forward: int, backward: int, *, apart: bool = False) -> None:
+        self.forward(forward)
+        self.backward(backward)
+        if not apart:
+            self.fused[self.order[-2]] = self.order[-1]
+
+    def weights(self) -> None:
+        self.order.append(self.waiting.pop(0))
+
+    def _next(self, counted: str, kind: str, direction: int) -> Pass:
+        real = 1 - direction if self.mirrored else direction
+        number = self.done[counted][real]
+        self.done[counted][real] += 1
+        return Pass(kind, self.rank, real, number)
+
+
 def stage_order(
     schedule: str, stage: int, stages: int, chunks: int, micro_batches: int
 ) -> list[Pass]:
     """Return the passes of one stage in the order it runs them.
 
     Args:
-        schedule: ``gpipe``, ``1f1b`` (interleaved where *chunks* > 1) or ``zb-h1``.
+        schedule: ``gpipe``, ``1f1b`` (interleaved where *chunks* > 1), ``zb-h1`` or ``dualpipe``.
         stage: which stage [1].
         stages: of how many [1].
         chunks: virtual stages on each stage [1].
@@ -103,8 +193,8 @@ def stage_order(
         return gpipe_order(stage, micro_batches)
     if schedule == "zb-h1":
         return zero_bubble_order(stage, stages, micro_batches)
-    if schedule != "1f1b":
-        raise LayoutError(f"no explicit order for the schedule {schedule}: it has a closed form")
+    if schedule == "dualpipe":
+        return dualpipe_order(stage, stages, micro_batches).order
     if chunks > 1:
         return interleaved_order(stage, stages, chunks, micro_batches)
     return one_forward_one_backward(stage, stages, micro_batches)

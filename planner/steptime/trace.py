@@ -17,10 +17,13 @@ from planner.steptime.orders import Pass
 from planner.steptime.schedule import StageSeconds
 from planner.steptime.step import Step
 
-MOST_PASSES = 200_000
+MOST_PASSES = 50_000
 _MICRO = 1e6
-_WORDS = {"F": "forward", "B": "backward", "W": "weight gradients"}
-_COLOURS = {"F": "thread_state_running", "B": "thread_state_iowait", "W": "thread_state_runnable"}
+_WORDS = {"F": "forward", "B": "backward", "I": "backward", "W": "weight gradients"}
+_COLOURS = {
+    "F": "thread_state_running", "B": "thread_state_iowait", "I": "thread_state_iowait",
+    "W": "thread_state_runnable",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ def stage_values(seconds: StageSeconds, stages: int) -> list[float]:
 def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
     """Return the trace of one layout's step.
 
-    Long runs are cut to whole rounds of the pipeline that stay within 200,000 passes.
+    Long runs are cut to whole rounds of the pipeline that stay within 50,000 passes.
 
     Args:
         step: the predicted step of one layout.
@@ -61,7 +64,8 @@ def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
     rounds = max(1, MOST_PASSES // (2 * stages * chunks * stages))
     drawn = min(total, rounds * stages) if stages > 1 else min(total, MOST_PASSES // 2)
     schedule = SCHEDULES[int(columns.schedule)]
-    named = schedule if schedule != "dualpipe" else "1f1b"
+    both_ways = stages % 2 == 0 and drawn % 2 == 0 and drawn >= 2 * stages
+    named = "1f1b" if schedule == "dualpipe" and not both_ways else schedule
     costs = step.stages
     forward, backward = stage_values(costs.forward, stages), stage_values(costs.backward, stages)
     weights = stage_values(costs.weights, stages)

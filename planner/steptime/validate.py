@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.steptime.calibrate import fit, fitting_half
+from planner.steptime.calibrate import fit, fitting_half, layout_key
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, batches, predicted_s
 
@@ -71,19 +71,24 @@ class Group:
     regret_share: float
 
 
-def groups_of(
-    runs: Sequence[Run], step_s: NDArray[np.float64]
-) -> tuple[Group, ...]:
-    """Return the groups with at least two measured runs, in order of first appearance."""
-    members: dict[str, list[int]] = {}
+def groups_of(runs: Sequence[Run], step_s: NDArray[np.float64]) -> tuple[Group, ...]:
+    """Return the groups with at least two measured layouts, in order of first appearance.
+
+    Runs of one layout, such as those of several releases, count as one: their mean.
+    """
+    members: dict[str, dict[str, list[int]]] = {}
     for position, run in enumerate(runs):
         if run.measured_s > 0:
-            members.setdefault(run.group, []).append(position)
+            members.setdefault(run.group, {}).setdefault(layout_key(run), []).append(position)
     measured = np.array([run.measured_s for run in runs])
     return tuple(
-        _group(name, measured[rows], step_s[rows])
-        for name, rows in members.items()
-        if len(rows) > 1
+        _group(
+            name,
+            np.array([np.mean(measured[rows]) for rows in layouts.values()]),
+            np.array([np.mean(step_s[rows]) for rows in layouts.values()]),
+        )
+        for name, layouts in members.items()
+        if len(layouts) > 1
     )
 
 

@@ -21,15 +21,15 @@ OWN = Path(__file__).with_name("published_steps.csv")
 
 # Mean error of a source whose layouts the fit has not seen: what was reached, and a little.
 MOST_SHARE = {
-    "narayanan2021_sc21": 0.05,
-    "megatron2020_a100": 0.09,
-    "korthikanti2022": 0.04,
-    "vtrain_multi": 0.085,
-    "vtrain_single": 0.10,
-    "simumax_b200": 0.05,
-    "mosaicml_llmfoundry": 0.07,
+    "narayanan2021_sc21": 0.04,
+    "megatron2020_a100": 0.07,
+    "korthikanti2022": 0.035,
+    "vtrain_multi": 0.08,
+    "vtrain_single": 0.09,
+    "simumax_b200": 0.045,
+    "mosaicml_llmfoundry": 0.065,
     "nvidia_megatron_bridge": 0.12,
-    "nvidia_nemo_docs": 0.05,
+    "nvidia_nemo_docs": 0.04,
 }
 
 
@@ -110,7 +110,7 @@ def test_eight_bit_and_sixteen_bit_steps_of_blackwell_and_hopper_are_predicted_a
     table: StepsTable,
 ) -> None:
     step_s = predict_by_halves(table.runs, shipped_halves())
-    for code, most in ((0.0, 0.17), (2.0, 0.125)):
+    for code, most in ((0.0, 0.17), (2.0, 0.12)):
         rows = [
             i for i, run in enumerate(table.runs)
             if run.source == "nvidia_megatron_bridge" and run.columns.precision == code

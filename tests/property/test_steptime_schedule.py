@@ -168,6 +168,32 @@ def test_every_pass_runs_once_on_every_stage(schedule: str, chunks: int) -> None
         assert len(order) == len(set(order)) == kinds * chunks * 8
 
 
+@pytest.mark.parametrize("stages", [2, 4, 6, 8])
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_dualpipe_is_its_graph_where_passes_are_equal(stages: int, rounds: int) -> None:
+    work = alike(stages, 1.0, 2.0, 1.0)
+
+    found = closed("dualpipe", work, 1, stages * rounds, 0.0)
+
+    assert found.total_s == pytest.approx(
+        explicit_s("dualpipe", work, 1, stages * rounds, 0.0), rel=1e-9
+    )
+
+
+@given(st.sampled_from([2, 4, 8]), st.integers(2, 4), st.floats(1.6, 3.0), st.floats(0.5, 1.0))
+@settings(max_examples=20)
+def test_dualpipe_is_near_its_graph_where_they_are_not(
+    stages: int, rounds: int, backward_s: float, weights_s: float
+) -> None:
+    work = alike(stages, 1.0, backward_s, weights_s)
+
+    found = closed("dualpipe", work, 1, stages * rounds, 0.0)
+
+    assert found.total_s == pytest.approx(
+        explicit_s("dualpipe", work, 1, stages * rounds, 0.0), rel=0.05
+    )
+
+
 def test_dualpipe_has_the_bubble_of_its_paper() -> None:
     # arXiv 2412.19437 table 2: (p/2 - 1)(F&B + B - 3W) = 3 x (3 + 2 - 3)
     found = closed("dualpipe", alike(8, 1.0, 2.0, 1.0), 1, 16, 0.0)

@@ -29,10 +29,11 @@ TRUE = Efficiency(
 
 
 def runs_made_with(efficiency: Efficiency) -> list[Run]:
-    lines = [
+    header = (
         "id,source,model,layers,hidden,heads,kv_heads,ffn,vocab,seq,gpu,n_gpus,tp,pp,dp,sp,"
-         "micro_batch,global_batch,precision,gated_mlp,measured_step_s"
-    ]
+        "micro_batch,global_batch,precision,gated_mlp,measured_step_s"
+    )
+    lines = [header]
     number = 0
     for hidden, heads, layers in ((4096, 32, 32), (8192, 64, 80)):
         for tp in (1, 2, 4, 8):
@@ -146,7 +147,10 @@ def test_a_perfect_prediction_has_no_error_no_regret_and_every_pair_right(
 
 
 def test_regret_is_the_price_of_the_layout_that_was_picked(made: list[Run]) -> None:
-    rows = [replace(made[0], group="g", measured_s=s) for s in (1.0, 1.1, 1.3)]
+    rows = [
+        replace(run, group="g", measured_s=s)
+        for run, s in zip(made, (1.0, 1.1, 1.3), strict=False)
+    ]
 
     group = groups_of(rows, np.array([3.0, 1.0, 2.0]))[0]
 
