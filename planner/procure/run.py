@@ -50,7 +50,7 @@ def parse_tokens(text: str) -> float:
     >>> parse_tokens("15T")
     15000000000000.0
     """
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?(?:e\d{1,2})?)\s*([KMBT]?)", text.strip())
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[0-9]{1,2})?)\s*([KMBT]?)", text.strip())
     value = float(found[1]) * _SCALES[found[2]] if found else math.nan
     if not (math.isfinite(value) and 0 < value < 1e20):
         raise InputError(f"--tokens: expected a number such as 15T, 300B or 1e12, got {text[:40]!r}")

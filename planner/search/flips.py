@@ -11,7 +11,7 @@ from planner.search.pool import AS_IT_IS, Change, Pool
 from planner.steptime.uncertainty import faster
 
 WIDEST_FACTOR = 32.0
-_GRID = 11
+_GRID = 8
 _CLOSE = 1e-3
 _BEHIND = 1e-3
 

@@ -1,13 +1,14 @@
 """A few hundred layouts that stand for a whole space, timed again whenever the machine changes.
 
-The best run of each set of degrees and recomputation is kept, so that another layout can win when
-a rate, a latency or the sequence changes, without searching again.
+Of the best run of each set of degrees, recomputation and ZeRO stage, those are kept that are good on
+the machine as it is, or with NICs eight times slower or faster: another layout can win when a rate,
+a latency or the sequence changes, without searching again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +20,12 @@ from planner.steptime.memory import step_memory
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from planner.fabric import Nic
+    from planner.fabric import Fabric, Nic
     from planner.layout import Layout
     from planner.model import ModelSpec
     from planner.search.search import Swept
 
-MOST_ROWS = 1_024
+KEPT_ROWS = 320
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,12 @@ class Pool:
 
     def best(self, change: Change = AS_IT_IS) -> tuple[float, int]:
         """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
+        total = self.steps_s(change)
+        row = int(total.argmin())
+        return (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
+
+    def steps_s(self, change: Change = AS_IT_IS) -> NDArray[np.float64]:
+        """Return the step of every row under *change* [s], infinite where it does not fit."""
         columns = self.columns
         if change.seq != 1.0:
             columns = replace(columns, seq=columns.seq * change.seq)
@@ -85,9 +92,7 @@ class Pool:
             fits = np.ones(len(columns.tp), dtype=bool)
         machine = replace(self.machine, links=self.changed_links(change))
         total, _ = times(self.model, columns, machine)
-        total = np.where(fits, total, np.inf)
-        row = int(total.argmin())
-        return (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
+        return np.where(fits, total, np.inf)
 
     def layout(self, row: int) -> Layout:
         """Return the layout of one row."""
@@ -127,17 +132,25 @@ class Pool:
         return replace(links, tiers=tuple(tiers))
 
 
-def pool_of(name: str, model: ModelSpec, fabric: Any, swept: Swept) -> Pool:
-    """Return the candidates of one evaluated space, at most ``MOST_ROWS``."""
-    entries = _entries(swept)
+def pool_of(name: str, model: ModelSpec, fabric: Fabric, swept: Swept) -> Pool:
+    """Return the candidates of one evaluated space, at most ``3 x KEPT_ROWS``."""
     names = [tier.name for tier in fabric.tiers]
     outer = fabric.tiers[names.index("supernode") + 1 :]
-    return Pool(
+    every = Pool(
         name=name, model=model, machine=swept.machine,
         raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), nic=fabric.nic,
-        columns=_filled(swept.space.columns(swept.fixed, swept.evaluated.rows[entries])),
-        swept=swept, entries=entries,
+        columns=_columns(swept, _entries(swept)), swept=swept, entries=_entries(swept),
     )  # fmt: skip
+    good = [
+        np.argsort(every.steps_s(Change(nic_rate=x)), kind="stable")[:KEPT_ROWS]
+        for x in (1.0, 1.0 / 8.0, 8.0)
+    ]
+    entries = every.entries[np.unique(np.concatenate(good))]
+    return replace(every, entries=entries, columns=_columns(swept, entries))
+
+
+def _columns(swept: Swept, entries: NDArray[np.int64]) -> LayoutColumns:
+    return _filled(swept.space.columns(swept.fixed, swept.evaluated.rows[entries]))
 
 
 def _entries(swept: Swept) -> NDArray[np.int64]:
@@ -147,7 +160,7 @@ def _entries(swept: Swept) -> NDArray[np.int64]:
     names = ("tp", "cp", "ep", "etp", "dp", "pp", "recompute", "zero_stage")
     keys = np.stack([table[name][rows] for name in names], axis=1)
     _, first = np.unique(keys, axis=0, return_index=True)
-    return order[np.sort(first)[:MOST_ROWS]]
+    return order[np.sort(first)]
 
 
 def _filled(columns: LayoutColumns) -> LayoutColumns:

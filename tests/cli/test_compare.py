@@ -1,0 +1,181 @@
+"""``planner compare`` as a user runs it: clusters, layouts, plans."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.conftest import Ran
+
+Planner = Callable[..., Ran]
+SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "compare.json"
+MOE = ("--gpus", "64", "--model", "mixtral-8x7b")
+
+
+def documented(planner: Planner, *arguments: str) -> dict[str, Any]:
+    ran = planner("compare", *arguments, "--json")
+    assert ran.code == 0, ran.err
+    document: dict[str, Any] = json.loads(ran.out)
+    return document
+
+
+def plan(planner: Planner, path: Path, *arguments: str) -> Path:
+    ran = planner("place", "--gpus", "32", "--model", "llama-3.1-8b", "--global-batch", "64",
+                  *arguments, "--out", str(path))  # fmt: skip
+    assert ran.code == 0, ran.err
+    return path
+
+
+def test_supernodes_are_ranked_with_what_falls_on_each_cut(planner: Planner) -> None:
+    document = documented(planner, *MOE, "--supernode", "8,32,64", "--zero", "1")
+
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    ranked = document["ranked"]
+    assert {one["supernode"] for one in ranked} == {8, 32, 64}
+    steps = [one["step"]["total_s"] for one in ranked]
+    assert steps == sorted(steps)
+    by_size = {one["supernode"]: one for one in ranked}
+    assert by_size[64]["seated_bytes"] == 0
+    assert by_size[8]["seated_bytes"] > 0
+    assert by_size[64]["step"]["total_s"] <= by_size[8]["step"]["total_s"]
+    for one in ranked:
+        assert sum(one["crossed_bytes"].values()) == pytest.approx(one["seated_bytes"])
+
+
+def test_experts_wider_than_a_supernode_cross_and_those_that_fit_do_not(planner: Planner) -> None:
+    document = documented(
+        planner, *MOE, "--supernode", "4,8", "--tp", "1", "--cp", "1", "--ep", "8", "--pp", "4",
+        "--zero", "1", "--micro-batch", "1", "--global-batch", "4096",
+    )  # fmt: skip
+
+    crossed = {one["supernode"]: one["crossed_bytes"] for one in document["ranked"]}
+    assert crossed[4]["ep"] > 0
+    assert crossed[8]["ep"] == 0
+    assert crossed[8]["dp"] > 0
+
+
+def test_given_layouts_are_compared_on_every_cluster(planner: Planner, tmp_path: Path) -> None:
+    wide, deep = tmp_path / "wide.yaml", tmp_path / "deep.yaml"
+    wide.write_text("tp: 8\npp: 1\n")
+    deep.write_text("tp: 2\npp: 4\n")
+    table = tmp_path / "table.csv"
+
+    document = documented(
+        planner, "--gpus", "32", "--model", "llama-3.1-8b", "--supernode", "4,8", "--layout",
+        str(wide), "--layout", str(deep), "--csv", str(table),
+    )  # fmt: skip
+
+    found = {(one["supernode"], one["label"]): one for one in document["ranked"]}
+    assert set(found) == {(4, "wide"), (4, "deep"), (8, "wide"), (8, "deep")}
+    assert found[4, "wide"]["crossed_bytes"]["tp"] > 0
+    assert found[8, "wide"]["crossed_bytes"]["tp"] == 0
+    assert found[4, "deep"]["layout"]["pp"] == 4
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [row["label"] for row in rows] == [one["label"] for one in document["ranked"]]
+
+
+def test_the_page_fits_eighty_columns_and_answers_the_questions(planner: Planner) -> None:
+    ran = planner("compare", "--gpus", "64", "--model", "llama-3.1-8b", "--supernode", "8,64")
+
+    assert ran.code == 0, ran.err
+    for part in ("is first", "Ranked", "What falls on the cut", "Where the winner flips",
+                 "Where to spend", "What it is made of", "No money: no price list"):  # fmt: skip
+        assert part in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_two_plans_differ_by_what_was_changed(planner: Planner, tmp_path: Path) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8", "--pp", "1")
+    two = plan(planner, tmp_path / "b.json", "--supernode", "8", "--tp", "4", "--pp", "1")
+
+    ran = planner("compare", str(one), str(two), "--json")
+
+    assert ran.code == 0, ran.err
+    diff = json.loads(ran.out)
+    before, after = (json.loads(path.read_text()) for path in (one, two))
+    assert diff["changed_layout"]["tp"] == {"before": 8, "after": 4}
+    assert not diff["same"]
+    figures = {figure["name"]: figure for figure in diff["figures"]}
+    assert figures["cut.objective_bytes"]["change"] == pytest.approx(
+        after["cut"]["objective_bytes"] - before["cut"]["objective_bytes"]
+    )
+    assert figures["step.total_s"]["change"] == pytest.approx(
+        after["step"]["total_s"] - before["step"]["total_s"]
+    )
+    page = planner("compare", str(one), str(two)).out
+    assert "~ tp: 8 -> 4" in page
+    assert max(map(len, page.splitlines())) <= max(80, len(f"From {one} to {two}"))
+
+
+def test_a_plan_does_not_differ_from_itself(planner: Planner, tmp_path: Path) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
+
+    ran = planner("compare", str(one), str(one))
+
+    assert ran.code == 0
+    assert ran.out.startswith("No change")
+
+
+def test_swapped_ranks_are_counted_as_moved_and_regrouped(
+    planner: Planner, tmp_path: Path
+) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
+    document = json.loads(one.read_text())
+    seats, domains = document["placement"]["rank_to_gpu"], document["placement"]["domains"]
+    home = {rank: domain for domain in domains for rank in domain["ranks"]}
+    a, b = 0, next(rank for rank in home if home[rank] is not home[0])
+    seats[a], seats[b] = seats[b], seats[a]
+    home[a]["ranks"][home[a]["ranks"].index(a)] = b
+    home[b]["ranks"][home[b]["ranks"].index(b)] = a
+    two = tmp_path / "b.json"
+    two.write_text(json.dumps(document))
+
+    diff = json.loads(planner("compare", str(one), str(two), "--json").out)
+
+    assert diff["moved_ranks"] == 2
+    assert diff["regrouped_ranks"] == 16
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "3", '{"schema": "planner.search/1"}', '{"schema": "planner.place/1"}',
+     '{"schema": "planner.place/1", "inputs": 1, "placement": [], "cut": {}, "step": {}}'],
+)  # fmt: skip
+def test_what_is_no_plan_is_refused_with_its_name(
+    planner: Planner, tmp_path: Path, text: str
+) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text(text)
+
+    ran = planner("compare", str(bad), str(tmp_path / "missing.json"))
+
+    assert ran.code == 2
+    assert "bad.json" in ran.err
+    assert "missing.json" in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--cluster", "nope", "--cluster", "nada"), 2, ("nope", "nada")),
+        (("--supernode", "8,x"), 2, ("8,64,384",)),
+        (("--supernode", "8,16", "--gpus", "16", "--model", "llama-3.1-405b"), 3,
+         ("supernode 8", "supernode 16", "too much")),
+        (("one.json",), 2, ("two plans",)),
+    ],
+)  # fmt: skip
+def test_all_that_is_wrong_is_said_at_once(
+    planner: Planner, arguments: tuple[str, ...], code: int, said: tuple[str, ...]
+) -> None:
+    ran = planner("compare", *arguments)
+
+    assert ran.code == code
+    assert all(part in ran.err for part in said), ran.err
+    assert "Traceback" not in ran.err

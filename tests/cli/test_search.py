@@ -1,0 +1,133 @@
+"""``planner search`` as a user runs it: the document, the page, the refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.conftest import Ran
+
+Planner = Callable[..., Ran]
+SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "search.json"
+SMALL = ("--supernode", "8", "--gpus", "32", "--model", "llama-3.1-8b", "--global-batch", "64",
+         "--seq", "8192")  # fmt: skip
+
+
+def documented(planner: Planner, *arguments: str) -> dict[str, Any]:
+    ran = planner("search", *arguments, "--json")
+    assert ran.code == 0, ran.err
+    document: dict[str, Any] = json.loads(ran.out)
+    return document
+
+
+def test_the_document_keeps_its_schema_and_its_promises(planner: Planner) -> None:
+    document = documented(planner, *SMALL, "--best", "4")
+
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    assert document["layouts_considered"] == document["layouts_feasible"] + sum(
+        document["layouts_rejected"].values()
+    )
+    best = document["best"]
+    assert len(best) == 4
+    steps = [one["step"]["total_s"] for one in best]
+    assert steps == sorted(steps)
+    for one in best:
+        layout, memory = one["layout"], one["memory"]
+        assert layout["tp"] * layout["cp"] * layout["dp"] * layout["pp"] == 32
+        assert memory["fits"]
+        assert one["step"]["interval_s"][0] < one["step"]["total_s"] < one["step"]["interval_s"][1]
+        assert one["cut"]["objective_bytes"] == pytest.approx(one["cut"]["checked_bytes"])
+        assert one["seated_bytes"] >= one["cut"]["objective_bytes"] * (1 - 1e-9)
+
+
+def test_the_best_layout_cuts_and_takes_what_place_says_of_it(planner: Planner) -> None:
+    one = documented(planner, *SMALL, "--best", "1")["best"][0]
+    layout = one["layout"]
+    options = [text for name in ("tp", "cp", "dp", "pp", "vpp", "zero", "micro_batch", "recompute")
+               for text in (f"--{name.replace('_', '-')}", str(layout[name]))]  # fmt: skip
+
+    ran = planner("place", *SMALL, *options, "--json")
+
+    assert ran.code == 0, ran.err
+    placed = json.loads(ran.out)
+    assert one["cut"]["objective_bytes"] == pytest.approx(placed["cut"]["objective_bytes"])
+    if one["seating"] == "least-cut" and layout["sequence_parallel"]:
+        assert one["step"]["total_s"] == pytest.approx(placed["step"]["total_s"])
+
+
+def test_the_same_search_says_the_same_but_for_the_time_it_took(planner: Planner) -> None:
+    first, second = (documented(planner, *SMALL, "--best", "2") for _ in range(2))
+
+    assert {**first, "wall_s": 0} == {**second, "wall_s": 0}
+
+
+def test_what_is_given_stays_and_the_rest_is_searched(planner: Planner) -> None:
+    document = documented(planner, *SMALL, "--tp", "2", "--zero", "3", "--best", "3")
+
+    assert {one["layout"]["tp"] for one in document["best"]} == {2}
+    assert {one["layout"]["zero"] for one in document["best"]} == {3}
+    assert document["inputs"]["layout"]["tp"] == 2
+
+
+def test_the_page_names_the_winner_the_ties_and_what_fell_out(planner: Planner) -> None:
+    ran = planner("search", *SMALL)
+
+    assert ran.code == 0
+    for part in ("Best of ", "The best, seated", "What tells them apart", "Pareto",
+                 "does not fit in memory", "no money: no price list was given"):  # fmt: skip
+        assert part in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_the_front_is_written_as_csv_with_money_where_there_is_a_price(
+    planner: Planner, tmp_path: Path
+) -> None:
+    prices, front = tmp_path / "prices.yaml", tmp_path / "front.csv"
+    prices.write_text(
+        "currency: USD\ngpu_hour: {price: 2.0, source: quote, date: 2026-01-01}\n"
+    )
+
+    ran = planner("search", *SMALL, "--best", "1", "--prices", str(prices), "--tokens", "1T",
+                  "--csv", str(front), "--json")  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    run = json.loads(ran.out)["best"][0]["run"]
+    assert run["cost"] == pytest.approx(32 * 2.0 * run["days"] * 24)
+    rows = list(csv.DictReader(front.read_text().splitlines()))
+    steps = [float(row["step_s"]) for row in rows]
+    memory = [float(row["memory_bytes"]) for row in rows]
+    assert steps == sorted(steps)
+    assert memory == sorted(memory, reverse=True)
+    tokens = 64 * 8192
+    assert float(rows[0]["cost_per_million_tokens"]) == pytest.approx(
+        32 * 2.0 / 3600 * steps[0] / tokens * 1e6, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--tp", "7", "--gpus", "32"), 2, "tp=7 does not divide"),
+        (("--model", "nobody"), 2, "nobody"),
+        (("--best", "0"), 2, "--best"),
+        (("--tokens", "many"), 2, "--tokens: expected a number"),
+        (("--prices", "no-such.yaml"), 2, "no-such.yaml"),
+        (("--gpus", "8", "--model", "llama-3.1-405b"), 3, "too much"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(
+    planner: Planner, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    ran = planner("search", *arguments)
+
+    assert ran.code == code
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert "--ignore-memory" not in ran.err
+    assert ran.out == ""

@@ -1,0 +1,126 @@
+"""Bills, power and money, recomputed by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError, SpecError
+from planner.procure.bill import bill_of_materials
+from planner.procure.price_file import read_prices
+from planner.procure.prices import Price, PriceList
+from planner.procure.run import parse_tokens, run_of
+from topologies.fabric_catalogue import generic_cluster
+
+GPU, NIC = "H100-SXM", "nic"
+RENT = PriceList(currency="USD", items={},
+                 gpu_hour=Price(price=2.0, source="s", date="2026-01-01"))  # fmt: skip
+
+
+def bought(**more: float) -> PriceList:
+    """A list with a price of 100 for every part of the 64-GPU cluster, and 1 kW for switches."""
+    items = {
+        name: Price(price=100.0, source="s", date="2026-01-01", power_w=power)
+        for name, power in {GPU: 0.0, NIC: 25.0, "scale_up_switch": 1000.0, "leaf": 1000.0,
+                            "nic-leaf": 0.0}.items()
+    }  # fmt: skip
+    kwh = Price(price=0.1, source="s", date="2026-01-01")
+    return PriceList(currency="EUR", items=items, kwh=kwh, years=4.0,
+                     overhead_ratio=more.get("overhead", 1.25))  # fmt: skip
+
+
+def test_a_cluster_of_eight_hosts_has_four_nvswitches_a_host_and_one_nic_a_gpu() -> None:
+    bill = bill_of_materials(generic_cluster(8, 64), None)
+
+    counts = {line.item: line.count for line in bill.lines}
+    assert counts == {GPU: 64, NIC: 64, "scale_up_switch": 8 * 4, "leaf": 1, "nic-leaf": 64}
+    assert bill.total is None
+    assert set(bill.unpriced) == set(counts)
+    assert bill.known_power_w == 64 * 700.0
+
+
+def test_without_a_price_list_there_is_no_money_and_the_reason_is_said() -> None:
+    run = run_of(1e6, 64, bill_of_materials(generic_cluster(8, 64), None), None, 1e12)
+
+    assert run.cost is None
+    assert run.cost_per_token is None
+    assert run.why_no_cost == "no price list was given (--prices)"
+    assert run.days == pytest.approx(1e12 / 1e6 / 86_400)
+
+
+def test_rent_is_gpus_times_hours_times_price() -> None:
+    run = run_of(1e6, 64, bill_of_materials(generic_cluster(8, 64), RENT), RENT, 3.6e12)
+
+    assert run.cost == pytest.approx(64 * 1000 * 2.0)
+    assert run.tokens_per_day == pytest.approx(8.64e10)
+
+
+def test_a_purchase_is_written_off_over_its_life_and_pays_for_its_power() -> None:
+    prices = bought()
+    bill = bill_of_materials(generic_cluster(8, 64), prices)
+
+    run = run_of(1e6, 64, bill, prices, 1e6 * 365 * 86_400)
+
+    parts = 64 + 64 + 32 + 1 + 64
+    power_w = (64 * 700 + 64 * 25 + 33 * 1000) * 1.25
+    assert bill.total == pytest.approx(100 * parts)
+    assert run.power_w == pytest.approx(power_w)
+    assert run.energy_j == pytest.approx(power_w * 365 * 86_400)
+    assert run.cost == pytest.approx(100 * parts / 4 + power_w / 1000 * 24 * 365 * 0.1)
+
+
+def test_a_list_that_lacks_a_part_gives_no_total_and_names_the_part() -> None:
+    whole = bought()
+    prices = PriceList(currency="EUR", items={k: v for k, v in whole.items.items() if k != "leaf"},
+                       kwh=whole.kwh, years=4.0)  # fmt: skip
+    bill = bill_of_materials(generic_cluster(8, 64), prices)
+
+    run = run_of(1e6, 64, bill, prices, None)
+
+    assert bill.total is None
+    assert bill.unpriced == ("leaf",)
+    assert "a price for leaf" in run.why_no_cost
+    assert "the power of leaf" in run.why_no_cost
+
+
+def test_a_price_list_is_read_with_its_sources(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(
+        "currency: USD\nyears: 4\noverhead: 1.2\n"
+        "kwh: {price: 0.09, source: contract, date: 2026-01-01}\n"
+        "items:\n  leaf: {price: 40000, power: 1.5 kW, source: list, date: 2026-03-01}\n"
+    )
+
+    prices = read_prices(file)
+
+    assert prices.items["leaf"] == Price(price=40000.0, source="list", date="2026-03-01",
+                                         power_w=1500.0)  # fmt: skip
+    assert prices.gpu_hour is None
+    assert (prices.years, prices.overhead_ratio, prices.currency) == (4.0, 1.2, "USD")
+
+
+def test_every_fault_of_a_price_list_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("gpu_hour: {price: -1, source: s}\nitems:\n  leaf: 3\nyear: 4\n")
+
+    with pytest.raises(SpecError) as refused:
+        read_prices(file)
+
+    faults = "\n".join(refused.value.faults)
+    for part in ("currency", "at least 0, got -1", ":1:11: gpu_hour: missing key 'date'",
+                 ":3:9: items.leaf: expected price", "unknown key 'year'"):  # fmt: skip
+        assert part in faults, faults
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("15T", 15e12), ("300B", 300e9), ("1e12", 1e12), ("2.5M", 2.5e6)]
+)
+def test_tokens_have_the_suffixes_people_write(text: str, tokens: float) -> None:
+    assert parse_tokens(text) == pytest.approx(tokens)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1T", "15 tera", "nan", "1e99", "९T"])
+def test_other_tokens_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--tokens: expected a number such as 15T"):
+        parse_tokens(text)
