@@ -116,7 +116,7 @@ def proof_sentence(placement: Placement) -> str:
         Proof.SOLVER: f"Proved by the solver: {least}; gap {format_share(placement.gap)}",
         Proof.INCUMBENT: (
             f"Not proved: {least}, this one {format_bytes(placement.objective_bytes)}; gap "
-            f"{format_share(placement.gap)} when the time was up (--time-limit gives it more)"
+            f"{format_share(placement.gap)} (more --time-limit may close it)"
         ),
     }[placement.proof]
     return (
@@ -171,14 +171,10 @@ def seat_lines(plan: Plan, shown: int) -> list[tuple[str, str]]:
     occupied = [domain for domain in placement.domains if domain.ranks]
     for domain in occupied[:shown]:
         ranks = np.asarray(domain.ranks)
-        parts = [
-            f"{words[digit]} {_ranges(np.unique(values[ranks]), int(values.max()) + 1)}"
-            for digit, values in held.items()
-            if values.max() > 0
-        ]
+        parts = _held_parts(ranks, {words[digit]: values for digit, values in held.items()})
         free = domain.capacity - len(domain.ranks)
         lines.append(
-            (domain.name, ", ".join(parts) + f"; {len(ranks)} ranks" + (
+            (domain.name, parts + f"; {len(ranks)} ranks" + (
                 f", {free} of {domain.capacity} GPUs idle" if free else ""
             ))
         )  # fmt: skip
@@ -186,6 +182,28 @@ def seat_lines(plan: Plan, shown: int) -> list[tuple[str, str]]:
         lines.append(("…", f"{len(occupied) - shown} more, in --json"))
     idle = len(placement.domains) - len(occupied)
     return [*lines, ("idle", f"{idle} {placement.tier}s hold no rank")] if idle else lines
+
+
+def _held_parts(ranks: NDArray[np.int64], held: Mapping[str, NDArray[np.int64]]) -> str:
+    """Return what *ranks* hold of each degree; stage by stage where that is no full box."""
+    varied = {word: values for word, values in held.items() if values.max() > 0}
+    box = int(np.prod([len(np.unique(values[ranks])) for values in varied.values()]))
+    if box == len(ranks) or not varied:
+        return ", ".join(
+            f"{word} {_ranges(np.unique(values[ranks]), int(values.max()) + 1)}"
+            for word, values in varied.items()
+        )
+    word, values = next(iter(varied.items()))
+    rest = {other: v for other, v in varied.items() if other != word}
+    by_text: dict[str, list[int]] = {}
+    for value in np.unique(values[ranks]):
+        part = ranks[values[ranks] == value]
+        text = _held_parts(part, rest) if rest else f"{len(part)} ranks"
+        by_text.setdefault(text, []).append(int(value))
+    return " + ".join(
+        f"{word} {_ranges(np.array(which), int(values.max()) + 1)} ({text})"
+        for text, which in by_text.items()
+    )
 
 
 def _coordinate(layout: Layout, digit: str) -> NDArray[np.int64]:

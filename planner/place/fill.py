@@ -26,10 +26,14 @@ _TILES_TRIED = 12
 _ORDERS_TRIED = 120
 
 
-def fillings(capacities: Sequence[int], cells: int) -> tuple[tuple[int, ...], ...]:
+def fillings(
+    capacities: Sequence[int], cells: int, volumes: Sequence[int] = ()
+) -> tuple[tuple[int, ...], ...]:
     """Return how many cells each domain may hold, several ways where seats are spare.
 
-    Full domains in order, the largest first, and all as evenly as their sizes allow.
+    Full domains in order, the largest first, and all as evenly as their sizes allow; and for each
+    of *volumes* whole boxes of so many cells only, where enough of them fit: two dead GPUs then
+    cost their domains the rest of a box, not a box split elsewhere.
     """
     if sum(capacities) == cells:
         return (tuple(capacities),)
@@ -37,6 +41,12 @@ def fillings(capacities: Sequence[int], cells: int) -> tuple[tuple[int, ...], ..
     by_size = sorted(range(len(capacities)), key=lambda s: (-capacities[s], s))
     ways.append(_greedy(capacities, cells, by_size))
     ways.append(_even(capacities, cells))
+    for volume in volumes:
+        boxed = [capacity // volume * volume for capacity in capacities]
+        if cells % volume == 0 and sum(boxed) >= cells:
+            ways.append(_greedy(boxed, cells, range(len(boxed))))
+            ways.append(_greedy(boxed, cells, by_size))
+            ways.append(_even_boxes(boxed, cells, volume))
     return tuple(dict.fromkeys(ways))
 
 
@@ -57,6 +67,11 @@ def _even(capacities: Sequence[int], cells: int) -> tuple[int, ...]:
     return tuple(held)
 
 
+def _even_boxes(boxed: Sequence[int], cells: int, volume: int) -> tuple[int, ...]:
+    held = _even([capacity // volume for capacity in boxed], cells // volume)
+    return tuple(boxes * volume for boxes in held)
+
+
 def fill(question: Question, held: Sequence[int], order: Sequence[int]) -> NDArray[np.int64]:
     """Return the home of each cell when domains are filled along the axes in *order*.
 
@@ -75,7 +90,11 @@ def fill(question: Question, held: Sequence[int], order: Sequence[int]) -> NDArr
 
 def filled(question: Question) -> Iterator[NDArray[np.int64]]:
     """Yield seatings by tile and order, for every way to fill the domains."""
-    for held in fillings(question.capacities, question.cells):
+    volumes = sorted(
+        {prod(question.sizes[i] for i in axes) for axes in _subsets(len(question.sizes))}
+    )
+    boxes = [v for v in volumes if 1 < v <= max(question.capacities)]
+    for held in fillings(question.capacities, question.cells, boxes):
         step = gcd(*held)
         yield from _filled_by_tiles(question, held, step)
 

@@ -182,9 +182,9 @@ def _sum_of_squares(changes: NDArray[np.bool_]) -> int:
 def coarsen(question: Question, tile: Sequence[int], capacities: Sequence[int]) -> Question:
     """Return the question in which boxes of *tile* cells are the new cells.
 
-    Exact for seatings that keep every box together, but for a chain along several axes, which
-    layouts do not make and which is priced no higher than it is: a coarse group stands for the fine groups
-    that run through the same boxes, and a pair of boxes for the pairs of their members.
+    Exact for seatings that keep every box together: a coarse group stands for the fine groups
+    that run through the same boxes, and a pair of boxes for the pairs of their members. Only a
+    chain along several axes, which layouts do not make, is priced too low.
 
     Args:
         question: the fine question.
