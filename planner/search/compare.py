@@ -76,7 +76,8 @@ def compare(
 
     Args:
         candidates: the clusters.
-        seed, time_limit_s: as of ``planner.place.place``.
+        seed: of everything random in a seating.
+        time_limit_s: seconds a solver may take for one seating [s].
     """
     swept = [
         sweep(one.model, machine_of(one.fabric, one.gpus, one.efficiency), one.gpus, one.fixed)

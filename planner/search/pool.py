@@ -1,8 +1,8 @@
 """A few hundred layouts that stand for a whole space, timed again whenever the machine changes.
 
-Of the best run of each set of degrees, recomputation and ZeRO stage, those are kept that are good on
-the machine as it is, or with NICs eight times slower or faster: another layout can win when a rate,
-a latency or the sequence changes, without searching again.
+Of the best run of each set of degrees, recomputation and ZeRO stage, those are kept that are good
+on the machine as it is, or with NICs eight times slower or faster: another layout can win when a
+rate, a latency or the sequence changes, without searching again.
 """
 
 from __future__ import annotations

@@ -180,7 +180,8 @@ def finalists(
         fabric: the cluster.
         swept: its evaluated space.
         most: layouts wanted, of different degrees [1].
-        seed, time_limit_s: as of ``planner.place.place``.
+        seed: of everything random in a seating.
+        time_limit_s: seconds a solver may take for one seating [s].
     """
     seated = [
         seat(model, fabric, swept.layout(int(entry)), swept.machine.efficiency, seed=seed,
@@ -213,11 +214,9 @@ def seat(
     families = step_families(model, layout)
     placement = place(layout, families, fabric, seed=seed, time_limit_s=time_limit_s)
     seatings = {"least-cut": placement.rank_to_gpu}
-    seatings |= {
-        "rank-order": one.rank_to_gpu
-        for one in placement.baselines
-        if one.name == "megatron-order"
-    }
+    for one in placement.baselines:
+        if one.name == "megatron-order":
+            seatings["rank-order"] = one.rank_to_gpu
     links = links_of(fabric)
     steps = {
         name: step_time(

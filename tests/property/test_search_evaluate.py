@@ -29,7 +29,8 @@ def differs_most(inputs: Inputs, count: int, seed: int) -> float:
     fixed = fixed_fields(inputs)
     space = layout_space(inputs.model, inputs.gpus, fixed, wide_choices(inputs.model))
     machine = machine_of(inputs.fabric, inputs.gpus, inputs.efficiency)
-    rows = np.random.default_rng(seed).choice(space.size, size=min(3 * count, space.size), replace=False)
+    many = min(3 * count, space.size)
+    rows = np.random.default_rng(seed).choice(space.size, size=many, replace=False)
     some = Space(table={n: c[rows] for n, c in space.table.items()},
                  considered=len(rows), rejected={})  # fmt: skip
     found = evaluate(inputs.model, some, fixed, machine)
