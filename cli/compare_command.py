@@ -1,11 +1,11 @@
-"""``planner compare``: layouts by clusters, ranked, what crosses each cut, where the winner flips."""
+"""``planner compare``: layouts by clusters, ranked; what crosses; where the winner flips."""
 
 # ruff: noqa: PLC0415 - a command imports what it needs when it is called
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -161,7 +161,8 @@ def _compare_plans(plans: list[Path], *, as_json: bool, out: Path | None) -> Non
 
     if len(plans) != 2:
         raise typer.BadParameter(f"expected two plans, got {len(plans)}")
-    read, faults = [], []
+    read: list[dict[str, Any]] = []
+    faults: list[str] = []
     for path in plans:
         try:
             read.append(read_plan(path))

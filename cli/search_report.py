@@ -280,10 +280,11 @@ def _notes(found: Search) -> list[str]:
     odd = [str(i) for i, one in enumerate(found.best, 1) if one.seating == "rank-order"]
     if not odd:
         return ["Each sits where the least bytes leave its supernodes."]
-    return [
+    text = (
         f"{', '.join(odd)}: seated in rank order, which is faster there than the least cut; the "
         "others where the least bytes leave their supernodes."
-    ]
+    )
+    return [text]
 
 
 def _apart_table(found: Search) -> Table:
@@ -300,10 +301,10 @@ def _apart_table(found: Search) -> Table:
         speed = f"{format_share(slower)} slower" if slower > 5e-6 else "as fast"
         room = float(one.memory.worst_stage_bytes - first.memory.worst_stage_bytes)
         cut = one.seated_bytes - first.seated_bytes
-        parts += [f"{format_bytes(abs(room))} {'more' if room > 0 else 'less'} memory"] * (room != 0)
-        parts += [f"{format_bytes(abs(cut))} {'more' if cut > 0 else 'less'} over the cut"] * (
-            abs(cut) > 0
-        )
+        if room:
+            parts.append(f"{format_bytes(abs(room))} {'more' if room > 0 else 'less'} memory")
+        if cut:
+            parts.append(f"{format_bytes(abs(cut))} {'more' if cut > 0 else 'less'} over the cut")
         table.add_row(f"{rank}", f"{speed}; {', '.join(parts)}")
     return table
 

@@ -96,7 +96,8 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
         currency="" if prices is None else prices.currency,
         unpriced=tuple(dict.fromkeys(one.item for one in lines if one.price is None)),
         without_power=tuple(
-            dict.fromkeys(one.item for one in lines if not one.power_w and "-" not in one.item
-                          or one.item == fabric.accelerator.name and not one.power_w)
+            dict.fromkeys(
+                one.item for one in lines if not one.power_w and not one.link_bytes_per_s
+            )
         ),
     )  # fmt: skip

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DAY_S = 86_400.0
 HOUR_S = 3_600.0
 YEAR_S = 365.0 * DAY_S
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[0-9]{1,2})?)\s*([KMBT]?)"
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
@@ -50,10 +51,12 @@ def parse_tokens(text: str) -> float:
     >>> parse_tokens("15T")
     15000000000000.0
     """
-    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[0-9]{1,2})?)\s*([KMBT]?)", text.strip())
+    found = re.fullmatch(_NUMBER, text.strip())
     value = float(found[1]) * _SCALES[found[2]] if found else math.nan
     if not (math.isfinite(value) and 0 < value < 1e20):
-        raise InputError(f"--tokens: expected a number such as 15T, 300B or 1e12, got {text[:40]!r}")
+        raise InputError(
+            f"--tokens: expected a number such as 15T, 300B or 1e12, got {text[:40]!r}"
+        )
     return value
 
 

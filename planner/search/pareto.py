@@ -27,7 +27,8 @@ def pareto_front(costs: ArrayLike) -> NDArray[np.int64]:
     if table.shape[1] == 2:
         second = table[order, 1]
         least = np.minimum.accumulate(np.concatenate(([np.inf], second[:-1])))
-        return order[second < least]
+        flat: NDArray[np.int64] = order[second < least]
+        return flat
     front: list[int] = []
     left = order
     while left.size:

@@ -50,9 +50,9 @@ def test_nothing_changed_is_the_network_as_it_is() -> None:
     changed = pool.changed_links(Change())
 
     for was, now in zip(swept.machine.links.tiers, changed.tiers, strict=True):
-        assert float(now.bytes_per_s) == pytest.approx(float(was.bytes_per_s))
-        assert float(now.shared_bytes_per_s) == pytest.approx(float(was.shared_bytes_per_s))
-        assert float(now.latency_s) == pytest.approx(float(was.latency_s))
+        assert now.bytes_per_s == pytest.approx(was.bytes_per_s)
+        assert now.shared_bytes_per_s == pytest.approx(was.shared_bytes_per_s)
+        assert now.latency_s == pytest.approx(was.latency_s)
 
 
 def test_the_in_flight_limit_binds_below_line_rate_by_littles_law() -> None:
@@ -61,7 +61,7 @@ def test_the_in_flight_limit_binds_below_line_rate_by_littles_law() -> None:
 
     changed = pool.changed_links(Change(in_flight=1 / nic.in_flight))
 
-    assert float(changed.outer[0].bytes_per_s) == pytest.approx(
+    assert changed.outer[0].bytes_per_s == pytest.approx(
         nic.transaction_bytes / nic.turnaround_s
     )
 
