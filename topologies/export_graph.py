@@ -118,7 +118,7 @@ def astra_sim_text(plan: SeatedPlan) -> str:
             f"topology: [ {', '.join(['Switch'] * len(counts))} ]",
             f"npus_count: [ {', '.join(map(str, counts))} ]",
             f"bandwidth: [ {', '.join(f'{rate:.10g}' for rate in rates)} ]  # GB/s",
-            f"latency: [ {', '.join(f'{half:.10g}' for half in halves)} ]  # ns, half of a start-up",
+            f"latency: [ {', '.join(f'{half:.10g}' for half in halves)} ]  # ns, half a start-up",
             "",
         ]
     )

@@ -26,11 +26,11 @@ def slurm_text(plan: SeatedPlan) -> str:
     another order.
     """
     hosts, per_host = plan.hosts, _largest(plan)
+    flags = f"--distribution=arbitrary --nodes={len(hosts)} --ntasks={len(plan.seats)}"
+    flags += f" --ntasks-per-node={per_host}"
     lines = [
         f"# {plan.source}",
-        "# SLURM_HOSTFILE=this-file srun --distribution=arbitrary "
-        f"--nodes={len(hosts)} --ntasks={len(plan.seats)} --ntasks-per-node={per_host} "
-        f"--nodelist={fold_hosts(hosts)}",
+        f"# SLURM_HOSTFILE=this-file srun {flags} --nodelist={fold_hosts(hosts)}",
     ]
     segment = _segment(plan)
     if segment > 1:
@@ -69,10 +69,10 @@ def torchrun_text(plan: SeatedPlan, *, arguments: str = '"$@"') -> str:
         "nodes=(",
         *(f"  {host}" for host in order),
         ")",
-        "node=${NODE_NAME:-$(hostname -s)}",
+        "node=${NODE_NAME:-$(hostname)}",
         "node_rank=-1",
         'for i in "${!nodes[@]}"; do',
-        '  if [ "${nodes[$i]}" = "$node" ]; then node_rank=$i; fi',
+        '  case "${nodes[$i]}" in "$node"|"${node%%.*}") node_rank=$i;; esac',
         "done",
         'if [ "$node_rank" -lt 0 ]; then echo "$node is not in the plan" >&2; exit 2; fi',
     ]
@@ -83,12 +83,9 @@ def torchrun_text(plan: SeatedPlan, *, arguments: str = '"$@"') -> str:
             ")",
             "export CUDA_VISIBLE_DEVICES=${visible[$node_rank]}",
         ]
-    lines += [
-        f"exec torchrun --nnodes={len(order)} --nproc-per-node={per_host} "
-        f'--node-rank="$node_rank" --master-addr={order[0]} --master-port={_PORT} {arguments}',
-        "",
-    ]
-    return "\n".join(lines)
+    start = f"exec torchrun --nnodes={len(order)} --nproc-per-node={per_host}"
+    start += f' --node-rank="$node_rank" --master-addr={order[0]} --master-port={_PORT}'
+    return "\n".join([*lines, f"{start} {arguments}", ""])
 
 
 def megatron_text(plan: SeatedPlan) -> str:
@@ -193,11 +190,12 @@ def nccl_env_text(plan: SeatedPlan) -> str:
     buffer_bytes = nic.in_flight * nic.transaction_bytes
     one = min(nic.line_bytes_per_s, buffer_bytes / nic.turnaround_s)
     channels = max(1, ceil(nic.line_bytes_per_s * nic.turnaround_s / buffer_bytes))
+    told = f"# A NIC of {nic.line_bytes_per_s / 1e9:g} GB/s, {nic.in_flight} slots of "
+    told += f"{nic.transaction_bytes:g} bytes, turnaround {nic.turnaround_s * 1e6:g} us:"
     return "\n".join(
         [
             f"# {plan.source}",
-            f"# A NIC of {nic.line_bytes_per_s / 1e9:g} GB/s, {nic.in_flight} slots of "
-            f"{nic.transaction_bytes:g} bytes, turnaround {nic.turnaround_s * 1e6:g} us:",
+            told,
             f"# one channel sustains {one / 1e9:.4g} GB/s, {channels} fill the line.",
             "# These are what the plan reckons with; set them only where the defaults differ.",
             f"# NCCL_BUFFSIZE={int(buffer_bytes)}",

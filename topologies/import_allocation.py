@@ -1,0 +1,157 @@
+"""What a scheduler really gave: a host file, a node list, a rank file or a rank map."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from planner.errors import SpecError
+from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
+
+MOST_RANKS = 2**20
+_RANK_LINE = re.compile(
+    r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9_.:+-]+)(?:\s+slot\s*=\s*(\S+))?", re.IGNORECASE
+)
+_TIMES = re.compile(r"(\S+?)(?:\s+(?:slots|max_slots)\s*=\s*(\d{1,6})|[*](\d{1,6})|:(\d{1,6}))?")
+_NODELIST = re.compile(r"(?:export\s+)?SLURM_(?:JOB_|STEP_)?NODELIST\s*=\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """Where each rank runs, as far as the file says.
+
+    Args:
+        kind: ``rank-map``, ``rankfile``, ``hostfile`` or ``nodelist``.
+        hosts: a machine for each rank, by rank; or each machine once, in node order.
+        slots: GPU number of each rank, -1 where the file does not say; empty for node order.
+        by_rank: whether *hosts* is by rank.
+    """
+
+    kind: str
+    hosts: tuple[str, ...]
+    slots: tuple[int, ...]
+    by_rank: bool
+
+
+def read_allocation(text: str, name: str) -> Allocation:
+    """Return the allocation in *text*, its kind recognised.
+
+    Raises:
+        SpecError: every fault, with its line.
+
+    >>> read_allocation("SLURM_JOB_NODELIST=n[1-2],m7", "a").hosts
+    ('n1', 'n2', 'm7')
+    """
+    lines = [
+        (number, line)
+        for number, raw in enumerate(text.splitlines(), 1)
+        if (line := raw.split("#", 1)[0].strip())
+    ]
+    if not lines:
+        raise SpecError(f"{name}:1: names no machine")
+    first = lines[0][1].replace(" ", "").lower()
+    if first.startswith("rank,") or ",rank," in f",{first},":
+        return _rank_map(lines, name)
+    if re.match(r"rank\s", lines[0][1], re.IGNORECASE):
+        return _rankfile(lines, name)
+    return _hostfile(lines, name)
+
+
+def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
+    header = [h.strip().lower() for h in lines[0][1].split(",")]
+    if "host" not in header:
+        raise SpecError(
+            f"{name}:{lines[0][0]}: columns {','.join(header)[:80]}: expected rank,host"
+        )
+    found: dict[int, tuple[str, int]] = {}
+    faults = []
+    for number, line in lines[1:]:
+        row = next(csv.reader(io.StringIO(line)), [])
+        cells = dict(zip(header, (cell.strip() for cell in row), strict=False))
+        slot = cells.get("slot", "-1") or "-1"
+        rank, host = cells.get("rank", ""), cells.get("host", "")
+        if len(row) != len(header) or not (_whole(rank) and (slot == "-1" or _whole(slot))):
+            faults.append(f"{name}:{number}: {line[:60]!r}: expected {','.join(header)[:60]}")
+        elif int(rank) in found:
+            faults.append(f"{name}:{number}: rank {rank} is seated twice")
+        else:
+            found[int(rank)] = (host, int(slot))
+    return _by_rank("rank-map", found, faults, name)
+
+
+def _rankfile(lines: list[tuple[int, str]], name: str) -> Allocation:
+    found: dict[int, tuple[str, int]] = {}
+    faults = []
+    for number, line in lines:
+        match = _RANK_LINE.fullmatch(line)
+        if match is None:
+            faults.append(f"{name}:{number}: {line[:60]!r}: expected 'rank N=host slot=S'")
+            continue
+        rank, host, slot = int(match.group(1)), match.group(2), match.group(3) or ""
+        if host.startswith("+n"):
+            faults.append(f"{name}:{number}: {host} is relative: write the machine's name")
+        if rank in found:
+            faults.append(f"{name}:{number}: rank {rank} is seated twice")
+        found[rank] = (host, int(slot) if _whole(slot) else -1)
+    return _by_rank("rankfile", found, faults, name)
+
+
+def _by_rank(
+    kind: str, found: dict[int, tuple[str, int]], faults: list[str], name: str
+) -> Allocation:
+    if not faults and sorted(found) != list(range(len(found))):
+        missing = next(r for r in range(len(found) + 1) if r not in found)
+        faults.append(f"{name}: rank {missing} has no seat: expected 0 to {max(found, default=0)}")
+    _refuse(faults)
+    seats = [found[r] for r in range(len(found))]
+    return Allocation(
+        kind=kind, hosts=tuple(h for h, _ in seats), slots=tuple(s for _, s in seats), by_rank=True
+    )
+
+
+def _hostfile(lines: list[tuple[int, str]], name: str) -> Allocation:
+    """Return a host file (names, ``n slots=8``, ``n*8``) or a host list over one or more lines."""
+    hosts: list[str] = []
+    faults: list[str] = []
+    listed = False
+    counted = False
+    for number, line in lines:
+        nodelist = _NODELIST.fullmatch(line)
+        text = nodelist.group(1).strip("\"'") if nodelist else line
+        listed |= nodelist is not None or "[" in text or "," in text
+        match = None if "[" in text or "," in text else _TIMES.fullmatch(text)
+        times = next((int(t) for t in match.groups()[1:] if t), 0) if match else 0
+        counted |= times > 0
+        try:
+            names = expand_hosts(match.group(1) if match else text)
+        except HostListError as error:
+            faults += [f"{name}:{number}: {fault}" for fault in error.faults]
+            continue
+        if len(faults) > 20 or len(hosts) + len(names) * max(1, times) > MOST_RANKS:
+            faults.append(f"{name}:{number}: more than {MOST_RANKS:,} ranks")
+            break
+        for host in names:
+            hosts += [host] * max(1, times)
+    _refuse(faults)
+    twice = max(Counter(hosts).values()) > 1
+    if not twice and len(hosts) > MOST_HOSTS:
+        raise SpecError(f"{name}: more than {MOST_HOSTS:,} machines")
+    by_rank = twice or counted
+    return Allocation(
+        kind="nodelist" if listed and not by_rank else "hostfile",
+        hosts=tuple(hosts),
+        slots=(-1,) * len(hosts) if by_rank else (),
+        by_rank=by_rank,
+    )
+
+
+def _whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 8
+
+
+def _refuse(faults: list[str]) -> None:
+    if faults:
+        raise SpecError(*faults[:20])
