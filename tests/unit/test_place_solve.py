@@ -1,0 +1,62 @@
+"""Seatings of real questions: never worse than a baseline, whole boxes round dead GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.layout import Layout, groups_along
+from planner.place import Proof, solve_question
+from planner.place.baselines import baselines
+from planner.place.question import Charge, Kind, Question, ask, cut_bytes
+from planner.traffic import step_families
+from topologies.model_reader import read_model
+
+
+def test_two_dead_gpus_cost_their_domains_a_box_and_split_none() -> None:
+    model = read_model("llama-3.1-405b")
+    layout = Layout(tp=8, dp=7, pp=18, global_batch=2016, seq=8192)
+    question = ask(layout, step_families(model, layout), (*(16,) * 62, 15, 15))
+
+    answer = solve_question(question, time_limit_s=1.0)
+
+    home = np.array(answer.home)
+    tensor_groups = home[groups_along(question.sizes, (0,))]
+    assert (tensor_groups == tensor_groups[:, :1]).all()
+    assert np.bincount(home).max() <= 16
+    for _, rival in baselines(question, 0):
+        assert answer.objective_bytes <= cut_bytes(question, rival) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("capacities", "expected"),
+    [((8,) * 16, 43.2), ((48, 48, 32), 12.4)],
+)
+def test_128_blocks_by_touches_are_proved(capacities: tuple[int, ...], expected: float) -> None:
+    charges = tuple(
+        Charge(axes=(axis,), kind=Kind.TOUCH, weight_bytes=weight)
+        for axis, weight in enumerate((4.0, 1.0, 0.2))
+    )
+    question = Question(sizes=(2, 16, 4), charges=charges, capacities=capacities)
+
+    answer = solve_question(question, time_limit_s=60.0)
+
+    assert answer.objective_bytes == pytest.approx(expected)
+    assert answer.lower_bound_bytes == pytest.approx(expected)
+    assert answer.proof in (Proof.BOUND, Proof.SOLVER)
+
+
+def test_the_405b_layout_that_one_binary_a_seat_leaves_open_is_proved_by_slices() -> None:
+    model = read_model("llama-3.1-405b")
+    layout = Layout(tp=16, dp=16, pp=4, global_batch=2048, seq=8192)
+    question = ask(layout, step_families(model, layout), (384, 384, 256))
+
+    answer = solve_question(question, time_limit_s=60.0)
+
+    assert answer.proof is Proof.SOLVER
+    # One stage in two supernodes: its gradients cross once (4 bytes reduced, 2 gathered, each
+    # parameter); 32 of the 48 x 16 pipeline hops cross, forward and backward, 128 micro-batches.
+    parameters = model.parameters() / 4
+    hop_bytes = 8192 * 16384 * 2 / 16
+    hops = 32 * 16 * 2 * 128 * hop_bytes
+    assert answer.objective_bytes == pytest.approx(parameters * (4 + 2) + hops, rel=1e-6)
