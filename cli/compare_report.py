@@ -218,6 +218,8 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         console.print(Text(
             "Tokens per money rise as long as the part makes the cluster dearer by less than that."
         ))  # fmt: skip
+    for line in _price_lines(found):
+        console.print(Text(line))
     _section(console, "What it is made of, and what it takes", _bill_table(found))
     for line in _money_lines(found):
         console.print(Text(line))
@@ -304,12 +306,15 @@ def _cut_sentences(found: Comparison) -> list[str]:
         text += f"; stays in {', '.join(inside)}" if inside else ""
         if one in found.compared.moved:
             text += f"; a step of {format_time(one.finalist.step_s)}"
+        if not one.finalist.memory.fits:
+            text += "; does not fit in memory"
         lines.append(text + ".")
     return lines
 
 
 def _flip_table(found: Comparison) -> Table:
     table = simple_table("  property", "changes at", "from", "to", left=4)
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for one in found.flips:
         value = flip_value(one, found)
         table.add_row(
@@ -347,6 +352,23 @@ def _gain_table(found: Comparison) -> Table:
             cells.append(f"+{format_share(share)}" if share >= _NOTHING_SHARE else "nothing")
         table.add_row(f"  {what}", *cells)
     return table
+
+
+def _price_lines(found: Comparison) -> list[str]:
+    """Return at which price the others would win by tokens per money, at the same GPUs."""
+    first = found.first
+    others = [
+        f"{_name(one, found)} below {format_share(first.finalist.step_s / one.finalist.step_s)}"
+        for one in found.compared.ranked[1:]
+        if one.candidate.name != first.candidate.name
+        and one.finalist.step_s > first.finalist.step_s * (1.0 + 1e-9)
+    ]
+    if not others:
+        return []
+    return [
+        f"By tokens per money another wins where a GPU costs less than this share of one of "
+        f"{first.candidate.name}: {', '.join(others)}."
+    ]
 
 
 def _bill_table(found: Comparison) -> Table:

@@ -132,7 +132,9 @@ def finalist_document(one: Finalist, first: Finalist) -> dict[str, Any]:
         "seated_bytes": one.seated_bytes,
         "crossed_bytes": one.crossed,
         "estimated_step_s": one.estimated_s,
+        "twins": one.twins,
         "tie_with_first": is_tie(first, one),
+        "break_even_price_share": first.step_s / one.step_s,
         "differs_from_first": {
             name: pair[1] for name, pair in differences(first.layout, one.layout).items()
         },
@@ -221,6 +223,11 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
         f"tokens a step. {len(swept.evaluated.rows):,} layouts can run and fit; "
         f"{found.wall_s:.1f} s."
     ))  # fmt: skip
+    if first.twins:
+        console.print(Text(
+            f"{first.twins} more layouts have the same step and memory to the model; this one was "
+            "considered first."
+        ))  # fmt: skip
     if ties:
         word = "is a tie" if ties == 1 else "are ties"
         console.print(Text(
@@ -251,7 +258,7 @@ def simple_table(*columns: str, left: int = 1) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position < left else "right",
-                         no_wrap=position >= left)  # fmt: skip
+                         no_wrap=position >= left, overflow="fold")  # fmt: skip
     return table
 
 
@@ -305,7 +312,8 @@ def _apart_table(found: Search) -> Table:
             parts.append(f"{format_bytes(abs(room))} {'more' if room > 0 else 'less'} memory")
         if cut:
             parts.append(f"{format_bytes(abs(cut))} {'more' if cut > 0 else 'less'} over the cut")
-        table.add_row(f"{rank}", f"{speed}; {', '.join(parts)}")
+        like = f"; {one.twins} more are the same to the model" if one.twins else ""
+        table.add_row(f"{rank}", f"{speed}; {', '.join(parts)}{like}")
     return table
 
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from planner.steptime.rates import Efficiency
 
 TOO_LARGE = "does not fit in memory"
-SPARE_FINALISTS = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +52,7 @@ class Finalist:
         seating: ``least-cut`` or ``rank-order``, the one that *step* is of.
         crossed: bytes over the supernode's cut in that seating, by parallel degree [bytes].
         estimated_s: its step in the better closed-form seating [s].
+        twins: layouts of other degrees with the same step and memory to 1e-9 [1].
     """
 
     layout: Layout
@@ -62,6 +62,7 @@ class Finalist:
     seating: str
     crossed: Mapping[str, float]
     estimated_s: float
+    twins: int = 0
 
     @property
     def step_s(self) -> float:
@@ -175,6 +176,8 @@ def finalists(
 ) -> tuple[Finalist, ...]:
     """Return the best *most* layouts as seated, fastest first.
 
+    Layouts that the model cannot tell apart at all, by step or memory, are shown as one.
+
     Args:
         model: the transformer's shape.
         fabric: the cluster.
@@ -185,10 +188,21 @@ def finalists(
     """
     seated = [
         seat(model, fabric, swept.layout(int(entry)), swept.machine.efficiency, seed=seed,
-             time_limit_s=time_limit_s, estimated_s=float(swept.evaluated.total_s[entry]))
-        for entry in swept.best[: most + SPARE_FINALISTS]
+             time_limit_s=time_limit_s, estimated_s=float(swept.evaluated.total_s[entry]),
+             twins=twins)
+        for entry, twins in _unlike(swept.evaluated, swept.best)[:most]
     ]  # fmt: skip
     return tuple(sorted(seated, key=_by_step)[:most])
+
+
+def _unlike(found: Evaluated, best: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return entries of different step or memory, the first of each, and how many are like it."""
+    figures = np.stack([found.total_s[best], np.maximum(found.worst_bytes[best], 1.0)], axis=1)
+    _, first, counts = np.unique(
+        np.round(np.log(figures) * 1e9), axis=0, return_index=True, return_counts=True
+    )
+    order = np.argsort(first)
+    return [(int(best[first[i]]), int(counts[i]) - 1) for i in order]
 
 
 def _by_step(one: Finalist) -> tuple[float, float]:
@@ -205,6 +219,7 @@ def seat(
     seed: int = 0,
     time_limit_s: float = 1.0,
     estimated_s: float = 0.0,
+    twins: int = 0,
 ) -> Finalist:
     """Return *layout* seated on *fabric*, and timed as it sits.
 
@@ -234,6 +249,7 @@ def seat(
         seating=faster_one,
         crossed=_crossed(layout, families, fabric, seatings[faster_one]),
         estimated_s=estimated_s or float(steps[faster_one].total_s),
+        twins=twins,
     )
 
 

@@ -179,3 +179,19 @@ def test_all_that_is_wrong_is_said_at_once(
     assert ran.code == code
     assert all(part in ran.err for part in said), ran.err
     assert "Traceback" not in ran.err
+
+
+def test_clusters_of_the_catalogue_are_compared_at_the_same_gpus(planner: Planner) -> None:
+    document = documented(
+        planner, "--cluster", "hgx-h100", "--cluster", "gb200-nvl72", "--gpus", "144", "--model",
+        "llama-3.1-8b", "--cp", "1", "--tp", "4", "--global-batch", "1152",
+    )  # fmt: skip
+
+    ranked = document["ranked"]
+    assert [one["cluster"] for one in ranked] == ["gb200-nvl72", "hgx-h100"]
+    for one in ranked:
+        layout = one["layout"]
+        assert layout["tp"] * layout["cp"] * layout["dp"] * layout["pp"] == 144
+        assert one["seated_bytes"] > 0
+    assert document["bills"]["hgx-h100"]["total"] is None
+    assert {line["item"] for line in document["bills"]["gb200-nvl72"]["lines"]} >= {"GB200", "nic"}

@@ -131,3 +131,15 @@ def test_what_cannot_be_is_refused_in_words(
     assert "Traceback" not in ran.err
     assert "--ignore-memory" not in ran.err
     assert ran.out == ""
+
+
+def test_layouts_that_are_the_same_to_the_model_are_shown_as_one(planner: Planner) -> None:
+    best = documented(planner, *SMALL, "--best", "6")["best"]
+
+    figures = {
+        (round(one["estimated_step_s"], 6), round(one["memory"]["worst_stage_bytes"]))
+        for one in best
+    }
+    assert len(figures) == 6
+    assert best[0]["break_even_price_share"] == 1
+    assert all(0 < one["break_even_price_share"] <= 1 for one in best)
