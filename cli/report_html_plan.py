@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cli.report_html_cluster import drawing_of_cluster
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_traffic import Crossing, adds_up, crossings, rank_order_bytes, total_between
@@ -71,10 +72,11 @@ def _cluster(plan: PlanFile) -> str:
     spare = seats_ - plan.home.size
     chip = fabric["accelerator"].get("name", "")
     return (
+        f"{drawing_of_cluster(plan.document)}"
         f"<p>{safe(inputs['cluster'])}: {seats_:,} {safe(chip)} in "
         f"{len(plan.document['placement']['domains']):,} {safe(plan.document['cut']['tier'])}s, "
         f"{spare:,} of them without a rank. GPUs that are dead are not among them: a plan file "
-        "lists only what works. The wiring is drawn by <code>planner topology draw</code>.</p>"
+        "lists only what works.</p>"
         + table("Tiers, the innermost first; rates are of one GPU, one direction",
                 ["Tier", "Domains", "GPUs in one", "One GPU alone", "All at once",
                  "Oversubscription", "Start-up", "Reduces in network"], rows)

@@ -69,6 +69,7 @@ svg.scale{width:400px;max-width:100%}
 .free{fill:var(--free);stroke:var(--line);stroke-dasharray:1 1}
 .part{fill:var(--panel);stroke:var(--soft)}
 .wire{stroke:var(--soft);fill:none}
+.supernode{fill:#cfe3f3;stroke:#0072b2}.leaf{fill:#d2ece3;stroke:#009e73}.spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}.dead{fill:#d55e00}
 .hatch{fill:var(--inside)}
 .edge.hatch{stroke:var(--soft);stroke-dasharray:3 2}
 svg .on-hatch{fill:var(--ink)}
@@ -96,7 +97,7 @@ pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wr
 .scripted .ask{display:block}
 .ask input{width:7em}
 footer{padding-top:16px;padding-bottom:40px;color:var(--soft);font-size:13px}
-@media (prefers-color-scheme:dark){.h1{fill:#122c46}.h2{fill:#12426b}.h3{fill:#1c64a5}.h4{fill:#3787c0}.h5{fill:#6aaed6}.h6{fill:#abcfe5}.h7{fill:#eaf4fc}}
+@media screen and (prefers-color-scheme:dark){.supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}.h1{fill:#122c46}.h2{fill:#12426b}.h3{fill:#1c64a5}.h4{fill:#3787c0}.h5{fill:#6aaed6}.h6{fill:#abcfe5}.h7{fill:#eaf4fc}}
 @page{size:A4;margin:14mm}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--page:#fff;--panel:#f5f6f8;--line:#b5b9bf;--inside:#dfe2e6;--free:#fff;--link:#000;--warn:#fff;--warnline:#000}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}

@@ -50,6 +50,21 @@ class Wiring:
     links: Mapping[tuple[str, str], int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A drawing before it is a file: its classes still want a stylesheet.
+
+    Args:
+        title: what it shows, in words.
+        height: of the picture; it is as wide as every picture.
+        body: its SVG elements.
+    """
+
+    title: str
+    height: float
+    body: str
+
+
 def wiring_of(graph: Any) -> Wiring:
     """Return the wiring of *graph* between supernodes and switches.
 
@@ -90,6 +105,16 @@ def wiring_of(graph: Any) -> Wiring:
 
 def cluster_picture(spec: FabricSpec) -> str:
     """Return the cluster that *spec* describes as an SVG file of its own."""
+    drawn = cluster_drawing(spec)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {number(drawn.height)}" '
+        f'role="img" aria-label="{safe(drawn.title)}"><title>{safe(drawn.title)}</title>'
+        f"<style>{_STYLE}</style>{drawn.body}</svg>\n"
+    )
+
+
+def cluster_drawing(spec: FabricSpec) -> Drawing:
+    """Return the drawing of the cluster that *spec* describes."""
     wiring = wiring_of(build_graph(spec))
     kinds = list(wiring.rows)
     level = {name: i for i, kind in enumerate(kinds) for name in wiring.rows[kind]}
@@ -112,19 +137,10 @@ def cluster_picture(spec: FabricSpec) -> str:
     foot = f"dead, not drawn: {', '.join(dead[:12])}" + (
         f" and {len(dead) - 12} more" if len(dead) > 12 else ""
     )
-    body = "".join(
-        [
-            word(12, 28, title, style="strong", most=110),
-            *wires,
-            *boxes,
-            word(12, height - 14, foot, style="dead", most=130) if dead else "",
-        ]
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {number(height)}" '
-        f'role="img" aria-label="{safe(title)}"><title>{safe(title)}</title>'
-        f"<style>{_STYLE}</style>{body}</svg>\n"
-    )
+    parts = [word(12, 28, title, style="strong", most=110), *wires, *boxes]
+    if dead:
+        parts.append(word(12, height - 14, foot, style="dead", most=130))
+    return Drawing(title=title, height=height, body="".join(parts))
 
 
 def _dead(spec: FabricSpec) -> list[str]:
@@ -187,7 +203,7 @@ def _row(kind: str, wiring: Wiring, y: float, places: dict[str, tuple[float, flo
         )  # fmt: skip
         parts.append(box(x, y, width, _BOX, kind, f"{name} {inside}"))
         most = max(3, int(width / 6))
-        tail = name if len(name) <= most else f"…{name[1 - most :]}"
+        tail = name if len(name) <= most else "…" + name[1 - most :].lstrip(".")
         parts.append(word(x + width / 2, y + 19, tail, anchor="middle", style="small", most=most))
         parts.append(word(x + width / 2, y + 34, inside, anchor="middle", style="small", most=most))
     if many:

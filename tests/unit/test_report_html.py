@@ -13,6 +13,7 @@ import pytest
 
 from cli.planner_output import inputs_sha256, json_text
 from cli.report_html import report
+from cli.report_html_cluster import drawing_of_cluster
 from cli.report_html_read import PlanFile, read_plan
 from cli.report_html_traffic import adds_up, crossings, rank_order_bytes, total_between
 from cli.report_pictures import Bar, bars, safe
@@ -362,3 +363,21 @@ def test_every_key_may_be_missing_without_a_traceback(tmp_path: Path) -> None:
                 report([saved(tmp_path, damaged(small_plan(), where, value))])
             except InputError:
                 continue
+
+
+def test_a_cluster_on_file_is_drawn_and_one_that_differs_is_not() -> None:
+    document = small_plan()
+    tiers = [
+        {"tier": "supernode", "capacities": [4, 4], "bytes_per_s": 450e9,
+         "shared_bytes_per_s": 450e9},
+        {"tier": "cluster", "capacities": [8], "bytes_per_s": 50e9, "shared_bytes_per_s": 50e9},
+    ]  # fmt: skip
+    document["inputs"]["fabric"]["tiers"] = tiers
+    drawn = drawing_of_cluster(document)
+    tiers[1]["bytes_per_s"] = 25e9
+    changed = drawing_of_cluster(document)
+    document["inputs"]["cluster_asked"] = "../../etc/passwd"
+
+    assert "8 GPUs, 2 supernodes" in drawn
+    assert "The wiring is not drawn" in changed
+    assert "The wiring is not drawn" in drawing_of_cluster(document)
