@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from topologies.efficiency_catalogue import efficiency_of
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 from topologies.model_reader import read_model
 
+_DEGREES = ("tp", "cp", "dp", "pp")
+_EVEN_GPUS = 16  # a number of GPUs that degrees divide is a multiple of this
 DEFAULT_GPUS = 1024
 DEFAULT_SUPERNODE = 64
 DEFAULT_ORDER = "tp-cp-ep-dp-pp"
@@ -90,10 +93,10 @@ def read_inputs(asked: Asked) -> Inputs:
     """
     faults: list[str] = []
     fabric = _tried(faults, lambda: read_fabric(asked))
-    gpus = asked.gpus or (fabric.job_gpus if fabric else DEFAULT_GPUS)
+    given = _tried(faults, lambda: _given_layout(asked)) or {}
+    gpus, why = _gpus_of(asked, fabric, given)
     name = asked.model or next(n for least, n in _DEFAULT_MODELS if gpus >= least)
     model = _tried(faults, lambda: read_model(name))
-    given = _tried(faults, lambda: _given_layout(asked)) or {}
     if model is not None:
         batch = usual_batch(model, gpus, given)
         whole = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
@@ -106,15 +109,44 @@ def read_inputs(asked: Asked) -> Inputs:
             f"{gpus - len(fabric.gpus)} too few"
         )
     assumed = _what_was_left_out(asked, fabric, gpus, name)
+    if why:
+        assumed["gpus"] = why
     return _with_layout(asked, fabric, model, gpus, given, assumed)
 
 
 def read_fabric(asked: Asked) -> Fabric:
     """Return the cluster that *asked* names, or the generic family's."""
     if asked.cluster is not None:
-        return load_cluster(asked.cluster, supernode=asked.supernode, gpus=asked.gpus)
+        fabric = load_cluster(asked.cluster, supernode=asked.supernode, gpus=asked.gpus)
+        if asked.gpus is not None and len(fabric.gpus) < asked.gpus:
+            # Dead GPUs: the cluster as it stands may have enough others.
+            whole = load_cluster(asked.cluster, supernode=asked.supernode)
+            return whole if len(whole.gpus) >= asked.gpus else fabric
+        return fabric
     gpus = asked.gpus or DEFAULT_GPUS
     return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
+
+
+def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> tuple[int, str]:
+    """Return how many GPUs to seat, and why where that is neither asked nor the default.
+
+    Degrees that are all given say it. A cluster that lost GPUs is left with an awkward number, of
+    which the largest multiple of 16 is taken: the rest would buy a pipeline of prime length.
+    """
+    if asked.gpus is not None or fabric is None:
+        return asked.gpus or DEFAULT_GPUS, ""
+    if all(isinstance(given.get(name), int) for name in _DEGREES):
+        ranks = prod(given[name] for name in _DEGREES)
+        if 0 < ranks <= len(fabric.gpus) and ranks != fabric.job_gpus and asked.cluster:
+            return ranks, f"{ranks}: the product of the degrees that were given"
+    usable = min(fabric.job_gpus, len(fabric.gpus))
+    even = usable // _EVEN_GPUS * _EVEN_GPUS
+    if asked.cluster and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:
+        return even, (
+            f"{even}: of {usable} usable GPUs, {usable - even} idle, so that degrees divide; "
+            "--gpus says otherwise"
+        )
+    return usable, ""
 
 
 def _given_layout(asked: Asked) -> dict[str, Any]:

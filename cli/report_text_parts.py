@@ -90,9 +90,14 @@ def verdict(plan: Plan) -> str:
     low, high = interval_s(step)
     return (
         f"{cut}{_against_rank_order(placement)}; the step takes {format_time(float(step.total_s))} "
-        f"({format_time(low)} to {format_time(high)}), MFU {format_share(float(step.mfu))}, "
+        f"({format_time(low)} to {format_time(high)}), MFU {format_share(float(step.mfu))}"
+        f"{_of_which_peak(plan)}, "
         f"{float(step.tokens_per_s):,.0f} tokens/s."
     )
+
+
+def _of_which_peak(plan: Plan) -> str:
+    return " of the 16-bit peak" if plan.inputs.layout.precision == "fp8" else ""
 
 
 def _against_rank_order(placement: Placement) -> str:

@@ -75,6 +75,8 @@ def pipelines(question: Question) -> NDArray[np.int64]:
 
     The rule of thumb *one replica to a supernode*: only data parallelism leaves it.
     """
+    if not question.sizes:
+        return in_rank_order(question)
     last = len(question.sizes) - 1
     order = list(dict.fromkeys([0, last, *range(1, last)]))
     walk = np.arange(question.cells).reshape(tuple(reversed(question.sizes)))

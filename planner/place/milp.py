@@ -8,9 +8,11 @@ dual bound; the seating it returns is priced again by our own arithmetic.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -104,6 +106,7 @@ def _in_child(
 
 def serve() -> None:
     """Answer one question from stdin on stdout: the child's side of ``_in_child``."""
+    _end_with_parent()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     name, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own parent
@@ -114,6 +117,13 @@ def serve() -> None:
         result = f"{type(error).__name__}: {error}"
     out.write(pickle.dumps(result))
     out.close()
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process when its parent dies, killed or not (Linux)."""
+    if sys.platform == "linux":
+        die_with_parent = 1  # PR_SET_PDEATHSIG of prctl(2)
+        ctypes.CDLL(None, use_errno=True).prctl(die_with_parent, signal.SIGKILL)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -303,3 +305,26 @@ def test_a_layout_that_does_not_fit_can_be_seated_anyway(planner: Planner) -> No
 
     assert document["memory"]["fits"] is False
     assert "It does not fit" in page
+
+
+def test_one_gpu_is_a_placement_that_cuts_nothing(planner: Planner) -> None:
+    document = documented(
+        planner, "--gpus", "1", "--supernode", "1", "--model", "llama-3.1-8b", "--ignore-memory"
+    )
+
+    assert document["cut"]["objective_bytes"] == 0
+    assert document["cut"]["proof"] == "bound"
+    assert document["placement"]["rank_to_gpu"] == [0]
+
+
+def test_a_closed_output_is_no_traceback() -> None:
+    ran = subprocess.run(
+        f"{sys.executable} -m cli.planner_app topology list >&-",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode in (0, 4)
