@@ -152,8 +152,8 @@ def planner(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     # A caller may have closed them; what is said then goes nowhere.
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a narrow locale shows \u00d7 rather than a traceback
             stream.reconfigure(errors="backslashreplace")
