@@ -365,10 +365,11 @@ def _price_lines(found: Comparison) -> list[str]:
     ]
     if not others:
         return []
-    return [
-        f"By tokens per money another wins where a GPU costs less than this share of one of "
+    text = (
+        "By tokens per money another wins where a GPU costs less than this share of one of "
         f"{first.candidate.name}: {', '.join(others)}."
-    ]
+    )
+    return [text]
 
 
 def _bill_table(found: Comparison) -> Table:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -62,6 +62,21 @@ Tokens = Annotated[
         "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
     ),
 ]
+SweepFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--sweep", metavar="FILE", show_default=False,
+        help="Lists of models, clusters, supernodes, gpus (YAML): searches every combination.",
+    ),
+]  # fmt: skip
+Into = Annotated[
+    Path | None,
+    typer.Option(
+        "--into", metavar="FILE", show_default=False,
+        help="SQLite file that a sweep's results go to as they come.",
+    ),
+]  # fmt: skip
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the results in --into.")]
 
 
 @app.command("search")
@@ -91,6 +106,9 @@ def search(
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     csv: Csv = None,
+    sweep: SweepFile = None,
+    into: Into = None,
+    resume: Resume = False,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -111,6 +129,16 @@ def search(
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
         "recompute": recompute, "precision": precision,
     }  # fmt: skip
+    if sweep is not None or into is not None or resume:
+        if sweep is None or into is None:
+            raise typer.BadParameter("--sweep, --into and --resume go together: --sweep and --into")
+        if cluster or supernode or gpus or model or layout or csv or prices or tokens:
+            raise typer.BadParameter(
+                "with --sweep the file names models, clusters, supernodes and gpus; only the "
+                "layout's own options may be given beside it"
+            )
+        _sweep(sweep, into, given, resume=resume, seed=seed, as_json=as_json, out=out)
+        return
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
     listed = None if prices is None else read_prices(prices)
     inputs = read_searched(
@@ -131,3 +159,21 @@ def search(
         emit(json_text(document))
     else:
         print_search(console(), found, document["inputs"]["sha256"])
+
+
+def _sweep(
+    sweep: Path, into: Path, given: dict[str, Any], *, resume: bool, seed: int, as_json: bool,
+    out: Path | None,
+) -> None:  # fmt: skip
+    from cli.planner_output import console, emit, json_text, note, write_file
+    from cli.search_sweep import print_sweep, read_sweep, sweep_document
+
+    stated = {name: value for name, value in given.items() if value is not None}
+    document = sweep_document(read_sweep(sweep), into, stated, resume=resume, seed=seed)
+    if out is not None:
+        write_file(out, json_text(document))
+        note(f"wrote {out}")
+    if as_json:
+        emit(json_text(document))
+    else:
+        print_sweep(console(), document["results"], document["inputs"]["sha256"])
