@@ -10,19 +10,18 @@ import numpy as np
 from cli.report_html_cluster import drawing_of_cluster
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
+from cli.report_html_seats import seats_section
 from cli.report_html_traffic import Crossing, adds_up, crossings, rank_order_bytes, total_between
 from cli.report_html_words import DIGITS, part_words, proof_words, seating_words
 from cli.report_pictures import Bar, Piece, bars, safe, stacked
-from cli.report_pictures_seats import Light, Room, heat, key_of_stages, seats
+from cli.report_pictures_seats import heat
 from planner.units import format_bytes, format_rate, format_share, format_time
 
-_LETTERS = dict(zip(DIGITS, "abcdefg", strict=True))
 _PATH_COLOURS = {"gemm": "c0", "attention": "c4", "memory": "c3", "recompute": "c7", "host": "c7",
                  "bubble": "c7", "update": "c6", "fixed": "c6"}  # fmt: skip
 _WIRE_COLOURS = {"tp": "c5", "ep": "c1", "pp": "c2", "dp": "c6"}
 _MEMORY_COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
 _PAIRS_SHOWN = 10
-_MOST_CLICKED = 4096  # above it a square stands for several ranks
 
 
 def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
@@ -39,7 +38,7 @@ def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
     after = f": {name}" if name else ""
     made = [
         ("cluster", "Cluster", _cluster(plan)),
-        ("seats", "Who sits where", _seats(plan, index, found, between.sum(axis=1))),
+        ("seats", "Who sits where", seats_section(plan, index, found)),
         ("traffic", "What crosses", _traffic(plan, found)),
         ("between", f"Traffic between {plan.document['cut']['tier']}s", _between(plan, between)),
         ("step", "The step", _step(plan.document["step"])),
@@ -90,116 +89,10 @@ def _sizes(sizes: Sequence[int]) -> str:
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
-def _seats(plan: PlanFile, index: int, found: Sequence[Crossing], leaving: Any) -> str:
-    document = plan.document
-    tier = document["cut"]["tier"]
-    most = float(leaving.max()) or 1.0
-    longest = format_bytes(float(leaving.max()))
-    gpu = document["placement"]["rank_to_gpu"]
-    rooms = [
-        Room(
-            name=domain["name"], capacity=domain["capacity"],
-            ranks=sorted(domain["ranks"], key=gpu.__getitem__),
-            leaving=float(leaving[i]) / most,
-            text=f"{len(domain['ranks'])} of {domain['capacity']} GPUs used, "
-                 f"{format_bytes(float(leaving[i]))} a step to and from others",
-        )
-        for i, domain in enumerate(document["placement"]["domains"])
-    ]  # fmt: skip
-    stage = _stages(document)
-    shown = _first_of_each_digit(found)
-    lights, inputs = [], [_radio(index, "", "", "pipeline stages", True)]
-    for crossing in shown:
-        digit = crossing.family["digit"]
-        members = plan.members(crossing.family)
-        group = np.empty(plan.home.size, np.int64)
-        group[members] = np.arange(len(members))[:, None]
-        homes = plan.home[members]
-        lights.append(Light(letter=_LETTERS[digit], group=group,
-                            crosses=(homes != homes[:, :1]).any(axis=1)))  # fmt: skip
-        along = ",".join(map(str, plan.axes_of(crossing.family)))
-        label = f"{digit.upper()}, {_crossing_words(crossing)}"
-        inputs.append(_radio(index, _LETTERS[digit], along, label, False))
-    axes = document["axes"]
-
-    def told(rank: int) -> str:
-        digits = ", ".join(
-            f"{axis['name']} {rank // axis['stride'] % axis['size']}" for axis in axes
-        )
-        return f"rank {rank}: {digits}; {document['placement']['gpus'][rank]}"
-
-    name = f"Map of {len(rooms)} {tier}s, each square a GPU, coloured by pipeline stage"
-    drawn = seats(name, rooms, stage, lights, told, ",".join(str(s) for s in plan.sizes))
-    many = plan.home.size > _MOST_CLICKED
-    aggregated = " One square stands for several neighbouring GPUs." if many else ""
-    rows: list[list[str | Num]] = [
-        [f"{c.family['digit'].upper()} ({DIGITS[c.family['digit']]})",
-         Num(c.groups, f"{c.groups:,}"), Num(c.family["group_size"], f"{c.family['group_size']:,}"),
-         Num(c.crossing, f"{c.crossing:,}"), Num(c.most_domains, _range(c))]
-        for c in shown
-    ]  # fmt: skip
-    asked = "" if plan.home.size > _MOST_CLICKED else (
-        '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
-        f'max="{plan.home.size - 1}"></label> or point at a square and click. '
-        '<span class="said" role="status"></span></p>'
-    )  # fmt: skip
-    return (
-        f"<p>Each box is a {safe(tier)}, each square a GPU.{aggregated} The bar under a box is "
-        f"what goes to and from other {safe(tier)}s; the longest is {safe(longest)} "
-        "a step. Light up a family: groups that cross a border take a colour each (eight in turn), "
-        "groups inside one turn grey.</p>"
-        f'<div class="seats">{"".join(inputs)}<div class="map">{drawn}</div>'
-        f"{key_of_stages(int(stage.max()) + 1)}"
-        f"{asked}</div>"
-        + table(f"Groups and the {tier}s they touch",
-                ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
-    )  # fmt: skip
-
-
-def _radio(index: int, letter: str, along: str, label: str, checked: bool) -> str:
-    style = f"lit-{letter}" if letter else "lit-none"
-    return (
-        f'<label><input type="radio" name="light-{index}" class="{style}" data-along="{along}"'
-        f"{' checked' if checked else ''}>{safe(label)}</label>"
-    )
-
-
-def _stages(document: Mapping[str, Any]) -> Any:
-    """Return the pipeline stage of each rank; all 0 without a pipeline."""
-    ranks = np.arange(len(document["placement"]["rank_to_gpu"]))
-    stage, scale = np.zeros(ranks.size, np.int64), 1
-    for axis in document["axes"]:
-        if axis["name"].rstrip("0123456789") == "pp":
-            stage += ranks // axis["stride"] % axis["size"] * scale
-            scale *= axis["size"]
-    return stage
-
-
-def _first_of_each_digit(found: Sequence[Crossing]) -> list[Crossing]:
-    shown: dict[str, Crossing] = {}
-    for crossing in found:
-        if not crossing.family["ends_only"]:
-            shown.setdefault(crossing.family["digit"], crossing)
-    return list(shown.values())
-
-
-def _crossing_words(crossing: Crossing) -> str:
-    if crossing.crossing == 0:
-        return "none crosses"
-    if crossing.crossing == crossing.groups:
-        return f"all {crossing.groups:,} groups cross"
-    return f"{crossing.crossing:,} of {crossing.groups:,} groups cross"
-
-
-def _range(crossing: Crossing) -> str:
-    if crossing.least_domains == crossing.most_domains:
-        return f"{crossing.most_domains:,}"
-    return f"{crossing.least_domains:,} to {crossing.most_domains:,}"
-
-
-def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
+def cut_bars(plan: PlanFile) -> str:
+    """Return the bars of what crosses: the bound, the plan, and what it must beat."""
     cut = plan.document["cut"]
-    wholes = [
+    rows = [
         Bar(label="lower bound", value=cut["lower_bound_bytes"],
             text=format_bytes(cut["lower_bound_bytes"]), colour="c7"),
         Bar(label="this plan", value=cut["objective_bytes"],
@@ -208,6 +101,11 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
               text=f"{format_bytes(b['cut_bytes'])}, step {format_time(b['step_s'])}", colour="c1")
           for b in plan.document["baselines"]),
     ]  # fmt: skip
+    return bars("Bytes across the cut, by seating", rows, may_break=True)
+
+
+def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
+    cut = plan.document["cut"]
     theirs = rank_order_bytes(plan)
     parted = []
     rows: list[list[str | Num]] = []
@@ -248,7 +146,7 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     )  # fmt: skip
     return (
         f"<h3>All families, bytes of one step across {safe(cut['tier'])} borders</h3>"
-        + bars("Bytes across the cut, by seating", wholes, may_break=True)
+        + cut_bars(plan)
         + f"<p>{safe(gap)}</p>{warning}"
         + "<h3>By family</h3>" + bars("Bytes across the cut, by family", parted) + missing
         + "<h3>By tier</h3>" + bars("Bytes that leave the domains of each tier", tiers)

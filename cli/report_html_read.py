@@ -62,7 +62,11 @@ def read_plan(path: Path) -> PlanFile:
         InputError: no file, too large, cut off, no JSON, no plan, or a plan that contradicts
             itself; with every fault that was found.
     """
-    document = _loaded(path)
+    return checked_plan(_loaded(path), path)
+
+
+def checked_plan(document: Any, path: Path) -> PlanFile:
+    """Return the plan of *document*, checked as ``read_plan`` does; *path* names it in faults."""
     if not isinstance(document, dict) or document.get("schema") != "planner.place/1":
         seen = document.get("schema") if isinstance(document, dict) else type(document).__name__
         raise InputError(

@@ -36,23 +36,12 @@ _HEAT = ("#d6e6f4", "#abcfe5", "#6aaed6", "#3787c0", "#1c64a5", "#0b4083", "#082
 _ON_DARK = {0, 5}
 _LETTERS = "abcdefg"
 
-_BASE = """
+_ROOT = """
 :root{color-scheme:light dark;--ink:#1a1a1a;--soft:#595959;--page:#fff;--panel:#f5f6f8;--line:#c9cdd3;--inside:#dfe2e6;--free:#fff;--link:#0b57a4;--warn:#fff3cd;--warnline:#b38600}
 @media (prefers-color-scheme:dark){:root{--ink:#ececec;--soft:#b3b3b3;--page:#15171a;--panel:#1e2125;--line:#474c54;--inside:#33373d;--free:#15171a;--link:#8ec5ff;--warn:#3a3000;--warnline:#e0b000}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
-main,header,footer,nav{max-width:1020px;margin:0 auto;padding:0 24px}
-header{padding-top:28px}
-h1{font-size:26px;line-height:1.25;margin:0 0 4px}
-h2{font-size:20px;margin:36px 0 8px;padding-top:10px;border-top:2px solid var(--line)}
-h3{font-size:16px;margin:20px 0 6px}
-p{margin:6px 0;max-width:76ch}
-a{color:var(--link)}
-nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:8px 0;list-style:none;font-size:14px}
-.lead{font-size:17px}
-.soft{color:var(--soft);font-size:13.5px}
-.warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
-svg{display:block;width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+"""
+
+_PICTURES = """
 svg text{fill:var(--ink)}
 svg .small{font-size:10.5px;fill:var(--soft)}
 svg .strong{font-weight:600}
@@ -76,6 +65,24 @@ svg .on-hatch{fill:var(--ink)}
 .k{stroke:var(--line);stroke-width:.5}
 .k.pick{stroke:var(--ink);stroke-width:3;paint-order:stroke}
 .cells.picked .k:not(.pick){opacity:.25}
+@media screen and (prefers-color-scheme:dark){.supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}.h1{fill:#122c46}.h2{fill:#12426b}.h3{fill:#1c64a5}.h4{fill:#3787c0}.h5{fill:#6aaed6}.h6{fill:#abcfe5}.h7{fill:#eaf4fc}}
+"""
+
+_PAGE = """
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+main,header,footer,nav{max-width:1020px;margin:0 auto;padding:0 24px}
+header{padding-top:28px}
+h1{font-size:26px;line-height:1.25;margin:0 0 4px}
+h2{font-size:20px;margin:36px 0 8px;padding-top:10px;border-top:2px solid var(--line)}
+h3{font-size:16px;margin:20px 0 6px}
+p{margin:6px 0;max-width:76ch}
+a{color:var(--link)}
+nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:8px 0;list-style:none;font-size:14px}
+.lead{font-size:17px}
+.soft{color:var(--soft);font-size:13.5px}
+.warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
+svg{display:block;width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;margin:10px 0;font-size:14px;min-width:50%}
 caption{text-align:left;font-weight:600;padding:4px 0}
@@ -97,7 +104,6 @@ pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wr
 .scripted .ask{display:block}
 .ask input{width:7em}
 footer{padding-top:16px;padding-bottom:40px;color:var(--soft);font-size:13px}
-@media screen and (prefers-color-scheme:dark){.supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}.h1{fill:#122c46}.h2{fill:#12426b}.h3{fill:#1c64a5}.h4{fill:#3787c0}.h5{fill:#6aaed6}.h6{fill:#abcfe5}.h7{fill:#eaf4fc}}
 @page{size:A4;margin:14mm}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--page:#fff;--panel:#f5f6f8;--line:#b5b9bf;--inside:#dfe2e6;--free:#fff;--link:#000;--warn:#fff;--warnline:#000}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}
@@ -127,7 +133,8 @@ def _rules() -> str:
     return "\n".join(rules)
 
 
-STYLE = _rules() + _BASE
+STYLE = _rules() + _ROOT + _PAGE + _PICTURES
+PICTURE_STYLE = _rules() + _ROOT + _PICTURES  # for a picture that is a file of its own
 
 SCRIPT = """
 'use strict';

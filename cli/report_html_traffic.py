@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ def adds_up(plan: PlanFile, found: tuple[Crossing, ...]) -> bool:
     return cut["objective"] != "total" or _alike(total, cut["objective_bytes"])
 
 
-def total_between(found: tuple[Crossing, ...], blocks: int) -> NDArray[np.float64]:
+def total_between(found: Sequence[Crossing], blocks: int) -> NDArray[np.float64]:
     """Return the bytes between two domains over all families, array [domains, domains]."""
     parts = [crossing.between for crossing in found if crossing.between is not None]
     return reduce(np.add, parts, np.zeros((blocks, blocks)))

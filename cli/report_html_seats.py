@@ -1,0 +1,148 @@
+"""Who sits where: the map of a seating, its lights, and the same as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cli.report_html_parts import Num, table
+from cli.report_html_read import PlanFile
+from cli.report_html_traffic import Crossing, total_between
+from cli.report_html_words import DIGITS
+from cli.report_pictures import safe
+from cli.report_pictures_seats import Light, Room, key_of_stages, seats
+from planner.units import format_bytes
+
+_LETTERS = dict(zip(DIGITS, "abcdefg", strict=True))
+_MOST_CLICKED = 4096  # above it a square stands for several ranks
+
+
+def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
+    """Return the map with its lights, its key and its table.
+
+    Args:
+        plan: whose ranks sit.
+        index: its place among the plans; makes its lights its own.
+        found: what crosses, by family.
+    """
+    tier = safe(plan.document["cut"]["tier"])
+    shown = _first_of_each_digit(found)
+    inputs = [_radio(index, "", "", "pipeline stages", True)]
+    for crossing in shown:
+        digit = crossing.family["digit"]
+        along = ",".join(map(str, plan.axes_of(crossing.family)))
+        label = f"{digit.upper()}, {_crossing_words(crossing)}"
+        inputs.append(_radio(index, _LETTERS[digit], along, label, False))
+    many = plan.home.size > _MOST_CLICKED
+    asked = "" if many else (
+        '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
+        f'max="{plan.home.size - 1}"></label> or point at a square and click. '
+        '<span class="said" role="status"></span></p>'
+    )  # fmt: skip
+    rows: list[list[str | Num]] = [
+        [f"{c.family['digit'].upper()} ({DIGITS[c.family['digit']]})",
+         Num(c.groups, f"{c.groups:,}"), Num(c.family["group_size"], f"{c.family['group_size']:,}"),
+         Num(c.crossing, f"{c.crossing:,}"), Num(c.most_domains, _range(c))]
+        for c in shown
+    ]  # fmt: skip
+    return (
+        f"<p>Each box is a {tier}, each square a GPU."
+        f"{' One square stands for several neighbouring GPUs.' if many else ''} The bar under a "
+        f"box is what goes to and from other {tier}s; the longest is "
+        f"{safe(format_bytes(float(_leaving(plan, found).max())))} a step. Light up a family: "
+        "groups that cross a border take a colour each (eight in turn), groups inside one turn "
+        "grey.</p>"
+        f'<div class="seats">{"".join(inputs)}<div class="map">{seat_map(plan, found)}</div>'
+        f"{key_of_stages(int(_stages(plan.document).max()) + 1)}{asked}</div>"
+        + table(f"Groups and the {plan.document['cut']['tier']}s they touch",
+                ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
+    )  # fmt: skip
+
+
+def seat_map(plan: PlanFile, found: Sequence[Crossing]) -> str:
+    """Return the map of a plan's domains, a square for each GPU."""
+    document = plan.document
+    leaving = _leaving(plan, found)
+    most = float(leaving.max()) or 1.0
+    gpu, axes = document["placement"]["rank_to_gpu"], document["axes"]
+    rooms = [
+        Room(
+            name=domain["name"], capacity=domain["capacity"],
+            ranks=sorted(domain["ranks"], key=gpu.__getitem__),
+            leaving=float(leaving[i]) / most,
+            text=f"{len(domain['ranks'])} of {domain['capacity']} GPUs used, "
+                 f"{format_bytes(float(leaving[i]))} a step to and from others",
+        )
+        for i, domain in enumerate(document["placement"]["domains"])
+    ]  # fmt: skip
+
+    def told(rank: int) -> str:
+        digits = ", ".join(
+            f"{axis['name']} {rank // axis['stride'] % axis['size']}" for axis in axes
+        )
+        return f"rank {rank}: {digits}; {document['placement']['gpus'][rank]}"
+
+    tier = document["cut"]["tier"]
+    name = f"Map of {len(rooms)} {tier}s, each square a GPU, coloured by pipeline stage"
+    lights = [_light(plan, crossing) for crossing in _first_of_each_digit(found)]
+    return seats(name, rooms, _stages(document), lights, told, ",".join(map(str, plan.sizes)))
+
+
+def _leaving(plan: PlanFile, found: Sequence[Crossing]) -> Any:
+    """Return what goes to and from each domain, array [domains] [bytes]."""
+    return total_between(found, len(plan.document["placement"]["domains"])).sum(axis=1)
+
+
+def _light(plan: PlanFile, crossing: Crossing) -> Light:
+    members = plan.members(crossing.family)
+    group = np.empty(plan.home.size, np.int64)
+    group[members] = np.arange(len(members))[:, None]
+    homes = plan.home[members]
+    return Light(
+        letter=_LETTERS[crossing.family["digit"]],
+        group=group,
+        crosses=(homes != homes[:, :1]).any(axis=1),
+    )
+
+
+def _radio(index: int, letter: str, along: str, label: str, checked: bool) -> str:
+    style = f"lit-{letter}" if letter else "lit-none"
+    return (
+        f'<label><input type="radio" name="light-{index}" class="{style}" data-along="{along}"'
+        f"{' checked' if checked else ''}>{safe(label)}</label>"
+    )
+
+
+def _stages(document: Mapping[str, Any]) -> Any:
+    """Return the pipeline stage of each rank; all 0 without a pipeline."""
+    ranks = np.arange(len(document["placement"]["rank_to_gpu"]))
+    stage, scale = np.zeros(ranks.size, np.int64), 1
+    for axis in document["axes"]:
+        if axis["name"].rstrip("0123456789") == "pp":
+            stage += ranks // axis["stride"] % axis["size"] * scale
+            scale *= axis["size"]
+    return stage
+
+
+def _first_of_each_digit(found: Sequence[Crossing]) -> list[Crossing]:
+    shown: dict[str, Crossing] = {}
+    for crossing in found:
+        if not crossing.family["ends_only"]:
+            shown.setdefault(crossing.family["digit"], crossing)
+    return list(shown.values())
+
+
+def _crossing_words(crossing: Crossing) -> str:
+    if crossing.crossing == 0:
+        return "none crosses"
+    if crossing.crossing == crossing.groups:
+        return f"all {crossing.groups:,} groups cross"
+    return f"{crossing.crossing:,} of {crossing.groups:,} groups cross"
+
+
+def _range(crossing: Crossing) -> str:
+    if crossing.least_domains == crossing.most_domains:
+        return f"{crossing.most_domains:,}"
+    return f"{crossing.least_domains:,} to {crossing.most_domains:,}"
