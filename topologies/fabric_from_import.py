@@ -88,18 +88,19 @@ class _Build:
         self._refuse_forest()
         self.height = _heights([h.name for h in found.hosts], self.links)
         self.nic_bytes_per_s = self._nic_rate()
-        self.scale_up_bytes_per_s = self._told(
-            "supernode.rate", found.scale_up_bytes_per_s, borrowed.scale_up_bytes_per_s,
-            self.like.supernode.bytes_per_s,
-        )  # fmt: skip
+        self.scale_up_bytes_per_s = self._scale_up_rate()
         network = self.like.network
         self.hop_s = (
             network.leaf.hop_latency_s
             if isinstance(network, ClosSpec)
             else self.like.endpoint_latency_s / 4
         )
+        filed = found.scale_out_latency_s  # of a whole message: the two hops of the least way too
         self.endpoint_s = self._told(
-            "nic.startup", found.scale_out_latency_s, None, self.like.endpoint_latency_s
+            "nic.startup",
+            None if filed is None else max(filed - 2 * self.hop_s, filed / 10),
+            None,
+            self.like.endpoint_latency_s,
         )
         self.scale_up_s = self._told(
             "supernode.latency", found.scale_up_latency_s, None, self.like.supernode.latency_s
@@ -112,6 +113,16 @@ class _Build:
             return filed
         self.assumed[name] = f"not in the file: as {self.like.name} of the catalogue"
         return like
+
+    def _scale_up_rate(self) -> float:
+        """Return a GPU's scale-up rate: given, filed, its accelerator's, or borrowed."""
+        filed, given = self.found.scale_up_bytes_per_s, self.borrowed.scale_up_bytes_per_s
+        accelerator = self.borrowed.accelerator
+        own = accelerator.scale_up_bytes_per_s
+        if filed is None and given is None and own and accelerator != self.like.accelerator:
+            self.assumed["supernode.rate"] = f"not in the file: what an {accelerator.name} has"
+            return own
+        return self._told("supernode.rate", filed, given, self.like.supernode.bytes_per_s)
 
     def _gpus_of_hosts(self) -> dict[str, int]:
         given = self.borrowed.gpus_per_host

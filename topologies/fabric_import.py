@@ -47,7 +47,7 @@ _LINES = (
     ("nvidia-smi", re.compile(r"^(?:\x1b\[[0-9;]*m|[ \t])*GPU0(?:\x1b|[ \t])", re.MULTILINE)),
     ("astra-sim", re.compile(r'^[ \t{]*"?(?:npus_count|npus-count)"?[ \t]*:', re.MULTILINE)),
     ("infragraph", re.compile(r'^[ \t{]*"?infrastructure"?[ \t]*:', re.MULTILINE)),
-    ("calculon", re.compile(r'^[ \t{]*"networks"[ \t]*:', re.MULTILINE)),
+    ("calculon", re.compile(r'"networks"[ \t]*:', re.MULTILINE)),
     ("slurm-yaml", re.compile(r"^(?:-[ \t]+)?topology[ \t]*:[ \t]*\S", re.MULTILINE)),
     ("topograph", re.compile(r"^(?:blocks|switches)[ \t]*:", re.MULTILINE)),
     ("node-link", re.compile(r'"(?:links|edges|nodes)"[ \t]*:', re.MULTILINE)),

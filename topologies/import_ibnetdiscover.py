@@ -1,0 +1,184 @@
+"""Dumps of ibnetdiscover, and ibsim's files, to an ImportedFabric."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from planner.errors import SpecError
+from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink, ImportFinding
+
+_RECORD = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d{1,4})\s+"([^"]{1,128})"(.*)', re.IGNORECASE)
+_PORT = re.compile(r'\[(\d{1,4})\](?:\([0-9a-fx]+\))?\s*"([^"]{1,128})"\s*\[(\d{1,4})\](.*)')
+_RATE = re.compile(r"\b(1|2|4|8|12)x(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)\b")
+_DATA_GBIT = {
+    "SDR": 2.0, "DDR": 4.0, "QDR": 8.0, "FDR10": 10.0, "FDR": 13.64, "EDR": 25.0, "HDR": 50.0,
+    "NDR": 100.0, "XDR": 200.0,
+}  # fmt: skip
+"""What one lane carries after line coding [Gb/s]: InfiniBand Trade Association's roadmap."""
+_UNNAMED = re.compile(r"MT\d+|Mellanox|ConnectX", re.IGNORECASE)
+_SHOWN = 20
+
+
+@dataclass(slots=True)
+class _Node:
+    kind: str
+    where: str
+    about: str
+    ports: dict[int, tuple[str, int, str, str]] = field(default_factory=dict)
+
+
+def import_ibnetdiscover(text: str, name: str) -> ImportedFabric:
+    """Return the fabric in a dump: switches, machines by their adapters' names, every link.
+
+    Aggregation nodes (SHARP) are left out; parallel links are counted; slower or fewer links than
+    usual are reported. A machine has as many GPUs as adapters, unless told otherwise.
+
+    Raises:
+        SpecError: every fault, with its line; a dump without switches.
+    """
+    nodes, faults = _records(text, name)
+    switches = {i: n for i, n in nodes.items() if n.kind == "switch"}
+    if not faults and not switches:
+        faults.append(f"{name}: has no switch ({len(nodes)} nodes in all)")
+    if faults:
+        raise SpecError(*faults[:_SHOWN])
+    findings: list[ImportFinding] = []
+    hosts = _hosts(nodes, findings, name)
+    names = {i: host for host, members in hosts.items() for i in members}
+    names |= {i: f"sw-{_clean(i)}" for i in switches}
+    links, rates = _links(nodes, names, findings)
+    _report_rates(rates, findings)
+    linked: Counter[str] = Counter(end for a, b, *_ in links for end in (a, b))
+    kept = [host for host in hosts if linked[host]]
+    if not kept:
+        raise SpecError(f"{name}: no machine is linked to a switch")
+    return ImportedFabric(
+        name="infiniband",
+        kind="ibnetdiscover",
+        provenance=f"InfiniBand dump {name}",
+        hosts=tuple(ImportedHost(name=h, gpus=len(hosts[h]), supernode=h) for h in kept),
+        switches=tuple(names[i] for i in switches),
+        links=tuple(ImportedLink(a=a, b=b, links=1, bytes_per_s=rate) for a, b, rate in links),
+        assumed={
+            "gpus_per_node": "one for each adapter: the dump says nothing of GPUs",
+            "supernode": "each machine is one: the dump says nothing of scale-up links",
+        },
+        findings=tuple(findings),
+    )
+
+
+def _records(text: str, name: str) -> tuple[dict[str, _Node], list[str]]:
+    nodes: dict[str, _Node] = {}
+    faults: list[str] = []
+    here: _Node | None = None
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        where = f"{name}:{number}"
+        if record := _RECORD.match(line):
+            kind, ident = record.group(1).lower(), record.group(3)
+            about = re.search(r'#\s*"([^"]*)"', record.group(4))
+            here = _Node(kind, where, about.group(1) if about else ident)
+            if ident in nodes:
+                faults.append(f"{where}: {ident!r} is described again; {nodes[ident].where}")
+            nodes[ident] = here
+        elif line.startswith("["):
+            port = _PORT.match(line)
+            if port is None or here is None:
+                faults.append(f'{where}: {line[:50]!r}: expected [port] "node"[port] of a node')
+            else:
+                here.ports[int(port.group(1))] = (
+                    port.group(2), int(port.group(3)), port.group(4), where,
+                )  # fmt: skip
+        if len(faults) >= _SHOWN:
+            break
+    return nodes, faults
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.:+-]", "-", name)[:100]
+
+
+def _hosts(
+    nodes: dict[str, _Node], findings: list[ImportFinding], name: str
+) -> dict[str, list[str]]:
+    """Return the adapters of each machine, by the first word of their description."""
+    hosts: dict[str, list[str]] = defaultdict(list)
+    nameless = 0
+    for ident, node in nodes.items():
+        if node.kind not in {"ca", "hca"} or "Aggregation Node" in node.about:
+            continue
+        words = node.about.split()
+        if not words or _UNNAMED.match(words[0]):
+            nameless += 1
+            continue
+        hosts[_clean(words[0])].append(ident)
+    if nameless:
+        message = f"{nameless} adapters do not say which machine they are in: left out"
+        findings.append(ImportFinding(severity="warning", where=name, message=message))
+    return hosts
+
+
+def _links(
+    nodes: dict[str, _Node], names: dict[str, str], findings: list[ImportFinding]
+) -> tuple[list[tuple[str, str, float | None]], dict[tuple[str, str], list[tuple[str, str]]]]:
+    """Return each cable once, and the rate texts between each kind of ends."""
+    seen: set[tuple[tuple[str, int], tuple[str, int]]] = set()
+    links: list[tuple[str, str, float | None]] = []
+    rates: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for ident, node in nodes.items():
+        for port, (other, other_port, rest, where) in node.ports.items():
+            a, b = sorted(((ident, port), (other, other_port)))
+            if (a, b) in seen:
+                continue
+            seen.add((a, b))
+            if other not in nodes:
+                message = f"port {port} leads to {other[:60]!r}, which the dump does not describe"
+                findings.append(ImportFinding(severity="warning", where=where, message=message))
+                continue
+            back = nodes[other].ports.get(other_port)
+            if back is None or back[:2] != (ident, port):
+                message = f"port {port} leads to {other[:60]!r} port {other_port}, but not back"
+                findings.append(ImportFinding(severity="warning", where=where, message=message))
+            if ident not in names or other not in names:
+                continue
+            text = _RATE.search(rest)
+            rate = None
+            if text:
+                rate = int(text.group(1)) * _DATA_GBIT[text.group(2)] * 1e9 / 8
+                kinds = sorted((node.kind, nodes[other].kind))
+                rates[kinds[0], kinds[1]].append((text.group(), where))
+            links.append((names[ident], names[other], rate))
+    _report_widths(links, findings)
+    return links, rates
+
+
+def _report_rates(
+    rates: dict[tuple[str, str], list[tuple[str, str]]], findings: list[ImportFinding]
+) -> None:
+    for found in rates.values():
+        usual = Counter(text for text, _ in found).most_common(1)[0][0]
+        for text, where in [one for one in found if one[0] != usual][:_SHOWN]:
+            message = f"link at {text}, most are {usual}"
+            findings.append(ImportFinding(severity="warning", where=where, message=message))
+
+
+def _report_widths(
+    links: Iterable[tuple[str, str, float | None]], findings: list[ImportFinding]
+) -> None:
+    """Report pairs of switches with fewer parallel links than is usual."""
+    pairs = Counter(
+        tuple(sorted((a, b))) for a, b, _ in links if a.startswith("sw-") and b.startswith("sw-")
+    )
+    if not pairs:
+        return
+    usual = Counter(pairs.values()).most_common(1)[0][0]
+    fewer = [pair for pair, count in pairs.items() if count < usual]
+    for a, b in fewer[:_SHOWN]:
+        message = f"{pairs[a, b]} links between {a} and {b}, most pairs have {usual}"
+        findings.append(ImportFinding(severity="warning", where="switches", message=message))
+    if len(fewer) > _SHOWN:
+        message = f"{len(fewer)} pairs in all have fewer links"
+        findings.append(ImportFinding(severity="warning", where="switches", message=message))

@@ -1,0 +1,126 @@
+"""InfraGraph's YAML, the version with dotted connections, to an ImportedFabric."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+from planner.documents import document_from_text
+from planner.errors import SpecError
+from planner.nodes import Node
+from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink
+
+_UNITS = {
+    "gigabytes_per_second": 1e9, "giga_bytes_per_second": 1e9,
+    "gigabits_per_second": 1e9 / 8, "giga_bits_per_second": 1e9 / 8,
+}  # fmt: skip
+_SWITCHES = ("sw", "switch", "leaf", "spine", "core")
+_CUT = 2
+
+
+def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
+    """Return the infrastructure: its instances joined by ``a.0.nic.1.link.b.0.port.2``.
+
+    Raises:
+        SpecError: every fault, with its line; a file that has devices but joins none.
+    """
+    document = document_from_text(text, name=name)
+    root = document.root if document.root.kind == "map" else None
+    body = root.optional("infrastructure") if root is not None else None
+    if body is None or body.kind != "map":
+        document.root.fault("expected the key infrastructure, a mapping")
+        document.finish()
+        raise SpecError(f"{name}: no infrastructure")
+    instances = {i.name("name"): i.text("device") for i in _maps(body, "instances")}
+    rates = {link.name("name"): _rate(link) for link in _maps(body, "links")}
+    devices = {d.name("name"): _gpus(d) for d in _maps(body, "devices")}
+    ends: list[tuple[str, str, str, str]] = []
+    for item in body.list("connections") if body.has("connections") else ():
+        words = item.as_text().split(".") if item.kind == "text" else []
+        at = next((i for i in range(_CUT, len(words)) if words[i] in instances), 0)
+        if not at or words[0] not in instances or at + 1 >= len(words):
+            if not any(devices.values()):  # a device's own parts: they tell nothing of machines
+                item.fault("expected instance.N.part.N.link.instance.N.part.N")
+            continue
+        ends.append(
+            (f"{words[0]}.{words[1]}", f"{words[at]}.{words[at + 1]}", words[at - 1], words[0])
+        )
+    document.finish()
+    if not ends:
+        gpus = max(devices.values(), default=0)
+        if not gpus:
+            raise SpecError(f"{name}: joins no instances and has no device with an xpu")
+        return ImportedFabric(
+            name="infragraph", kind="infragraph", provenance=f"InfraGraph device {name}",
+            hosts=(ImportedHost(name="machine", gpus=gpus, supernode="machine"),),
+        )  # fmt: skip
+    return _joined(ends, instances, devices, rates, name)
+
+
+def _joined(
+    ends: list[tuple[str, str, str, str]],
+    instances: dict[str, str],
+    devices: dict[str, int],
+    rates: dict[str, float | None],
+    name: str,
+) -> ImportedFabric:
+    names = dict.fromkeys(end for a, b, *_ in ends for end in (a, b))
+    kind = {n: n.rpartition(".")[0] for n in names}
+    hosts = [n for n in names if not _is_switch(kind[n], instances, devices)]
+    ports: dict[str, int] = defaultdict(int)
+    for a, b, *_ in ends:
+        ports[a] += 1
+        ports[b] += 1
+    if not hosts:
+        raise SpecError(f"{name}: all instances are switches: expected servers")
+    assumed = {}
+    if any(not devices.get(instances[kind[h]]) for h in hosts):
+        assumed["gpus_per_node"] = "one for each adapter in use: the device is in another file"
+    return ImportedFabric(
+        name="infragraph",
+        kind="infragraph",
+        provenance=f"InfraGraph infrastructure {name}",
+        hosts=tuple(
+            ImportedHost(name=h, gpus=devices.get(instances[kind[h]]) or ports[h], supernode=h)
+            for h in hosts
+        ),
+        switches=tuple(n for n in names if n not in set(hosts)),
+        links=tuple(ImportedLink(a=a, b=b, bytes_per_s=rates.get(one)) for a, b, one, _ in ends),
+        assumed=assumed,
+    )
+
+
+def _is_switch(instance: str, instances: dict[str, str], devices: dict[str, int]) -> bool:
+    device = instances[instance]
+    if devices.get(device):
+        return False
+    return any(word in instance.lower() or word in device.lower() for word in _SWITCHES)
+
+
+def _maps(body: Node, key: str) -> tuple[Node, ...]:
+    items = body.list(key) if body.has(key) else ()
+    for item in items:
+        if item.kind != "map":
+            item.fault(f"expected a mapping in {key}")
+    return tuple(item for item in items if item.kind == "map")
+
+
+def _rate(link: Node) -> float | None:
+    band = link.optional("bandwidth")
+    if band is None or band.kind != "map":
+        return None
+    for unit, factor in _UNITS.items():
+        if band.has(unit):
+            return factor * band.number(unit, minimum=1e-6, maximum=1e9)
+    band.fault(f"expected one of {', '.join(_UNITS)}")
+    return None
+
+
+def _gpus(device: Node) -> int:
+    """Return how many xpus the device's connections number."""
+    xpus = {c.text("name") for c in _maps(device, "components") if c.text("type") == "xpu"}
+    seen = set()
+    for item in device.list("connections") if device.has("connections") else ():
+        words = item.as_text().split(".") if item.kind == "text" else []
+        seen |= {(a, b) for a, b in pairwise(words) if a in xpus}
+    return len(seen)

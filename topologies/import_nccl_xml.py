@@ -1,0 +1,110 @@
+"""NCCL's and RCCL's topology XML of one machine to an ImportedFabric."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from planner.errors import SpecError
+from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportFinding
+from topologies.xml_tree import xml_root
+
+_NVLINK_BYTES_PER_S = {70: 25e9, 80: 25e9, 90: 25e9, 100: 50e9, 103: 50e9}
+"""One link, one direction, by compute capability: NVLink 2 to 5."""
+_DEVICES = {
+    "0x1db5": "V100-SXM2-32", "0x20b0": "A100-SXM-40", "0x20b2": "A100-SXM-80",
+    "0x2330": "H100-SXM", "0x2335": "H200-SXM", "0x2901": "B200-SXM", "0x74a1": "MI300X",
+}  # fmt: skip
+"""PCI device to its name in the catalogue: the PCI ID repository."""
+_MOST_GPUS = 256
+_MBIT = re.compile(r"[0-9]{1,12}")
+
+
+def import_nccl_xml(text: str, name: str) -> ImportedFabric:
+    """Return the machine in a topology file: GPUs, NVLinks, adapters.
+
+    Files made for virtual machines name devices by PCI class only. PCIe rates in such a file are
+    not used: virtual bridges report 2.5 GT/s x1.
+
+    Raises:
+        SpecError: no XML, another kind of file, no GPU.
+    """
+    root = xml_root(text, name)
+    if root.tag != "system":
+        raise SpecError(f"{name}: root <{root.tag[:40]}>: expected <system>")
+    findings: list[ImportFinding] = []
+    gpus = [p for p in root.iter("pci") if _is_gpu(p)]
+    if not 1 <= len(gpus) <= _MOST_GPUS:
+        raise SpecError(f"{name}: has {len(gpus)} GPUs: expected 1 to {_MOST_GPUS}")
+    scale_up = _scale_up(gpus, name, findings)
+    nic = _nic(root, len(gpus), name, findings)
+    devices = {str(p.get("device", "")).lower() for p in gpus}
+    accelerator = _DEVICES.get(devices.pop(), "") if len(devices) == 1 else ""
+    return ImportedFabric(
+        name="machine",
+        kind="nccl-xml",
+        provenance=f"NCCL topology XML {name}",
+        hosts=(ImportedHost(name="machine", gpus=len(gpus), supernode="machine"),),
+        scale_up_bytes_per_s=scale_up,
+        nic_bytes_per_s=nic,
+        accelerator=accelerator,
+        findings=tuple(findings),
+    )
+
+
+def _is_gpu(pci: Any) -> bool:
+    kind = str(pci.get("class", ""))
+    return kind.startswith(("0x0302", "0x1200")) or pci.find("gpu") is not None
+
+
+def _scale_up(gpus: list[Any], name: str, findings: list[ImportFinding]) -> float | None:
+    """Return what one GPU's NVLinks carry, none where the file does not say."""
+    counts: list[int] = []
+    kinds: set[str] = set()
+    for pci in gpus:
+        gpu = pci.find("gpu")
+        total = 0
+        for link in [] if gpu is None else [*gpu.iter("nvlink"), *gpu.iter("xgmi")]:
+            text = str(link.get("count", ""))
+            if not (text.isascii() and text.isdigit() and len(text) < 4):
+                raise SpecError(f"{name}: <{link.tag} count={text[:20]!r}>: expected a number")
+            total += int(text)
+        counts.append(total)
+        kinds.add("" if gpu is None else str(gpu.get("sm", "")))
+    if not any(counts):
+        message = "says nothing of links between GPUs"
+        findings.append(ImportFinding(severity="note", where=name, message=message))
+        return None
+    usual = Counter(counts).most_common(1)[0][0]
+    for pci, count in zip(gpus, counts, strict=True):
+        if count != usual:
+            bus = re.sub(r"[^0-9a-fA-F:.]", "?", str(pci.get("busid", ""))[:20])
+            message = f"GPU {bus} has {count} links to other GPUs, most have {usual}"
+            findings.append(ImportFinding(severity="warning", where=name, message=message))
+    sm = kinds.pop() if len(kinds) == 1 else ""
+    one = (
+        _NVLINK_BYTES_PER_S.get(int(sm)) if sm.isascii() and sm.isdigit() and len(sm) < 4 else None
+    )
+    least = min(count for count in counts if count)
+    return one * least if one else None
+
+
+def _nic(root: Any, gpus: int, name: str, findings: list[ImportFinding]) -> float | None:
+    """Return one GPU's share of the adapters' rate, none where it is not said or cannot be."""
+    nets: dict[str, int] = {}
+    for net in root.iter("net"):
+        text, label = str(net.get("speed", "")), str(net.get("name", ""))
+        if not _MBIT.fullmatch(text):
+            raise SpecError(f"{name}: <net speed={text[:20]!r}>: expected Mb/s")
+        nets[label] = int(text)
+    if not nets:
+        return None
+    if wrong := [speed for speed in nets.values() if not 10_000 <= speed <= 1_600_000]:
+        message = f"an adapter of {wrong[0]} Mb/s: expected 10,000 to 1,600,000; not used"
+        findings.append(ImportFinding(severity="warning", where=name, message=message))
+        return None
+    if len(nets) != gpus:
+        message = f"{len(nets)} adapters for {gpus} GPUs: each has its share of all"
+        findings.append(ImportFinding(severity="note", where=name, message=message))
+    return sum(nets.values()) * 1e6 / 8 / gpus
