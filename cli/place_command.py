@@ -21,6 +21,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    Plot,
     Pp,
     Precision,
     Recompute,
@@ -89,6 +90,7 @@ def place(
     with_groups: WithGroups = False,
     as_json: Json = False,
     out: Out = None,
+    plot: Plot = None,
 ) -> None:
     """Seat a layout's groups so that the least traffic leaves supernodes, with a proof.
 
@@ -99,6 +101,7 @@ def place(
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
     from cli.report_json import place_document
+    from cli.report_pictures_file import write_plan_picture
 
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
@@ -117,6 +120,9 @@ def place(
     if out is not None:
         write_file(out, json_text(document))
         note(f"wrote {out}")
+    if plot is not None:
+        write_plan_picture(document, plot)
+        note(f"wrote {plot}")
     if as_json:
         emit(json_text(document))
         return

@@ -127,6 +127,12 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", show_default=False, help="Also write the document here."),
 ]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE.svg", show_default=False, help="Also draw where the ranks sit."
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(

@@ -328,3 +328,13 @@ def test_a_closed_output_is_no_traceback() -> None:
 
     assert "Traceback" not in ran.stderr
     assert ran.returncode in (0, 4)
+
+
+def test_plot_draws_the_seats(planner: Planner, tmp_path: Path) -> None:
+    picture = tmp_path / "seats.svg"
+
+    ran = planner("place", *DENSE, "--plot", str(picture))
+
+    assert ran.code == 0
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    assert planner("place", *DENSE, "--plot", str(tmp_path / "seats.png")).code == 2
