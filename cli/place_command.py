@@ -101,7 +101,6 @@ def place(
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
     from cli.report_json import place_document
-    from cli.report_pictures_file import write_plan_picture
 
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
@@ -121,6 +120,8 @@ def place(
         write_file(out, json_text(document))
         note(f"wrote {out}")
     if plot is not None:
+        from cli.report_pictures_file import write_plan_picture
+
         write_plan_picture(document, plot)
         note(f"wrote {plot}")
     if as_json:
