@@ -115,8 +115,9 @@ def compare(
     Shows what falls on each cut, at which rates and lengths the winner changes, and what a better
     part would bring. With --layout the given layouts are compared; with two plans, what changed.
     """
+    from cli.compare_csv import compare_csv
     from cli.compare_inputs import Wanted, read_candidates
-    from cli.compare_report import compare_csv, compare_document, make_comparison, print_comparison
+    from cli.compare_report import compare_document, make_comparison, print_comparison
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens

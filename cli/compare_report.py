@@ -171,30 +171,6 @@ def pareto_names(found: Comparison) -> list[str]:
     return [ranked[i].candidate.name for i in pareto_front(rows)]
 
 
-def compare_csv(found: Comparison) -> str:
-    """Return the ranking as CSV; what is not known stays empty."""
-    head = ["cluster", "supernode", "gpus", "label", "layout", "step_s", "interval_low_s",
-            "interval_high_s", "tie_with_first", "mfu", "tokens_per_s", "memory_bytes", "cut_bytes",
-            *(f"{d}_bytes" for d in _DIGITS), "power_w", "days", "cost"]  # fmt: skip
-    lines = [",".join(head)]
-    for one, run in zip(found.compared.ranked, found.runs, strict=True):
-        f = one.finalist
-        low, high = interval_s(f.step)
-        cells = [
-            one.candidate.name, max(one.candidate.fabric.capacities("supernode")),
-            one.candidate.gpus, one.label, short_layout(f.layout), f.step_s, low, high,
-            is_tie(found.first.finalist, f), float(f.step.mfu), float(f.step.tokens_per_s),
-            float(f.memory.worst_stage_bytes), f.seated_bytes,
-            *(f.crossed.get(d) for d in _DIGITS), run.power_w or None, run.days, run.cost,
-        ]  # fmt: skip
-        lines.append(",".join("" if c is None else _quoted(str(c)) for c in cells))
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if set(cell) & set(',"\n') else cell
-
-
 def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     """Print the page: the verdict, the ranking, the cuts, the flips, what to buy."""
     console.print(Text(_verdict(found), style="bold green"))

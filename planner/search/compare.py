@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from planner.search.pool import Pool, pool_of
+from planner.search.pool import Pool, pool_of, shared_pools
 from planner.search.search import Finalist, Swept, finalists, machine_of, seat, sweep
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def compare(
         for one, space in zip(candidates, swept, strict=True)
     ]
     return Compared(
-        ranked=_ranked(own), moved=_moved(own, seed, time_limit_s), pools=tuple(pools),
+        ranked=_ranked(own), moved=_moved(own, seed, time_limit_s), pools=shared_pools(pools),
         swept=tuple(swept),
     )  # fmt: skip
 

@@ -1,12 +1,14 @@
 """A few hundred layouts that stand for a whole space, timed again whenever the machine changes.
 
 Of the best run of each set of degrees, recomputation and ZeRO stage, those are kept that are good
-on the machine as it is, or with NICs eight times slower or faster: another layout can win when a
-rate, a latency or the sequence changes, without searching again.
+on the machine as it is, with NICs eight times slower or faster, or with sequences 4 or 16 times as
+long: another layout can win when one of these changes, without searching again. Clusters that
+share a space share their candidates.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,9 @@ class Change:
 
 
 AS_IT_IS = Change()
+_SCENARIOS = (
+    AS_IT_IS, Change(nic_rate=1.0 / 8.0), Change(nic_rate=8.0), Change(seq=4.0), Change(seq=16.0),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +69,8 @@ class Pool:
             keep in flight [bytes/s].
         nic: the NIC, whose in-flight limit bounds them.
         columns: the layouts.
-        swept, entries: where each row comes from.
+        swept: the space they are of.
+        rows: their rows in it.
     """
 
     name: str
@@ -74,7 +80,7 @@ class Pool:
     nic: Nic
     columns: LayoutColumns
     swept: Swept
-    entries: NDArray[np.int64]
+    rows: NDArray[np.int64]
 
     def best(self, change: Change = AS_IT_IS) -> tuple[float, int]:
         """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
@@ -87,16 +93,14 @@ class Pool:
         columns = self.columns
         if change.seq != 1.0:
             columns = replace(columns, seq=columns.seq * change.seq)
-            fits = step_memory(self.model, columns, self.machine.accelerator.memory_bytes).fits
-        else:
-            fits = np.ones(len(columns.tp), dtype=bool)
+        fits = step_memory(self.model, columns, self.machine.accelerator.memory_bytes).fits
         machine = replace(self.machine, links=self.changed_links(change))
         total, _ = times(self.model, columns, machine)
         return np.where(fits, total, np.inf)
 
     def layout(self, row: int) -> Layout:
         """Return the layout of one row."""
-        return self.swept.layout(int(self.entries[row]))
+        return self.swept.space.layout(int(self.rows[row]), self.swept.fixed)
 
     def changed_links(self, change: Change) -> LinkNumbers:
         """Return the links under *change*; the in-flight limit is applied anew."""
@@ -133,34 +137,60 @@ class Pool:
 
 
 def pool_of(name: str, model: ModelSpec, fabric: Fabric, swept: Swept) -> Pool:
-    """Return the candidates of one evaluated space, at most ``3 x KEPT_ROWS``."""
+    """Return the candidates of one evaluated space, at most 5 x ``KEPT_ROWS``."""
     names = [tier.name for tier in fabric.tiers]
     outer = fabric.tiers[names.index("supernode") + 1 :]
+    rows = _candidates(swept)
     every = Pool(
         name=name, model=model, machine=swept.machine,
         raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), nic=fabric.nic,
-        columns=_columns(swept, _entries(swept)), swept=swept, entries=_entries(swept),
+        columns=_columns(swept, rows), swept=swept, rows=rows,
     )  # fmt: skip
-    good = [
-        np.argsort(every.steps_s(Change(nic_rate=x)), kind="stable")[:KEPT_ROWS]
-        for x in (1.0, 1.0 / 8.0, 8.0)
-    ]
-    entries = every.entries[np.unique(np.concatenate(good))]
-    return replace(every, entries=entries, columns=_columns(swept, entries))
+    good = [np.argsort(every.steps_s(one), kind="stable")[:KEPT_ROWS] for one in _SCENARIOS]
+    return _with_rows(every, rows[np.unique(np.concatenate(good))])
 
 
-def _columns(swept: Swept, entries: NDArray[np.int64]) -> LayoutColumns:
-    return _filled(swept.space.columns(swept.fixed, swept.evaluated.rows[entries]))
+def shared_pools(pools: Sequence[Pool]) -> tuple[Pool, ...]:
+    """Return *pools*, each with the candidates of all that are of the same space."""
+    found = []
+    for pool in pools:
+        alike = [
+            one.rows
+            for one in pools
+            if one.model == pool.model
+            and one.swept.fixed == pool.swept.fixed
+            and one.swept.space.size == pool.swept.space.size
+        ]
+        found.append(_with_rows(pool, np.unique(np.concatenate(alike))))
+    return tuple(found)
 
 
-def _entries(swept: Swept) -> NDArray[np.int64]:
+def _with_rows(pool: Pool, rows: NDArray[np.int64]) -> Pool:
+    return replace(pool, rows=rows, columns=_columns(pool.swept, rows))
+
+
+def _columns(swept: Swept, rows: NDArray[np.int64]) -> LayoutColumns:
+    return _filled(swept.space.columns(swept.fixed, rows))
+
+
+def _candidates(swept: Swept) -> NDArray[np.int64]:
+    """Return the best row of each set of degrees, recomputation and ZeRO stage.
+
+    And the best of those with the smallest micro-batch, which long sequences need.
+    """
     found, table = swept.evaluated, swept.space.table
-    order = np.argsort(found.total_s, kind="stable")
-    rows = found.rows[order]
+    rows = found.rows[np.argsort(found.total_s, kind="stable")]
+    small = rows[table["micro_batch"][rows] == table["micro_batch"][rows].min()]
+    return np.unique(np.concatenate([_first_of_each(table, some) for some in (rows, small)]))
+
+
+def _first_of_each(
+    table: Mapping[str, NDArray[np.int64]], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
     names = ("tp", "cp", "ep", "etp", "dp", "pp", "recompute", "zero_stage")
     keys = np.stack([table[name][rows] for name in names], axis=1)
     _, first = np.unique(keys, axis=0, return_index=True)
-    return order[np.sort(first)]
+    return rows[first]
 
 
 def _filled(columns: LayoutColumns) -> LayoutColumns:

@@ -96,3 +96,13 @@ def test_half_of_no_oversubscription_buys_nothing_and_a_wider_nic_helps_small_su
     assert small["half the oversubscription"] == 0
     assert small["twice the NIC rate (one more NIC a GPU)"] > 0
     assert large["twice the NIC rate (one more NIC a GPU)"] == 0
+
+
+def test_memory_never_tells_clusters_of_one_accelerator_apart() -> None:
+    from planner.search.pool import shared_pools
+
+    pools = shared_pools([searched(8)[2], searched(24)[2]])
+
+    for factor in (0.1, 2.0, 8.0, 20.0, 32.0):
+        fits = [pool.best(Change(seq=factor))[1] >= 0 for pool in pools]
+        assert fits[0] == fits[1], factor

@@ -1,0 +1,37 @@
+"""The ranking of ``planner compare`` as CSV."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.search_report import short_layout
+from planner.search.placed import DIGITS
+from planner.search.search import is_tie
+from planner.steptime.document import interval_s
+
+if TYPE_CHECKING:
+    from cli.compare_report import Comparison
+
+
+def compare_csv(found: Comparison) -> str:
+    """Return the ranking as CSV; what is not known stays empty."""
+    head = ["cluster", "supernode", "gpus", "label", "layout", "step_s", "interval_low_s",
+            "interval_high_s", "tie_with_first", "mfu", "tokens_per_s", "memory_bytes", "cut_bytes",
+            *(f"{d}_bytes" for d in DIGITS), "power_w", "days", "cost"]  # fmt: skip
+    lines = [",".join(head)]
+    for one, run in zip(found.compared.ranked, found.runs, strict=True):
+        f = one.finalist
+        low, high = interval_s(f.step)
+        cells = [
+            one.candidate.name, max(one.candidate.fabric.capacities("supernode")),
+            one.candidate.gpus, one.label, short_layout(f.layout), f.step_s, low, high,
+            is_tie(found.first.finalist, f), float(f.step.mfu), float(f.step.tokens_per_s),
+            float(f.memory.worst_stage_bytes), f.seated_bytes,
+            *(f.crossed.get(d) for d in DIGITS), run.power_w or None, run.days, run.cost,
+        ]  # fmt: skip
+        lines.append(",".join("" if c is None else _quoted(str(c)) for c in cells))
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"' if set(cell) & set(',"\n') else cell
