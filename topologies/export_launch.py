@@ -119,7 +119,7 @@ def megatron_text(plan: SeatedPlan) -> str:
         )
     if layout.zero_stage == 1:
         flags.append("--use-distributed-optimizer")
-    joined = " \\\n  ".join(["train.py", *flags, '"$@"'])
+    joined = " \\\n  ".join(['train.py "$@"', *flags])
     return torchrun_text(plan, arguments=joined)
 
 

@@ -101,6 +101,8 @@ def test_every_kind_is_recognised_by_content_and_makes_a_cluster(kind: str) -> N
 
 def mutated(text: str, draw: random.Random) -> bytes:
     """Return *text* cut, doubled, reordered, or with something odd in it."""
+    if not text:
+        return b""
     lines = text.splitlines(keepends=True)
     at = draw.randrange(len(text))
     change = draw.randrange(6)
@@ -115,7 +117,7 @@ def mutated(text: str, draw: random.Random) -> bytes:
         text = text[:at] + draw.choice(SAID) + text[at + draw.randrange(3) :]
     elif change == 4:
         digits = [i for i, c in enumerate(text) if c.isdigit()]
-        i = draw.choice(digits)
+        i = draw.choice(digits or [0])
         text = text[:i] + draw.choice(["0", "99999", "8" * 25, "-3", "1.5"]) + text[i + 1 :]
     content = text.encode()
     if change == 5:

@@ -1,0 +1,108 @@
+"""``planner export`` and ``planner verify`` as a user runs them, on one plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cli.planner_app", *map(str, words)],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("plan") / "plan.json"
+    words = ("--supernode", 8, "--gpus", 32, "--model", "llama-3.1-8b", "--tp", 8, "--dp", 4)
+    made = run("place", *words, "--out", file)
+    assert made.returncode == 0, made.stderr
+    return file
+
+
+def test_the_plan_itself_verifies_without_a_difference(plan: Path, tmp_path: Path) -> None:
+    seats = tmp_path / "hosts"
+    assert run("export", plan, "--to", "slurm", "--out", seats).returncode == 0
+    told = json.loads(run("verify", plan, "--allocation", seats, "--json").stdout)
+    assert told["planned"] == told["allocated"]
+    planned = json.loads(plan.read_text())["cut"]["objective_bytes"]
+    assert told["planned"]["cut_bytes"] == pytest.approx(planned)
+    assert told["reordering"]["moved_ranks"] >= 0
+
+
+def test_a_scattered_allocation_crosses_more_and_the_best_order_mends_it(
+    plan: Path, tmp_path: Path
+) -> None:
+    scattered, best = tmp_path / "map.csv", tmp_path / "best.csv"
+    rows = [f"{r},sn{r % 4:02d}.board00,{r // 4}" for r in range(32)]
+    scattered.write_text("\n".join(["rank,host,slot", *rows]))
+    words = ("verify", plan, "--allocation", scattered, "--rank-map", best, "--json")
+    told = json.loads(run(*words).stdout)
+    assert told["allocated"]["cut_bytes"] > told["planned"]["cut_bytes"]
+    assert told["allocated"]["step_s"] > told["planned"]["step_s"]
+    assert told["best"]["cut_bytes"] == pytest.approx(told["planned"]["cut_bytes"])
+    tp = next(g for g in told["groups"] if g["family"].startswith("tp_"))
+    assert (tp["crossing_planned"], tp["crossing_allocated"]) == (0, 4)  # 32 / 8 groups of TP
+    mended = json.loads(run("verify", plan, "--allocation", best, "--json").stdout)
+    assert mended["allocated"]["cut_bytes"] == told["best"]["cut_bytes"]
+
+
+def test_an_allocation_is_held_against_the_real_cluster(plan: Path, tmp_path: Path) -> None:
+    topology, nodes = tmp_path / "topology.conf", tmp_path / "nodes"
+    topology.write_text("SwitchName=r Switches=s[1-2]\nSwitchName=s1 Nodes=n[01-04]\n"
+                        "SwitchName=s2 Nodes=n[05-08]\n")  # fmt: skip
+    nodes.write_text("SLURM_JOB_NODELIST=n[02,04-06]\n")
+    told = json.loads(
+        run("verify", plan, "--allocation", nodes, "--topology", topology, "--json").stdout
+    )
+    assert told["allocation"] == {"gpus": 32, "kind": "nodelist", "machines": 4}
+    assert told["best"]["cut_bytes"] <= told["allocated"]["cut_bytes"]
+    assert told["reordering"]["gpus"][0].startswith("n0")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("n[1-4]", "not in generic"),
+        ("", "empty"),
+        ("sn00.board00", "24 too few"),
+        ("n[1", "closed"),
+    ],
+)
+def test_an_allocation_that_cannot_be_is_refused(
+    plan: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "a"
+    file.write_text(text)
+    refused = run("verify", plan, "--allocation", file)
+    assert refused.returncode == 2
+    assert said in refused.stderr
+
+
+def test_an_unknown_kind_of_export_names_those_there_are(plan: Path) -> None:
+    refused = run("export", plan, "--to", "pbs")
+    assert refused.returncode == 2
+    assert "mpi-rankfile" in refused.stderr
+
+
+def test_topology_import_reports_what_is_odd_and_assumed(tmp_path: Path) -> None:
+    file, graph = tmp_path / "topology.conf", tmp_path / "graph.json"
+    file.write_text("SwitchName=r Switches=a,b\nSwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n2\n")
+    words = ("topology", "import", file, "--gpus-per-node", 8, "--graph", graph)
+    told = json.loads(run(*words, "--json").stdout)
+    assert told["gpus"] == 16
+    assert "'n2' is on 2 switches" in told["findings"][0]["message"]
+    assert "nic.rate" in told["assumed"]
+    again = json.loads(run("topology", "import", graph, "--json").stdout)
+    assert [t["capacities"] for t in again["tiers"]] == [t["capacities"] for t in told["tiers"]]
+    assert run("topology", "import", file).returncode == 2  # GPUs of a machine unknown

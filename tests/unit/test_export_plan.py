@@ -1,0 +1,211 @@
+"""What is exported is read back, by our importers or bit by bit, and means the same placement."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+
+import pytest
+
+from planner.documents import read_documents
+from planner.errors import InputError, SpecError
+from planner.layout import Layout
+from topologies.allocated_seats import allocated_gpus, part_of
+from topologies.export_graph import (
+    astra_sim_text,
+    dot_text,
+    graphml_text,
+    node_link_text,
+    slurm_topology_text,
+)
+from topologies.export_launch import (
+    kueue_text,
+    megatron_text,
+    mpi_rankfile_text,
+    nccl_env_text,
+    rank_map_text,
+    slurm_text,
+    torchrun_text,
+)
+from topologies.export_seats import seated_plan
+from topologies.fabric_catalogue import generic_cluster
+from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
+from topologies.import_allocation import read_allocation
+from topologies.launch_reader import read_run
+
+LAYOUT = Layout(tp=4, dp=4, pp=2, global_batch=8, order="tp-cp-ep-pp-dp")
+SWAPPED = (*range(8, 16), *range(8), *range(16, 32))  # machines 0 and 1 change places
+SCATTERED = tuple((r % 4) * 8 + r // 4 for r in range(32))
+
+
+def plan(seats=SWAPPED, fabric=None, **more):
+    fabric = fabric or generic_cluster(8, 32)
+    return seated_plan(LAYOUT, fabric, seats, source="32 ranks", **more)
+
+
+@pytest.mark.parametrize("seats", [SWAPPED, SCATTERED])
+@pytest.mark.parametrize("write", [rank_map_text, mpi_rankfile_text])
+def test_what_seats_ranks_freely_reads_back_as_the_same_seats(write, seats) -> None:
+    made = plan(seats)
+    back = read_allocation(write(made), "f")
+    assert allocated_gpus(back, made.fabric, 32) == seats
+
+
+@pytest.mark.parametrize("seats", [SWAPPED, SCATTERED])
+def test_a_slurm_hostfile_reads_back_as_the_same_machines(seats) -> None:
+    made = plan(seats)
+    text = slurm_text(made)
+    back = read_allocation(text, "f")
+    assert back.by_rank
+    assert back.hosts == tuple(seat.host for seat in made.seats)
+    assert "--distribution=arbitrary" in text
+    machine = [g // 8 for g in allocated_gpus(back, made.fabric, 32)]
+    assert machine == [g // 8 for g in seats]
+
+
+def test_a_supernode_of_many_machines_asks_for_a_segment() -> None:
+    made = plan(tuple(range(32)), generic_cluster(16, 32))
+    assert "--segment=2" in slurm_text(made)
+    assert "podset-slice-size: '2'" in kueue_text(made)
+
+
+def test_torchrun_gives_each_machine_the_node_rank_of_the_plan(tmp_path) -> None:
+    made = plan()
+    script = tmp_path / "run.sh"
+    script.write_text(torchrun_text(made).replace("exec torchrun", "echo torchrun"))
+    for node_rank, host in enumerate(made.hosts):
+        ran = subprocess.run(
+            ["/bin/bash", str(script), "train.py"],
+            env={"NODE_NAME": host, "PATH": "/usr/bin:/bin"},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        words = shlex.split(ran.stdout)
+        assert f"--node-rank={node_rank}" in words
+        assert "--nproc-per-node=8" in words
+        ranks = [seat.rank for seat in made.ranks_of()[host]]
+        assert ranks == list(range(node_rank * 8, node_rank * 8 + 8))
+    lost = subprocess.run(["/bin/bash", str(script)], env={"NODE_NAME": "x", "PATH": "/bin"},
+                          capture_output=True, check=False)  # fmt: skip
+    assert lost.returncode == 2
+
+
+def test_torchrun_refuses_ranks_that_it_cannot_place() -> None:
+    with pytest.raises(InputError, match=r"holds ranks 0, 4, 8.*mpi-rankfile"):
+        torchrun_text(plan(SCATTERED))
+
+
+def test_megatron_flags_read_back_as_the_same_layout(tmp_path) -> None:
+    file = tmp_path / "train.sh"
+    file.write_text(megatron_text(plan()))
+    run = read_run(file)
+    told = {name: run.layout[name] for name in ("tp", "pp", "order")}
+    assert told == {"tp": 4, "pp": 2, "order": "tp-cp-ep-pp-dp"}
+
+
+def test_a_slurm_topology_reads_back_with_the_same_domains() -> None:
+    fabric = generic_cluster(16, 64)
+    made = seated_plan(Layout(tp=4, dp=16, global_batch=16), fabric, tuple(range(64)))
+    asked = ImportAsked(gpus_per_host=8)
+    back = fabric_of(import_fabric_text(slurm_topology_text(made).encode(), "f", asked), asked)
+    assert [h.name for h in back.hosts] == [h.name for h in fabric.hosts]
+    assert back.capacities("leaf") == fabric.capacities("supernode")
+    blocks = ImportAsked(gpus_per_host=8, topology="supernodes", blocks_scale_up=True)
+    again = fabric_of(import_fabric_text(slurm_topology_text(made).encode(), "f", blocks), blocks)
+    assert again.capacities("supernode") == fabric.capacities("supernode")
+
+
+def test_an_astra_sim_file_reads_back_with_the_same_rates() -> None:
+    made = plan()
+    back = fabric_of(import_fabric_text(astra_sim_text(made).encode(), "f", ImportAsked()),
+                     ImportAsked())  # fmt: skip
+    for tier in made.fabric.tiers:
+        same = back.tier(tier.name)
+        assert same.bytes_per_s == pytest.approx(tier.bytes_per_s)
+        assert same.latency_s == pytest.approx(tier.latency_s)
+        assert back.capacities(tier.name) == made.fabric.capacities(tier.name)
+
+
+@pytest.mark.parametrize("kind", ["node-link", "graphml"])
+def test_graphs_read_back_as_the_same_cluster(kind: str) -> None:
+    made = plan()
+    text = node_link_text(made.fabric) if kind == "node-link" else graphml_text(made)
+    found = import_fabric_text(text.encode(), "f", ImportAsked())
+    back = fabric_of(found, ImportAsked())
+    assert found.kind == "graph"
+    assert back.capacities("supernode") == made.fabric.capacities("supernode")
+    assert back.tier("supernode").bytes_per_s == pytest.approx(450e9)
+    assert back.tiers[-1].bytes_per_s == pytest.approx(50e9)
+    assert back.graph.number_of_nodes() == made.fabric.graph.number_of_nodes()
+
+
+def test_dot_names_every_rank_and_balances_its_quotes() -> None:
+    text = dot_text(plan())
+    assert all(f'rank {rank}"' in text for rank in range(32))
+    assert text.count('"') % 2 == 0
+
+
+def test_kueue_documents_have_the_fields_of_their_kinds(tmp_path) -> None:
+    file = tmp_path / "k.yaml"
+    file.write_text(kueue_text(plan(tuple(range(32)), generic_cluster(16, 32))))
+    topology, jobset = (d.root.plain() for d in read_documents(file))
+    levels = [level["nodeLabel"] for level in topology["spec"]["levels"]]
+    assert levels[-1] == "kubernetes.io/hostname"
+    job = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]
+    assert job["parallelism"] == job["completions"] == 4
+    marks = job["template"]["metadata"]["annotations"]
+    assert marks["kueue.x-k8s.io/podset-slice-required-topology"] in levels
+
+
+def test_in_flight_limits_are_comments_with_littles_law() -> None:
+    text = nccl_env_text(plan())
+    assert all(line.startswith("#") for line in text.splitlines())
+    assert "NCCL_BUFFSIZE=4194304" in text  # 8 slots x 512 KiB
+
+
+def test_real_names_replace_those_of_the_catalogue_and_are_checked() -> None:
+    made = plan(host_names=["a", "b", "c", "d"])
+    assert made.seats[0].host == "b"
+    with pytest.raises(InputError, match="3 names for the 4 machines"):
+        plan(host_names=["a", "b", "c"])
+    with pytest.raises(InputError, match="'a' is named twice"):
+        plan(host_names=["a", "a", "c", "d"])
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts", "by_rank"),
+    [
+        ("SLURM_JOB_NODELIST=n[1-2]", ("n1", "n2"), False),
+        ("n1\nn2\n", ("n1", "n2"), False),
+        ("n1 slots=2\nn2 slots=1", ("n1", "n1", "n2"), True),
+        ("n1*2\n# c\nn2:1", ("n1", "n1", "n2"), True),
+        ("rank 1=b slot=0:*\nrank 0=a slot=1 # x", ("a", "b"), True),
+        ("rank,host\n0,a\n1,b", ("a", "b"), True),
+    ],
+)
+def test_allocations_of_every_kind_are_read(text: str, hosts, by_rank: bool) -> None:
+    read = read_allocation(text, "f")
+    assert (read.hosts, read.by_rank) == (hosts, by_rank)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "f:1: names no machine"),
+        ("rank 0=a\nrank 0=b", "f:2: rank 0 is seated twice"),
+        ("rank 0=+n0 slot=1", "f:1: .*relative"),
+        ("rank,host\n0,a\n2,b", "rank 1 has no seat"),
+        ("rank,slot\n0,1", "f:1: columns"),
+        ("n[1-", "f:1: .*never closed"),
+    ],
+)
+def test_a_faulty_allocation_is_refused_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        read_allocation(text, "f")
+
+
+def test_a_part_of_a_cluster_keeps_only_what_was_allocated() -> None:
+    part = part_of(generic_cluster(8, 32), [0, 1, 8, 9, 10])
+    assert part.capacities("supernode") == (2, 3)
+    assert part.gpus == ("sn00.gpu00", "sn00.gpu01", "sn01.gpu00", "sn01.gpu01", "sn01.gpu02")
+    assert json.dumps([t.name for t in part.tiers]) == '["supernode", "cluster"]'
