@@ -20,6 +20,7 @@ _DATA_GBIT = {
 """What one lane carries after line coding [Gb/s]: InfiniBand Trade Association's roadmap."""
 _UNNAMED = re.compile(r"MT\d+|Mellanox|ConnectX", re.IGNORECASE)
 _SHOWN = 20
+_MOST_PORTS = 300_000
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ def _records(text: str, name: str) -> tuple[dict[str, _Node], list[str]]:
     nodes: dict[str, _Node] = {}
     faults: list[str] = []
     here: _Node | None = None
+    ports = 0
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         where = f"{name}:{number}"
@@ -85,6 +87,7 @@ def _records(text: str, name: str) -> tuple[dict[str, _Node], list[str]]:
                 faults.append(f"{where}: {ident!r} is described again; {nodes[ident].where}")
             nodes[ident] = here
         elif line.startswith("["):
+            ports += 1
             port = _PORT.match(line)
             if port is None or here is None:
                 faults.append(f'{where}: {line[:50]!r}: expected [port] "node"[port] of a node')
@@ -92,7 +95,9 @@ def _records(text: str, name: str) -> tuple[dict[str, _Node], list[str]]:
                 here.ports[int(port.group(1))] = (
                     port.group(2), int(port.group(3)), port.group(4), where,
                 )  # fmt: skip
-        if len(faults) >= _SHOWN:
+        if ports > _MOST_PORTS:
+            faults.append(f"{where}: more than {_MOST_PORTS:,} ports")
+        if len(faults) >= _SHOWN or ports > _MOST_PORTS:
             break
     return nodes, faults
 

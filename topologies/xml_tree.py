@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from planner.errors import SpecError
 
-MOST_ELEMENTS = 400_000
+MOST_ELEMENTS = 100_000
 DEEPEST = 64
 
 

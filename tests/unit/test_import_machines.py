@@ -1,0 +1,130 @@
+"""Fabric dumps and machine files, each quirk with a small input of our own, rates by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import SpecError
+from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
+
+
+def read(text: str):
+    return import_fabric_text(text.encode(), "f", ImportAsked())
+
+
+LEAF = """Switch 8 "S-{0}" # "leaf {0}" base port 0 lid 1 lmc 0
+[1](ab) "H-{0}0"[1](ab) # "host{0} HCA-1" lid 1 4xNDR s=4 w=2
+[2]\t"H-{0}1"[1]\t\t# "host{0} mlx5_5" lid 1 4xNDR
+[3] "S-spine"[{1}] # "spine" lid 1 {2}
+[4] "S-spine"[{3}] # "spine" lid 1 4xNDR
+Ca 1 "H-{0}0" # "host{0} HCA-1"
+[1](ab) "S-{0}"[1] # lid 1 4xNDR
+Ca 1 "H-{0}1" # "host{0} mlx5_5"
+[1](ab) "S-{0}"[2] # lid 1 4xNDR
+"""
+SPINE = """Switch 8 "S-spine" # "spine" base port 0 lid 1 lmc 0
+[1] "S-a"[3] # "a" lid 1 2xNDR
+[2] "S-a"[4] # "a" lid 1 4xNDR
+[3] "S-b"[3] # "b" lid 1 4xNDR
+[4] "S-b"[4] # "b" lid 1 4xNDR
+[5] "H-agg"[1] # "Mellanox Technologies Aggregation Node" lid 1 4xNDR
+Ca 1 "H-agg" # "Mellanox Technologies Aggregation Node"
+[1] "S-spine"[5] # lid 1 4xNDR
+"""
+DUMP = LEAF.format("a", 1, "2xNDR", 2) + LEAF.format("b", 3, "4xNDR", 4) + SPINE
+
+
+def test_a_dump_keeps_parallel_and_half_width_links_and_leaves_aggregation_nodes_out() -> None:
+    found = read(DUMP)
+    fabric = fabric_of(found, ImportAsked())
+    assert [(h.name, h.gpus) for h in found.hosts] == [("hosta", 2), ("hostb", 2)]
+    # 4 lanes x 100 Gb/s = 50 GB/s; the half-width link carries 25
+    assert fabric.nic.line_bytes_per_s == pytest.approx(50e9)
+    assert fabric.graph["sw-S-a"]["sw-S-spine"]["capacity_bytes_per_s"] == pytest.approx(75e9)
+    assert fabric.graph["sw-S-b"]["sw-S-spine"]["links"] == 2
+    assert any("2xNDR, most are 4xNDR" in str(f) for f in found.findings)
+    assert not any("agg" in str(v) for v in fabric.graph)
+
+
+def test_an_adapter_without_a_machine_is_left_out_and_a_lost_port_is_reported() -> None:
+    more = '[6] "H-x"[1] # "MT4129 ConnectX7   Mellanox Technologies" lid 1 4xNDR\n[7] "S-zz"[1]\n'
+    text = DUMP.replace('[5] "H-agg"', f'{more}[5] "H-agg"')
+    text += 'Ca 1 "H-x" # "MT4129 ConnectX7   Mellanox Technologies"\n[1] "S-spine"[6] # 4xNDR\n'
+    said = [str(f) for f in read(text).findings]
+    assert any("1 adapters do not say which machine" in s for s in said)
+    assert any("'S-zz', which the dump does not describe" in s for s in said)
+
+
+def test_a_dump_without_switches_is_refused() -> None:
+    with pytest.raises(SpecError, match="has no switch"):
+        read('Hca 1 "Hca1"\n')
+
+
+def nccl(speed: str = "400000", second: str = "18") -> str:
+    gpu = (
+        '<pci busid="0000:0{0}:00.0" class="0x030200" device="0x2330"><gpu dev="{0}" sm="90">'
+        '<nvlink target="fffffff:ff:ff.0" count="{1}" tclass="0x068000"/></gpu></pci>'
+    )
+    net = '<pci class="0x020700"><nic><net name="m{0}" speed="{1}"/></nic></pci>'
+    inside = gpu.format(0, 18) + gpu.format(1, second) + net.format(0, speed) + net.format(1, speed)
+    return f'<!-- own --><system version="1"><cpu numaid="-1">stray{inside}</cpu></system>'
+
+
+def test_nvlinks_are_counted_and_priced_by_generation() -> None:
+    found = read(nccl())
+    assert found.scale_up_bytes_per_s == pytest.approx(450e9)  # 18 x 25 GB/s: NVLink 4
+    assert found.nic_bytes_per_s == pytest.approx(50e9)  # 400,000 Mb/s
+    assert found.accelerator == "H100-SXM"
+
+
+@pytest.mark.parametrize("speed", ["200000000", "1000"])
+def test_an_adapter_rate_that_cannot_be_is_not_used(speed: str) -> None:
+    found = read(nccl(speed))
+    assert found.nic_bytes_per_s is None
+    assert "expected 10,000" in str(found.findings[0])
+
+
+def test_a_gpu_with_fewer_links_than_the_others_is_reported() -> None:
+    assert any("has 0 links" in str(f) for f in read(nccl(second="0")).findings)
+
+
+def test_a_virtual_machines_file_has_gpus_by_class_only() -> None:
+    pcis = '<pci busid="ffff:ff:01.0" class="0x030200" link_speed="" link_width="0"/>' * 8
+    found = read(f"<system version='1'><cpu>{pcis}</cpu></system>")
+    assert (found.hosts[0].gpus, found.scale_up_bytes_per_s) == (8, None)
+    with pytest.raises(SpecError, match="0 GPUs"):
+        read("<system version='1'/>")
+
+
+def matrix(cell: str, size: int, gap: str) -> str:
+    head = gap + gap.join(f"GPU{i}" for i in range(size)) + f"{gap}NIC0{gap}CPU Affinity"
+    rows = [
+        f"GPU{i}" + gap + gap.join(" X " if i == j else cell for j in range(size)) + gap + "PIX"
+        for i in range(size)
+    ]
+    return "\x1b[4m" + head + "\x1b[0m\n" + "\n".join(rows) + "\n\nLegend:\n  X = Self\n"
+
+
+@pytest.mark.parametrize("gap", ["\t", "   "])
+def test_links_to_switches_are_not_counted_for_each_pair(gap: str) -> None:
+    assert read(matrix("NV12", 8, gap)).scale_up_bytes_per_s == pytest.approx(300e9)  # A100
+    assert read(matrix("NV2", 2, gap)).scale_up_bytes_per_s == pytest.approx(50e9)
+    eighteen = read(matrix("NV18", 8, gap))
+    assert eighteen.scale_up_bytes_per_s is None
+    assert "NVLink 5" in str(eighteen.findings[0])
+    assert "PCIe" in str(read(matrix("PHB", 2, gap)).findings[0])
+
+
+def test_a_cut_matrix_is_refused_with_its_line() -> None:
+    with pytest.raises(SpecError, match="f:3: expected GPU1 and 4 cells"):
+        read("\n".join(matrix("NV2", 4, "\t").splitlines()[:2]) + "\nGPU1\tNV2")
+
+
+def test_simulators_files_give_the_rates_they_state() -> None:
+    text = "topology: [ Switch, Switch ]\nnpus_count: [ 8, 4 ]\nbandwidth: [ 400, 50 ]\n"
+    fabric = fabric_of(read(text + "latency: [ 900, 1000 ]"), ImportAsked())
+    assert fabric.capacities("supernode") == (8, 8, 8, 8)
+    assert [t.bytes_per_s for t in fabric.tiers] == pytest.approx([400e9, 50e9])
+    assert [t.latency_s for t in fabric.tiers] == pytest.approx([1.8e-6, 2e-6])
+    with pytest.raises(SpecError, match=r"bandwidth.*'tbd'"):
+        read(text.replace("400", "tbd") + "latency: [ 900, 1000 ]")
