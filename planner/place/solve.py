@@ -7,6 +7,7 @@ are kept together, the lesser of its bound and of what splitting any box would c
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from math import gcd, prod
 from time import monotonic
@@ -50,13 +51,17 @@ def solve_question(question: Question, *, time_limit_s: float = 20.0, seed: int 
     Raises:
         SolverError: the solver failed without an answer.
     """
-    bound = lower_bound(question)
-    home, method = _best_seating(question, bound, seed)
-    cut = cut_bytes(question, home)
-    if _meets(cut, bound, _MET):
-        return _answer(home, cut, cut, Proof.BOUND, method)
     ends_s = monotonic() + max(time_limit_s, _BOUND_S)
-    bound = max(bound, _bound_by_merging(question, home, cut, ends_s))
+    bound = lower_bound(question)
+    seatings = _seatings(question, bound, seed)
+    home, cut, method = seatings[0].home, seatings[0].cut_bytes, seatings[0].method
+    if not _meets(cut, bound, _MET):
+        bound = max(bound, _bound_by_merging(question, home, cut, ends_s))
+    if not _meets(cut, bound, _MET) and question.cells <= _IMPROVE_CELLS:
+        better = _exchanged(question, seatings[:_STARTS], seed)
+        if better.cut_bytes < cut * (1 - _MET):
+            home, cut, method = better.home, better.cut_bytes, better.method
+            bound = max(bound, _bound_by_merging(question, home, cut, ends_s))
     if _meets(cut, bound, _MET):
         return _answer(home, cut, cut, Proof.BOUND, method)
     if time_limit_s > 0 and monotonic() < ends_s:
@@ -96,30 +101,36 @@ def _meets(cut: float, bound: float, share: float) -> bool:
     return cut - bound <= share * max(cut, 1e-300)
 
 
-def _best_seating(question: Question, bound: float, seed: int) -> tuple[NDArray[np.int64], str]:
-    """Return the cheapest of tile, fillings and their exchanges, stopping when the bound is met."""
-    capacities = question.capacities
-    if len(set(capacities)) == 1 and sum(capacities) == question.cells:
-        for tile in best_tiles(question, capacities[0]):
-            coarse = np.arange(len(capacities))
-            home = refine_home(question, tile.sides, coarse)
-            if _meets(tile.cut_bytes, bound, _MET):
-                return home, f"equal tiles {_spelled(tile.sides)}"
-    found: list[tuple[float, int, NDArray[np.int64], str]] = []
-    for count, (home, method) in enumerate(_candidates(question, seed)):
-        cut = cut_bytes(question, home)
-        if _meets(cut, bound, _MET):
-            return home, method
-        found.append((cut, count, home, method))
-    found = sorted(found, key=lambda seating: seating[:2])
-    least, _, best, how = found[0]
-    if question.cells <= _IMPROVE_CELLS:
-        for _, _, start, method in found[:_STARTS]:
-            better = improved(question, start, seed=seed)
-            price = cut_bytes(question, better)
-            if price < least * (1 - _MET):
-                least, best, how = price, better, f"{method}, then exchanges"
-    return best, how
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seating:
+    """A seating found by a rule: its homes, its cut and the rule's name."""
+
+    home: NDArray[np.int64]
+    cut_bytes: float
+    method: str
+
+
+def _seatings(question: Question, bound: float, seed: int) -> list[_Seating]:
+    """Return tiles, fillings and baselines, the cheapest first; only one if it meets the bound."""
+    found = []
+    for home, method in _candidates(question, seed):
+        seating = _Seating(home=home, cut_bytes=cut_bytes(question, home), method=method)
+        if _meets(seating.cut_bytes, bound, _MET):
+            return [seating]
+        found.append(seating)
+    return sorted(found, key=lambda seating: seating.cut_bytes)
+
+
+def _exchanged(question: Question, starts: Sequence[_Seating], seed: int) -> _Seating:
+    """Return the best that exchanges make of *starts*."""
+    ends = [improved(question, start.home, seed=seed) for start in starts]
+    costs = [cut_bytes(question, home) for home in ends]
+    best = int(np.argmin(costs))
+    return _Seating(
+        home=ends[best],
+        cut_bytes=costs[best],
+        method=f"{starts[best].method}, then exchanges",
+    )
 
 
 def _spelled(sides: Sequence[int]) -> str:
