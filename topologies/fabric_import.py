@@ -32,6 +32,11 @@ FORMATS: Mapping[str, tuple[str, str]] = {
     "node-link": ("import_graph", "NetworkX node-link JSON"),
     "graphml": ("import_graph", "GraphML"),
 }
+LARGEST_BYTES: Mapping[str, int] = {
+    **dict.fromkeys(("slurm-yaml", "topograph", "infragraph", "astra-sim", "calculon"), 2**19),
+    "node-link": 2**22,
+}
+"""Files whose every value keeps its place: 10,000 machines in ranges are 30 KB of YAML."""
 _XML_ROOTS = {"system": "nccl-xml", "topology": "hwloc", "graphml": "graphml"}
 _LINES = (
     (
@@ -144,6 +149,11 @@ def import_fabric_text(content: bytes, name: str, asked: ImportAsked) -> Importe
     kind = asked.format or recognised(content, name)
     module = FORMATS[kind][0]
     read: Callable[..., ImportedFabric] = getattr(import_module(f"topologies.{module}"), module)
+    if len(content) > LARGEST_BYTES.get(kind, len(content)):
+        raise SpecError(
+            f"{name}: has {len(content):,} bytes: expected at most {LARGEST_BYTES[kind]:,} "
+            f"of a {FORMATS[kind][1]}"
+        )
     text = decoded(content, name)
     if asked.topology and kind != "slurm-yaml":
         raise SpecError(f"{name}: --topology names one of several in a Slurm topology.yaml only")

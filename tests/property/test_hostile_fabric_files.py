@@ -167,6 +167,8 @@ BOMB = "<!DOCTYPE s [" + "".join(
         (b'Switch 4 "s"\n' + b'[1] "t"[1]\n' * 200_000, ""),
         (b"\tGPU0" + b"\tGPU1" * 100_000, ""),
         (b"x" * (17 * 2**20), ""),
+        (b'{"nodes": [' + b'{"id": "a"},' * 500_000 + b'{"id": "a"}], "links": []}', ""),
+        (b"blocks:\n" + b"- {switch: s}\n" * 100_000, ""),
         ("topology: [Ring]".encode("utf-16"), ""),
         (ASTRA.replace("8, 4", "8, 999999").encode(), ""),
         (b"", ""),
