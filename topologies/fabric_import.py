@@ -34,7 +34,7 @@ FORMATS: Mapping[str, tuple[str, str]] = {
 }
 LARGEST_BYTES: Mapping[str, int] = {
     **dict.fromkeys(("slurm-yaml", "topograph", "infragraph", "astra-sim", "calculon"), 2**19),
-    "node-link": 2**22,
+    "node-link": 2**23,
 }
 """Files whose every value keeps its place: 10,000 machines in ranges are 30 KB of YAML."""
 _XML_ROOTS = {"system": "nccl-xml", "topology": "hwloc", "graphml": "graphml"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from planner.documents import document_from_text
 from planner.errors import SpecError
 from planner.fabric_faults import must_be_safe_name
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink
@@ -16,6 +16,7 @@ from topologies.xml_tree import xml_root
 
 _NS = "{http://graphml.graphdrawing.org/xmlns}"
 _SWITCH_KINDS = {"leaf", "spine", "core", "switch"}
+_SHOWN = 20
 _KINDS = {"gpu", "nic", "scale_up_switch", *_SWITCH_KINDS}
 Attributes = Mapping[str, str]
 
@@ -110,31 +111,65 @@ def _rate(data: Attributes, where: str) -> float:
 
 
 def _node_link(text: str, name: str) -> _Graph:
-    document = document_from_text(text, name=name, kind="json")
-    root = document.root
-    if root.kind != "map":
-        root.fault("expected a mapping with nodes and links")
-        document.finish()
-    key = "edges" if root.has("edges") else "links"
-    nodes = {}
-    for item in root.list("nodes"):
-        data = _plain(item.plain())
+    """Return the graph of node-link JSON; large ones need the standard library's speed."""
+    value = _json(text, name)
+    if not isinstance(value, dict):
+        raise SpecError(f"{name}:1: expected a mapping with nodes and links")
+    key = "edges" if "edges" in value else "links"
+    faults = [
+        f"{name}: {part}: expected a list"
+        for part in ("nodes", key)
+        if not isinstance(value.get(part), list)
+    ]
+    if faults:
+        raise SpecError(*faults)
+    nodes: dict[str, Attributes] = {}
+    for i, item in enumerate(value["nodes"]):
+        data = _plain(item)
         if "id" not in data:
-            item.fault("expected a node with an id")
+            faults.append(f"{name}: nodes[{i}]: expected a node with an id")
         elif data["id"] in nodes:
-            item.fault(f"node {data['id'][:60]!r} is described twice")
+            faults.append(f"{name}: nodes[{i}]: node {data['id'][:60]!r} is described twice")
         else:
             nodes[data["id"]] = data
+        if len(faults) >= _SHOWN:
+            break
     links = []
-    for item in root.list(key):
-        data = _plain(item.plain())
+    for i, item in enumerate(value[key]):
+        data = _plain(item)
+        if len(faults) >= _SHOWN:
+            break
         if "source" not in data or "target" not in data:
-            item.fault("expected an edge with source and target")
+            faults.append(f"{name}: {key}[{i}]: expected an edge with source and target")
         else:
             links.append((data["source"], data["target"], data))
-    about = root.optional("graph")
-    document.finish()
-    return _Graph(_plain(about.plain()) if about is not None else {}, nodes, links)
+    if faults:
+        raise SpecError(*faults)
+    return _Graph(_plain(value.get("graph")), nodes, links)
+
+
+def _json(text: str, name: str) -> Any:
+    """Return the JSON value in *text*, without NaN, repeated keys, or endless depth."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+            raise SpecError(f"{name}: key {twice[:60]!r} is given twice in one mapping")
+        return made
+
+    def refused(word: str) -> Any:
+        raise SpecError(f"{name}: {word}: expected a finite number")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=refused)
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{name}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
+    except RecursionError:
+        raise SpecError(f"{name}: is nested too deep") from None
+    except ValueError as error:
+        raise SpecError(f"{name}: is no JSON: {str(error)[:120]}") from None
 
 
 def _plain(value: object) -> Attributes:

@@ -81,7 +81,7 @@ MOST_BUILT = 5000
 
 def tried(content: bytes, kind: str = "") -> None:
     """Read the file and make a cluster of it; only a named refusal may come of it."""
-    started = time.perf_counter()
+    started = time.process_time()
     asked = ImportAsked(format=kind, gpus_per_host=2, join=True)
     try:
         found = import_fabric_text(content, "f", asked)
@@ -93,7 +93,7 @@ def tried(content: bytes, kind: str = "") -> None:
         faults = ("none",)
     assert faults
     assert all(len(fault) < 2000 for fault in faults)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("kind", OURS)
@@ -175,8 +175,8 @@ BOMB = "<!DOCTYPE s [" + "".join(
     ],
 )  # fmt: skip
 def test_bombs_are_refused_soon(content: bytes, kind: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     asked = ImportAsked(format=kind, gpus_per_host=8)
     with pytest.raises(InputError):
         fabric_of(import_fabric_text(content, "f", asked), asked)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
