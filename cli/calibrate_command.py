@@ -39,9 +39,7 @@ All = Annotated[
 
 
 @app.command("calibrate")
-def calibrate(
-    table: Table, out: Written = None, every: All = False, as_json: Json = False
-) -> None:
+def calibrate(table: Table, out: Written = None, every: All = False, as_json: Json = False) -> None:
     """Fit what each accelerator of a table reaches, and print how well the rest is predicted.
 
     Few numbers, each drawn to what other generations reach, so that a small table is enough.

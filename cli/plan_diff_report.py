@@ -98,8 +98,8 @@ def _table(figures: Sequence[Figure]) -> Table:
         ratio = ""
         if change is not None and one.before:
             ratio = f"{'+' if change > 0 else '-'}{format_share(abs(change / one.before))}"
-        shown = "" if change is None else ("-" if change < 0 else "+") + _shown(
-            one.name, abs(change)
+        shown = (
+            "" if change is None else ("-" if change < 0 else "+") + _shown(one.name, abs(change))
         )
         table.add_row(
             f"  {sign} {one.name}", _shown(one.name, one.before), _shown(one.name, one.after),

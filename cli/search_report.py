@@ -318,8 +318,8 @@ def _apart_table(found: Search) -> Table:
 
 
 def _word(value: Any) -> str:
-    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(
-        value
+    return (
+        {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
     )
 
 

@@ -30,9 +30,7 @@ class Seated:
     source: str
 
 
-def read_seated(
-    asked: Asked, placement: str, *, seed: int, time_limit_s: float
-) -> Seated:
+def read_seated(asked: Asked, placement: str, *, seed: int, time_limit_s: float) -> Seated:
     """Return the inputs and seats.
 
     Args:
@@ -49,9 +47,7 @@ def read_seated(
 
         inputs = _even_if_overfull(asked)
         plan = make_plan(inputs, seed=seed, time_limit_s=time_limit_s)
-        return Seated(
-            inputs=inputs, rank_to_gpu=plan.placement.rank_to_gpu, source=placement
-        )
+        return Seated(inputs=inputs, rank_to_gpu=plan.placement.rank_to_gpu, source=placement)
     return _from_plan(asked, Path(placement))
 
 
@@ -66,9 +62,7 @@ def _even_if_overfull(asked: Asked) -> Inputs:
 def _from_plan(asked: Asked, path: Path) -> Seated:
     plan = _read_plan(path)
     told, seats = _told(path, plan)
-    layout = {
-        f.name: told["layout"][f.name] for f in fields(Layout) if f.name in told["layout"]
-    }
+    layout = {f.name: told["layout"][f.name] for f in fields(Layout) if f.name in told["layout"]}
     generic = told.get("cluster_asked", "generic") == "generic"
     given = replace(
         asked,

@@ -112,8 +112,18 @@ class Layout:
     def __post_init__(self) -> None:
         faults = [
             f"{name}={value!r} is not a whole number of at least 1"
-            for name in ("tp", "cp", "ep", "etp", "dp", "pp", "vpp", "micro_batch",
-                         "global_batch", "seq")
+            for name in (
+                "tp",
+                "cp",
+                "ep",
+                "etp",
+                "dp",
+                "pp",
+                "vpp",
+                "micro_batch",
+                "global_batch",
+                "seq",
+            )
             if not _is_count(value := getattr(self, name))
         ]
         if not faults:
@@ -244,8 +254,15 @@ def refine(layout: Layout) -> tuple[Axis, ...]:
                 f"or etp x ep = tp x cp (here {layout.etp * layout.ep} and "
                 f"{layout.tp * layout.cp})"
             )
-        axes.append(Axis(name=dense_digit, size=high // low, stride=low,
-                         dense=dense_digit, expert=expert_digit))
+        axes.append(
+            Axis(
+                name=dense_digit,
+                size=high // low,
+                stride=low,
+                dense=dense_digit,
+                expert=expert_digit,
+            )
+        )
     return _numbered(axes)
 
 
@@ -253,8 +270,15 @@ def _dense_axes(dense: Sequence[tuple[str, int]]) -> tuple[Axis, ...]:
     axes, stride = [], 1
     for digit, size in dense:
         if size > 1:
-            axes.append(Axis(name=digit, size=size, stride=stride, dense=digit,
-                             expert="pp" if digit == "pp" else "edp"))
+            axes.append(
+                Axis(
+                    name=digit,
+                    size=size,
+                    stride=stride,
+                    dense=digit,
+                    expert="pp" if digit == "pp" else "edp",
+                )
+            )
         stride *= size
     return tuple(axes)
 
@@ -281,8 +305,11 @@ def _numbered(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     for i, axis in enumerate(axes):
         twins = [j for j, other in enumerate(axes) if other.dense == axis.dense]
         name = axis.name if len(twins) == 1 else f"{axis.name}{twins.index(i)}"
-        named.append(Axis(name=name, size=axis.size, stride=axis.stride,
-                          dense=axis.dense, expert=axis.expert))
+        named.append(
+            Axis(
+                name=name, size=axis.size, stride=axis.stride, dense=axis.dense, expert=axis.expert
+            )
+        )
     return tuple(named)
 
 
@@ -336,8 +363,10 @@ def _dense_faults(layout: Layout, model: ModelSpec) -> list[str]:
     attention = model.attention
     if attention.heads % layout.tp:
         faults.append(f"tp={layout.tp} does not divide the {attention.heads} attention heads")
-    if attention.kind == "gqa" and attention.kv_heads % layout.tp and (
-        layout.tp % attention.kv_heads
+    if (
+        attention.kind == "gqa"
+        and attention.kv_heads % layout.tp
+        and (layout.tp % attention.kv_heads)
     ):
         faults.append(
             f"tp={layout.tp} neither divides the {attention.kv_heads} key/value heads nor is "

@@ -92,11 +92,18 @@ def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
             continue
         groups = layout.gpus // size
         families.append(
-            Family(name=flow.name, digit=flow.digit, axes=axes,
-                   group_size=2 if flow.ends_only else size, groups=groups,
-                   collective=flow.collective, payload_bytes=float(flow.payload_bytes),
-                   times_per_step=float(flow.times_per_step), phase=flow.phase,
-                   ends_only=flow.ends_only)
+            Family(
+                name=flow.name,
+                digit=flow.digit,
+                axes=axes,
+                group_size=2 if flow.ends_only else size,
+                groups=groups,
+                collective=flow.collective,
+                payload_bytes=float(flow.payload_bytes),
+                times_per_step=float(flow.times_per_step),
+                phase=flow.phase,
+                ends_only=flow.ends_only,
+            )
         )
     return tuple(families)
 
@@ -154,22 +161,49 @@ def _tensor_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     heads = 1 + model.mtp_layers
 
     def flow(name: str, collective: str, payload: Any, times: Any, phase: str) -> Flow:
-        return Flow(name=name, digit="tp", collective=collective, payload_bytes=payload,
-                    times_per_step=times, phase=phase)
+        return Flow(
+            name=name,
+            digit="tp",
+            collective=collective,
+            payload_bytes=payload,
+            times_per_step=times,
+            phase=phase,
+        )
 
     return (
         flow("tp_forward_reduce", "all_reduce", volume, (forward + ends) * whole, "forward"),
-        flow("tp_backward_reduce", "all_reduce", volume,
-             (per_stage + ends * heads) * whole, "backward"),
-        flow("tp_forward_gather", "all_gather", volume, (forward + ends * heads) * split,
-             "forward"),
+        flow(
+            "tp_backward_reduce",
+            "all_reduce",
+            volume,
+            (per_stage + ends * heads) * whole,
+            "backward",
+        ),
+        flow(
+            "tp_forward_gather", "all_gather", volume, (forward + ends * heads) * split, "forward"
+        ),
         flow("tp_forward_scatter", "reduce_scatter", volume, (forward + ends) * split, "forward"),
-        flow("tp_backward_gather", "all_gather", volume,
-             (2 * per_stage + ends * (1 + heads)) * split, "backward"),
-        flow("tp_backward_scatter", "reduce_scatter", volume,
-             (per_stage + ends * heads) * split, "backward"),
-        flow("tp_cross_entropy", "all_reduce", statistics,
-             _CROSS_ENTROPY_REDUCES * ends * heads, "forward"),
+        flow(
+            "tp_backward_gather",
+            "all_gather",
+            volume,
+            (2 * per_stage + ends * (1 + heads)) * split,
+            "backward",
+        ),
+        flow(
+            "tp_backward_scatter",
+            "reduce_scatter",
+            volume,
+            (per_stage + ends * heads) * split,
+            "backward",
+        ),
+        flow(
+            "tp_cross_entropy",
+            "all_reduce",
+            statistics,
+            _CROSS_ENTROPY_REDUCES * ends * heads,
+            "forward",
+        ),
     )
 
 
@@ -198,20 +232,31 @@ def _context_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     ulysses = np.where(np.equal(layout.cp_kind, "ulysses"), 1, 0)
 
     def flow(name: str, collective: str, payload: Any, times: Any, phase: str) -> Flow:
-        return Flow(name=name, digit="cp", collective=collective, payload_bytes=payload,
-                    times_per_step=times, phase=phase)
+        return Flow(
+            name=name,
+            digit="cp",
+            collective=collective,
+            payload_bytes=payload,
+            times_per_step=times,
+            phase=phase,
+        )
 
     return (
         flow("cp_forward_ring", "ring", hop, forward * hops * ring, "forward"),
         flow("cp_backward_ring", "ring", 2 * hop, layers * hops * ring, "backward"),
         flow("cp_forward_gather", "all_gather", hop * layout.cp, forward * gather, "forward"),
         flow("cp_backward_gather", "all_gather", hop * layout.cp, layers * gather, "backward"),
-        flow("cp_backward_scatter", "reduce_scatter", hop * layout.cp, layers * gather,
-             "backward"),
-        flow("cp_forward_exchange", "all_to_all", exchanged / layout.cp, forward * ulysses,
-             "forward"),
-        flow("cp_backward_exchange", "all_to_all", exchanged / layout.cp, layers * ulysses,
-             "backward"),
+        flow("cp_backward_scatter", "reduce_scatter", hop * layout.cp, layers * gather, "backward"),
+        flow(
+            "cp_forward_exchange", "all_to_all", exchanged / layout.cp, forward * ulysses, "forward"
+        ),
+        flow(
+            "cp_backward_exchange",
+            "all_to_all",
+            exchanged / layout.cp,
+            layers * ulysses,
+            "backward",
+        ),
     )
 
 
@@ -232,8 +277,14 @@ def _expert_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
 
     def flow(name: str, collective: str, payload: Any, times: Any, phase: str) -> Flow:
         digit = "ep" if collective == "all_to_all" else "etp"
-        return Flow(name=name, digit=digit, collective=collective, payload_bytes=payload,
-                    times_per_step=times, phase=phase)
+        return Flow(
+            name=name,
+            digit=digit,
+            collective=collective,
+            payload_bytes=payload,
+            times_per_step=times,
+            phase=phase,
+        )
 
     return (
         flow("ep_forward_dispatch", "all_to_all", dispatch, forward, "forward"),
@@ -282,8 +333,16 @@ def _gradient_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
             ("forward_gather", "all_gather", weights, full * micro, "forward"),
             ("backward_gather", "all_gather", weights, full * micro, "backward"),
         ):
-            flows.append(Flow(name=f"{digit}_{name}", digit=digit, collective=collective,
-                              payload_bytes=payload, times_per_step=times, phase=phase))
+            flows.append(
+                Flow(
+                    name=f"{digit}_{name}",
+                    digit=digit,
+                    collective=collective,
+                    payload_bytes=payload,
+                    times_per_step=times,
+                    phase=phase,
+                )
+            )
     return tuple(flows)
 
 
@@ -300,15 +359,28 @@ def _pipeline_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     tied = model.vocab * model.hidden / layout.tp * layout.gradient_bytes
 
     def flow(name: str, times: Any, phase: str, ends: bool) -> Flow:
-        return Flow(name=name, digit="pp", collective="chain", payload_bytes=hop,
-                    times_per_step=times, phase=phase, ends_only=ends)
+        return Flow(
+            name=name,
+            digit="pp",
+            collective="chain",
+            payload_bytes=hop,
+            times_per_step=times,
+            phase=phase,
+            ends_only=ends,
+        )
 
     return (
         flow("pp_forward", micro * layout.vpp, "forward", False),
         flow("pp_backward", micro * layout.vpp, "backward", False),
         flow("pp_wrap_forward", micro * (layout.vpp - 1), "forward", True),
         flow("pp_wrap_backward", micro * (layout.vpp - 1), "backward", True),
-        Flow(name="embedding_reduce", digit="pp", collective="all_reduce", payload_bytes=tied,
-             times_per_step=piped * (1 if model.tied_embeddings else 0), phase="end",
-             ends_only=True),
+        Flow(
+            name="embedding_reduce",
+            digit="pp",
+            collective="all_reduce",
+            payload_bytes=tied,
+            times_per_step=piped * (1 if model.tied_embeddings else 0),
+            phase="end",
+            ends_only=True,
+        ),
     )

@@ -230,9 +230,7 @@ def _by_rule(keys: HfKeys, rule: str, layers: int, pattern: int) -> list[bool]:
         first = keys.count("max_window_layers", default=layers, minimum=0)
         return [layer >= first for layer in range(layers)]
     if rule in {"pattern", "chunk"}:
-        every = keys.count(
-            "sliding_window_pattern", "no_rope_layer_interval", default=pattern or 4
-        )
+        every = keys.count("sliding_window_pattern", "no_rope_layer_interval", default=pattern or 4)
         return [(layer + 1) % every != 0 for layer in range(layers)]
     return [False] * layers
 

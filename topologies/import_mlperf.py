@@ -18,9 +18,7 @@ from topologies.shell_text import read_script
 _NAME = re.compile(
     r"(?<![0-9])([0-9]{1,6})x([0-9]{1,3})x([0-9]{1,6})x((?:(?:tp|pp|cp|ep|vp|etp)[0-9]{1,5})+)"
 )
-_EXPORT = re.compile(
-    r"^[ \t]*export[ \t]+(?:TENSOR_MODEL_PARALLEL|DGXNNODES)=", re.MULTILINE
-)
+_EXPORT = re.compile(r"^[ \t]*export[ \t]+(?:TENSOR_MODEL_PARALLEL|DGXNNODES)=", re.MULTILINE)
 _VARIABLES = {
     "TENSOR_MODEL_PARALLEL": "tp", "PIPELINE_MODEL_PARALLEL": "pp", "CONTEXT_PARALLEL": "cp",
     "EXPERT_MODEL_PARALLEL": "ep", "EXPERT_TENSOR_PARALLEL": "etp", "INTERLEAVED_PIPELINE": "vpp",

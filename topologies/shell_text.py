@@ -122,9 +122,7 @@ def _looks_like_test(raw: str) -> bool:
     return raw in {"[", "[[", "set", "unset", "shift", "echo", "cd", "mkdir", "source", ".", "cat"}
 
 
-def _assign(
-    script: Script, name: str, word: Word, match: re.Match[str], *, certain: bool
-) -> None:
+def _assign(script: Script, name: str, word: Word, match: re.Match[str], *, certain: bool) -> None:
     value, adds = word.raw[match.end() :], bool(match.group(2))
     if value.startswith("("):
         inner = [inside for line in split_commands(value[1:-1], word.line) for inside in line]

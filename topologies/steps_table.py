@@ -154,7 +154,6 @@ def _run(row: _Row, label: str, source: str) -> Run:
         nic_bytes_per_s=nic * GB,
         inside_latency_s=_INNER_LATENCY_S,
         nic_latency_s=_OUTER_LATENCY_S,
-
     )
     return Run(
         name=label,

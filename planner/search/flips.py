@@ -113,9 +113,7 @@ def _winner_at(
     return winner.name if still else first.name
 
 
-def _tie_at(
-    steps: _Steps, change: Callable[[float], Change], spread: float, factor: float
-) -> str:
+def _tie_at(steps: _Steps, change: Callable[[float], Change], spread: float, factor: float) -> str:
     (first, first_s), (_, second_s), *_ = steps.ranked(change(factor))
     if not isfinite(second_s):
         return f"only {first.name} fits" if isfinite(first_s) else "nothing fits"
@@ -123,9 +121,7 @@ def _tie_at(
     return f"{first.name} surely first" if told else "a tie at the top"
 
 
-def _layout_at(
-    steps: _Steps, pool: Pool, change: Callable[[float], Change], factor: float
-) -> str:
+def _layout_at(steps: _Steps, pool: Pool, change: Callable[[float], Change], factor: float) -> str:
     row = steps.best(pool, change(factor))[1]
     return degrees(pool, row) if row >= 0 else "nothing fits"
 

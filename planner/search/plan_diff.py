@@ -57,7 +57,9 @@ class PlanDiff:
     def is_empty(self) -> bool:
         """Nothing differs."""
         return not (
-            self.inputs or self.layout or self.moved_ranks
+            self.inputs
+            or self.layout
+            or self.moved_ranks
             or any(one.change != 0.0 for one in (*self.families, *self.figures))
         )
 

@@ -82,9 +82,7 @@ def _known(
             "another file"
         )
     with database:
-        database.execute(
-            "INSERT OR REPLACE INTO sweep VALUES ('fingerprint', ?)", (fingerprint,)
-        )
+        database.execute("INSERT OR REPLACE INTO sweep VALUES ('fingerprint', ?)", (fingerprint,))
     return found
 
 

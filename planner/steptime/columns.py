@@ -150,10 +150,7 @@ def _stack(rows: Sequence[dict[str, Any]], run: dict[str, float]) -> LayoutColum
 def slice_columns(columns: LayoutColumns, part: slice) -> LayoutColumns:
     """Return some rows of *columns*; scalars stay scalars."""
     return LayoutColumns(
-        **{
-            field.name: _cut(getattr(columns, field.name), part)
-            for field in fields(LayoutColumns)
-        }
+        **{field.name: _cut(getattr(columns, field.name), part) for field in fields(LayoutColumns)}
     )
 
 

@@ -56,9 +56,7 @@ def volume_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
     return columns.tokens * model.hidden * columns.activation_bytes
 
 
-def tensor_s(
-    model: ModelSpec, columns: LayoutColumns, wires: Wires
-) -> tuple[Values, Values]:
+def tensor_s(model: ModelSpec, columns: LayoutColumns, wires: Wires) -> tuple[Values, Values]:
     """Return one pair of TP collectives (half a dense layer), forward and backward [s].
 
     Without SP an all-reduce each way; with SP a gather and a scatter, and the backward gathers
@@ -73,9 +71,7 @@ def tensor_s(
     )
 
 
-def context_s(
-    model: ModelSpec, columns: LayoutColumns, wires: Wires
-) -> tuple[Values, Values]:
+def context_s(model: ModelSpec, columns: LayoutColumns, wires: Wires) -> tuple[Values, Values]:
     """Return a layer's CP collectives, forward and backward [s]."""
     shape = model.attention
     width = shape.head_dim + shape.v_head_dim
@@ -86,9 +82,7 @@ def context_s(
     around = columns.cp - 1.0
     gathered = gather_s(hop * columns.cp, wires.cp)
     exchanged = columns.tokens * (shape.heads / columns.tp * width + kv)
-    exchange = all_to_all_s(
-        exchanged * columns.activation_bytes / columns.cp, wires.cp
-    )
+    exchange = all_to_all_s(exchanged * columns.activation_bytes / columns.cp, wires.cp)
     ring = columns.cp_kind == 0
     ulysses = columns.cp_kind == 2
     forward = select(ring, around * one_hop, select(ulysses, exchange, gathered))
@@ -96,9 +90,7 @@ def context_s(
     return forward, backward
 
 
-def expert_s(
-    model: ModelSpec, columns: LayoutColumns, wires: Wires
-) -> tuple[Values, Values]:
+def expert_s(model: ModelSpec, columns: LayoutColumns, wires: Wires) -> tuple[Values, Values]:
     """Return a MoE layer's EP and ETP collectives one way, forward; the backward is the same [s].
 
     One copy per expert, or with ``domain_copies`` one copy per supernode that holds at least one
@@ -110,9 +102,7 @@ def expert_s(
     flat = all_to_all_s(pair, wires.ep)
     ep = select(columns.domain_copies, _domain_copies_s(model, columns, wires), flat)
     latency = select(columns.ep > 1, wires.ep.inside_latency_s, 0.0)
-    etp = gather_s(
-        copies * model.hidden * columns.activation_bytes * columns.etp, wires.etp
-    )
+    etp = gather_s(copies * model.hidden * columns.activation_bytes * columns.etp, wires.etp)
     return ep + latency, 2.0 * etp
 
 
@@ -175,9 +165,7 @@ def gradient_s(
     )
 
 
-def pipeline_hop_s(
-    model: ModelSpec, columns: LayoutColumns, wires: Wires
-) -> Values:
+def pipeline_hop_s(model: ModelSpec, columns: LayoutColumns, wires: Wires) -> Values:
     """Return one hop of activations over a stage boundary [s]: V, over tp with SP or scatter."""
     volume = volume_bytes(model, columns)
     parts = larger(columns.sequence_parallel, columns.scatter_gather)

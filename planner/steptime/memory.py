@@ -64,12 +64,16 @@ def layer_activation_bytes(model: ModelSpec, columns: LayoutColumns, moe: bool) 
     width = shape.heads / t * (shape.head_dim + shape.v_head_dim)
     attention = tokens * e * (width + kv * (shape.head_dim + shape.v_head_dim))
     if shape.kind == "mla":
-        attention = attention + split * e * (
-            shape.q_lora_rank + shape.kv_lora_rank + shape.rope_head_dim
-        ) * 2.0
+        attention = (
+            attention
+            + split * e * (shape.q_lora_rank + shape.kv_lora_rank + shape.rope_head_dim) * 2.0
+        )
     scores = 5.0 * tokens * columns.seq * shape.heads / t
-    kept_scores = select(columns.fused_attention, 4.0 * tokens * shape.heads / t,
-                         select(columns.recompute == 0, scores, 0.0))
+    kept_scores = select(
+        columns.fused_attention,
+        4.0 * tokens * shape.heads / t,
+        select(columns.recompute == 0, scores, 0.0),
+    )
     if moe:
         routed = routed_tokens(model, columns)
         wide = routed * model.expert_ffn / columns.etp
@@ -156,11 +160,10 @@ def _working_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
     t, tokens, e = columns.tp, columns.tokens, columns.activation_bytes
     widest = model.ffn / t * (2.0 if model.gated_mlp else 1.0)
     working = tokens * (2.0 * model.hidden + widest) * e
-    again = tokens * (
-        4.0 * model.hidden + (3.0 * model.hidden + 2.0 * model.ffn) / t
-    ) * e
-    scores = select(columns.fused_attention, 0.0, 5.0 * tokens * columns.seq
-                    * model.attention.heads / t)
+    again = tokens * (4.0 * model.hidden + (3.0 * model.hidden + 2.0 * model.ffn) / t) * e
+    scores = select(
+        columns.fused_attention, 0.0, 5.0 * tokens * columns.seq * model.attention.heads / t
+    )
     return working + select(columns.recompute == 2, again + scores, 0.0)
 
 

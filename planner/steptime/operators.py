@@ -166,9 +166,7 @@ def attention_matrices(model: ModelSpec, columns: LayoutColumns) -> tuple[Matrix
             n=heads * (nope + shape.v_head_dim),
             k=float(shape.kv_lora_rank),
         ),
-        Matrix(
-            name="attention_out", m=tokens, n=float(model.hidden), k=heads * shape.v_head_dim
-        ),
+        Matrix(name="attention_out", m=tokens, n=float(model.hidden), k=heads * shape.v_head_dim),
     )
 
 
@@ -320,11 +318,19 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
     launches = select(fused, 1.0, _LAUNCHES_PER_EXPERT * local)
     grouped = (
         Matrix(
-            name="experts_up", m=routed / local, n=up * width, k=float(model.hidden), count=local,
+            name="experts_up",
+            m=routed / local,
+            n=up * width,
+            k=float(model.hidden),
+            count=local,
             launches=launches,
         ),
         Matrix(
-            name="experts_down", m=routed / local, n=float(model.hidden), k=width, count=local,
+            name="experts_down",
+            m=routed / local,
+            n=float(model.hidden),
+            k=width,
+            count=local,
             launches=launches,
         ),
     )
@@ -335,7 +341,10 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
         else ()
     )
     router = Matrix(
-        name="router", m=tokens / columns.tp, n=float(model.experts), k=float(model.hidden),
+        name="router",
+        m=tokens / columns.tp,
+        n=float(model.experts),
+        k=float(model.hidden),
         kind="logits",
     )
     moved = select(fused, 4.0, 16.0) * routed * model.hidden

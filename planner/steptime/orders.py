@@ -38,9 +38,7 @@ def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> lis
     return order + [Pass("B", stage, 0, j) for j in range(micro_batches - warm, micro_batches)]
 
 
-def interleaved_order(
-    stage: int, stages: int, chunks: int, micro_batches: int
-) -> list[Pass]:
+def interleaved_order(stage: int, stages: int, chunks: int, micro_batches: int) -> list[Pass]:
     """Return Megatron's interleaved order: groups of p micro-batches visit chunk after chunk.
 
     Raises:

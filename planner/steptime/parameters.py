@@ -49,19 +49,27 @@ def stage_layers(model: ModelSpec, columns: LayoutColumns) -> StageLayers:
     if not dense or not model.moe_layer_count:
         moe = 0.0 if dense else 1.0
         return StageLayers(
-            first_dense=first * (1.0 - moe), first_moe=first * moe,
-            middle_dense=fullest * (1.0 - moe), middle_moe=fullest * moe,
-            middle_mean_dense=mean * (1.0 - moe), middle_mean_moe=mean * moe,
-            last_dense=last * (1.0 - moe), last_moe=last * moe,
+            first_dense=first * (1.0 - moe),
+            first_moe=first * moe,
+            middle_dense=fullest * (1.0 - moe),
+            middle_moe=fullest * moe,
+            middle_mean_dense=mean * (1.0 - moe),
+            middle_mean_moe=mean * moe,
+            last_dense=last * (1.0 - moe),
+            last_moe=last * moe,
         )
     lead = select(first > dense, dense, first)
     behind = (dense - lead) / between
     last_dense = select(pp > 1, 0.0, lead)
     return StageLayers(
-        first_dense=lead, first_moe=first - lead,
-        middle_dense=0.0 * fullest, middle_moe=fullest,
-        middle_mean_dense=behind, middle_mean_moe=mean - behind,
-        last_dense=last_dense, last_moe=last - last_dense,
+        first_dense=lead,
+        first_moe=first - lead,
+        middle_dense=0.0 * fullest,
+        middle_moe=fullest,
+        middle_mean_dense=behind,
+        middle_mean_moe=mean - behind,
+        last_dense=last_dense,
+        last_moe=last - last_dense,
     )
 
 
@@ -89,9 +97,9 @@ def stage_parameters(
     dense_layers = getattr(layers, f"{stage}_dense")
     moe_layers = getattr(layers, f"{stage}_moe")
     head = float(model.vocab * model.hidden + model.final_norm_parameters)
-    mtp_experts = float(model.mtp_layers * model.experts * (
-        model.expert_parameters if model.experts else 0
-    ))
+    mtp_experts = float(
+        model.mtp_layers * model.experts * (model.expert_parameters if model.experts else 0)
+    )
     ends = head + model.mtp_parameters - mtp_experts
     alone = head * (0.0 if model.tied_embeddings else 1.0) + model.mtp_parameters - mtp_experts
     piped = columns.pp > 1

@@ -173,9 +173,11 @@ def rates_of(
         _of_stack(reached.memory_share, s, 1) * accelerator.memory_bytes_per_s for s in STACKS
     ]
     logits = [gemm[0], gemm[1], gemm[0], gemm[0]]
-    assumed = {} if efficiency else {
-        "efficiency": f"no measured step of {accelerator.name}: its achievable share of peak"
-    }
+    assumed = (
+        {}
+        if efficiency
+        else {"efficiency": f"no measured step of {accelerator.name}: its achievable share of peak"}
+    )
     for used in np.unique(np.asarray(code)):
         precision = PRECISIONS[int(used)]
         if precision not in reached.gemm_share:

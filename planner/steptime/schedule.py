@@ -116,9 +116,7 @@ def pipeline(
     filled = rest / v
     zero_bubble = larger(0.0, rest * (1.0 - 2.0 * w / total))
     dual = larger(0.0, (pp / 2.0 - 1.0) / pp * (total + backward.total(pp) - 3.0 * w))
-    bubble = select(
-        columns.schedule == 2, zero_bubble, select(columns.schedule == 3, dual, filled)
-    )
+    bubble = select(columns.schedule == 2, zero_bubble, select(columns.schedule == 3, dual, filled))
     busy = m * most
     hops = _hops_s(columns, forward, backward, weights, hop_s)
     piped = pp > 1

@@ -47,9 +47,7 @@ def strided_spread(size: Values, stride: Values, domains: Sequence[float]) -> Sp
         held.append(inside)
         touched.append(whole(size / inside))
     least = size - held[0] * (touched[0] - 1.0) if held else size
-    return Spread(
-        group_size=size, members=tuple(held), domains=tuple(touched), least_members=least
-    )
+    return Spread(group_size=size, members=tuple(held), domains=tuple(touched), least_members=least)
 
 
 def contiguous_spread(

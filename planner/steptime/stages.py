@@ -158,9 +158,7 @@ def layer_costs(
     return costs
 
 
-def stage_costs(
-    model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: Wires
-) -> StageCosts:
+def stage_costs(model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: Wires) -> StageCosts:
     """Return what one micro-batch costs each kind of stage."""
     costs = layer_costs(model, columns, rates, wires)
     layers = stage_layers(model, columns)
@@ -195,9 +193,7 @@ def _on_stages(
 ) -> StageSeconds:
     """Add layers, embedding and logits up on each kind of stage."""
     dense, moe = each.get("dense", 0.0), each.get("moe", 0.0)
-    head = each["logits"] + model.mtp_layers * (
-        each["logits"] + (moe if model.experts else dense)
-    )
+    head = each["logits"] + model.mtp_layers * (each["logits"] + (moe if model.experts else dense))
     alone = select(columns.pp > 1, 0.0, head)
     first = layers.first_dense * dense + layers.first_moe * moe + each["embedding"] + alone
     last = layers.last_dense * dense + layers.last_moe * moe + head

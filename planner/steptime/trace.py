@@ -75,9 +75,7 @@ def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
     ]
     line = timeline(step_graph(named, work, chunks, drawn, hop_s))
     events = _metadata(stages)
-    shown = {
-        name: stage_values(part, stages) for name, part in costs.exposed.items()
-    }
+    shown = {name: stage_values(part, stages) for name, part in costs.exposed.items()}
     for one in sorted(line.start_s, key=lambda p: (line.start_s[p], p)):
         events += _pass_events(one, line, shown, forward, backward, chunks)
     events += _end_events(step, stages, line.total_s)

@@ -163,9 +163,7 @@ def constant_mfu_error(runs: Sequence[Run]) -> float:
     return float(np.mean(error))
 
 
-def predict(
-    runs: Sequence[Run], efficiencies: Mapping[str, Efficiency]
-) -> NDArray[np.float64]:
+def predict(runs: Sequence[Run], efficiencies: Mapping[str, Efficiency]) -> NDArray[np.float64]:
     """Return the predicted step of every run with *efficiencies* by accelerator [s]."""
     return predicted_s(batches(runs), efficiencies, len(runs))
 

@@ -158,9 +158,7 @@ def _tree_s(payload_bytes: Values, wire: Wire) -> Any:
 
 def _switch_s(payload_bytes: Values, wire: Wire) -> Any:
     """Reduction in the scale-up switch: V (1 + 1/m) a port; a double tree across."""
-    inside = select(
-        wire.m > 1, (1.0 + 1.0 / wire.m) * payload_bytes / wire.switch_bytes_per_s, 0.0
-    )
+    inside = select(wire.m > 1, (1.0 + 1.0 / wire.m) * payload_bytes / wire.switch_bytes_per_s, 0.0)
     across = _tree_load(wire.k) * payload_bytes / (wire.rails * wire.rail_bytes_per_s)
     depth = np.ceil(np.log2(wire.k))
     start = 2.0 * (wire.inside_latency_s + depth * wire.across_latency_s)

@@ -122,9 +122,7 @@ def test_a_plan_does_not_differ_from_itself(planner: Planner, tmp_path: Path) ->
     assert ran.out.startswith("No change")
 
 
-def test_swapped_ranks_are_counted_as_moved_and_regrouped(
-    planner: Planner, tmp_path: Path
-) -> None:
+def test_swapped_ranks_are_counted_as_moved_and_regrouped(planner: Planner, tmp_path: Path) -> None:
     one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
     document = json.loads(one.read_text())
     seats, domains = document["placement"]["rank_to_gpu"], document["placement"]["domains"]

@@ -89,9 +89,7 @@ def test_the_front_is_written_as_csv_with_money_where_there_is_a_price(
     planner: Planner, tmp_path: Path
 ) -> None:
     prices, front = tmp_path / "prices.yaml", tmp_path / "front.csv"
-    prices.write_text(
-        "currency: USD\ngpu_hour: {price: 2.0, source: quote, date: 2026-01-01}\n"
-    )
+    prices.write_text("currency: USD\ngpu_hour: {price: 2.0, source: quote, date: 2026-01-01}\n")
 
     ran = planner("search", *SMALL, "--best", "1", "--prices", str(prices), "--tokens", "1T",
                   "--csv", str(front), "--json")  # fmt: skip

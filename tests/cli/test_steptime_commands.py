@@ -159,9 +159,7 @@ def test_calibrate_writes_what_validate_reads(planner: Planner, tmp_path: Path) 
 
 def test_calibrate_says_when_there_is_nothing_to_fit(planner: Planner, tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
-    table.write_text(
-        "\n".join(OWN.read_text(encoding="utf-8").splitlines()[:2]), encoding="utf-8"
-    )
+    table.write_text("\n".join(OWN.read_text(encoding="utf-8").splitlines()[:2]), encoding="utf-8")
 
     ran = planner("calibrate", str(table))
 

@@ -26,9 +26,7 @@ def _question(seed: int) -> Question:
     shape = random_small_shape(np.random.default_rng(100_000 + seed))
     return Question(
         sizes=shape["sizes"],
-        charges=tuple(
-            Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]
-        ),
+        charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
         capacities=shape["capacities"],
     )
 
@@ -71,11 +69,13 @@ def test_many_more_small_questions_are_answered_as_well_as_any_seating(start: in
 
 # One small question for each rule, so that each rule decides somewhere.
 def _asked(
-    sizes: tuple[int, ...], capacities: tuple[int, ...],
+    sizes: tuple[int, ...],
+    capacities: tuple[int, ...],
     *charges: tuple[tuple[int, ...], Kind, float],
 ) -> Question:
     return Question(
-        sizes=sizes, capacities=capacities,
+        sizes=sizes,
+        capacities=capacities,
         charges=tuple(Charge(axes=a, kind=k, weight_bytes=w) for a, k, w in charges),
     )
 
@@ -88,8 +88,13 @@ QUESTIONS = (
     _asked((2, 4), (3, 3, 2), ((1,), Kind.RING, 1.0), ((0,), Kind.TOUCH, 1.0)),
     _asked((3, 3), (4, 5), ((0,), Kind.CHAIN, 1.0), ((1,), Kind.TOUCH, 0.4)),
     _asked((6,), (1, 1, 4), ((0,), Kind.CHAIN, 1.0), ((0,), Kind.ENDS, 0.5)),
-    _asked((2, 2, 2), (3, 3, 2), ((0,), Kind.TOUCH, 1.0), ((1, 2), Kind.TOUCH, 2.0),
-           ((2,), Kind.PAIRS, 0.3)),
+    _asked(
+        (2, 2, 2),
+        (3, 3, 2),
+        ((0,), Kind.TOUCH, 1.0),
+        ((1, 2), Kind.TOUCH, 2.0),
+        ((2,), Kind.PAIRS, 0.3),
+    ),
     _asked((2, 3), (2, 3, 3), ((0, 1), Kind.TOUCH, 1.0), ((0,), Kind.RING, 2.0)),
 )
 

@@ -23,9 +23,7 @@ def links(inside: float, nic: float, latency: float) -> LinkNumbers:
 
 
 def wire(spread: Spread, numbers: LinkNumbers) -> Wire:
-    spreads = Spreads(
-        tp=spread, cp=ALONE, ep=ALONE, etp=ALONE, dp=ALONE, edp=ALONE, pp=ALONE
-    )
+    spreads = Spreads(tp=spread, cp=ALONE, ep=ALONE, etp=ALONE, dp=ALONE, edp=ALONE, pp=ALONE)
     return wires_of(spreads, numbers).tp
 
 

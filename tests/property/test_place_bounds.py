@@ -70,16 +70,22 @@ def test_no_subset_of_a_grid_touches_less_than_the_domain_bound() -> None:
     sizes = (2, 2, 3)
     families = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
     cells = prod(sizes)
-    group_of = np.array([
-        [next(g for g, m in enumerate(digit_groups(sizes, axes)) if cell in m)
-         for cell in range(cells)]
-        for axes in families
-    ])
+    group_of = np.array(
+        [
+            [
+                next(g for g, m in enumerate(digit_groups(sizes, axes)) if cell in m)
+                for cell in range(cells)
+            ]
+            for axes in families
+        ]
+    )
     touches = {
-        held: np.array([
-            [len(set(row[list(subset)])) for row in group_of]
-            for subset in combinations(range(cells), held)
-        ])
+        held: np.array(
+            [
+                [len(set(row[list(subset)])) for row in group_of]
+                for subset in combinations(range(cells), held)
+            ]
+        )
         for held in range(1, cells + 1)
     }
     random = np.random.default_rng(7)

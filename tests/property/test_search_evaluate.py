@@ -42,14 +42,24 @@ def differs_most(inputs: Inputs, count: int, seed: int) -> float:
         columns = columns_of(layout)
         supernode = float(max(inputs.fabric.capacities("supernode")))
         single = min(
-            float(step_time(inputs.model, layout, accelerator=inputs.fabric.accelerator,
-                            links=machine.links, efficiency=inputs.efficiency,
-                            spreads=contiguous_spread(columns, [supernode], order)).total_s)
+            float(
+                step_time(
+                    inputs.model,
+                    layout,
+                    accelerator=inputs.fabric.accelerator,
+                    links=machine.links,
+                    efficiency=inputs.efficiency,
+                    spreads=contiguous_spread(columns, [supernode], order),
+                ).total_s
+            )
             for order in ORDERS
         )
         held = layout_memory(inputs.model, layout, inputs.fabric.accelerator).worst_stage_bytes
-        worst = max(worst, abs(found.total_s[entry] / single - 1.0),
-                    abs(found.worst_bytes[entry] / float(held) - 1.0))
+        worst = max(
+            worst,
+            abs(found.total_s[entry] / single - 1.0),
+            abs(found.worst_bytes[entry] / float(held) - 1.0),
+        )
     return worst
 
 

@@ -76,9 +76,7 @@ def test_1f1b_is_its_graph(
 
     found = closed("1f1b", work, 1, micro_batches, 0.0)
 
-    assert found.total_s == pytest.approx(
-        explicit_s("1f1b", work, 1, micro_batches, 0.0), rel=1e-9
-    )
+    assert found.total_s == pytest.approx(explicit_s("1f1b", work, 1, micro_batches, 0.0), rel=1e-9)
 
 
 @given(STAGES, st.integers(1, 24), st.floats(0.0, 0.3))

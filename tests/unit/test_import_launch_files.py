@@ -446,9 +446,7 @@ def test_a_torchtitan_pipeline_has_micro_batches_of_one_and_two_stages_a_rank(
         ("local_batch_size = 2", "local_batch_size = 2\nlocal_batch_size = 2", "no valid TOML"),
     ],
 )
-def test_a_torchtitan_file_names_its_fault(
-    tmp_path: Path, old: str, new: str, reason: str
-) -> None:
+def test_a_torchtitan_file_names_its_fault(tmp_path: Path, old: str, new: str, reason: str) -> None:
     path = written(tmp_path, "run.toml", TITAN.replace(old, new))
 
     with pytest.raises(SpecError) as caught:

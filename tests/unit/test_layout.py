@@ -43,8 +43,17 @@ def _layouts(draw: st.DrawFn) -> Layout:
     ep = draw(st.sampled_from([d for d in divisors if width % (etp * d) == 0]))
     order = draw(st.sampled_from(sorted(_DENSE)))
     try:
-        return Layout(tp=tp, cp=cp, dp=dp, pp=pp, ep=ep, etp=etp, order=order, global_batch=dp,
-                      seq=tp * cp * 8)
+        return Layout(
+            tp=tp,
+            cp=cp,
+            dp=dp,
+            pp=pp,
+            ep=ep,
+            etp=etp,
+            order=order,
+            global_batch=dp,
+            seq=tp * cp * 8,
+        )
     except LayoutError:
         assume(False)
         raise

@@ -90,7 +90,8 @@ def test_greedy_joins_a_rank_to_its_heaviest_group() -> None:
 
 def test_greedy_prefers_the_domain_with_the_most_partners_of_an_all_to_all() -> None:
     question = Question(
-        sizes=(5,), capacities=(1, 4),
+        sizes=(5,),
+        capacities=(1, 4),
         charges=(Charge(axes=(0,), kind=Kind.PAIRS, weight_bytes=1.0),),
     )
 

@@ -28,8 +28,9 @@ GPUS = tuple(f"g{i}" for i in range(8))
 
 
 def _entry(collective: str, *members: list[int]) -> CheckedEntry:
-    return CheckedEntry(collective=collective, payload_bytes=10.0, times_per_step=3.0,
-                        members=members)
+    return CheckedEntry(
+        collective=collective, payload_bytes=10.0, times_per_step=3.0, members=members
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,8 +117,9 @@ def test_the_cut_of_a_map_on_the_graph_is_counted_at_the_tier_asked_for() -> Non
 )
 def test_a_map_that_no_cluster_can_run_is_refused(seats: list[int], fault: str) -> None:
     with pytest.raises(CheckError, match=fault):
-        checked_cut_bytes(_two_supernodes_of_two_boards(), GPUS, seats, [], tier="supernode",
-                          tiers=TIERS)
+        checked_cut_bytes(
+            _two_supernodes_of_two_boards(), GPUS, seats, [], tier="supernode", tiers=TIERS
+        )
 
 
 def test_a_dead_gpu_is_refused_by_name() -> None:
@@ -139,8 +141,12 @@ def test_an_unknown_tier_is_refused() -> None:
         (_entry("broadcast", [0, 1]), "collective 'broadcast' is unknown"),
         (_entry("ring", [0, 4]), "members 0 to 4: expected 0 to 3"),
         (_entry("ring", [1, 1]), "names a rank twice"),
-        (CheckedEntry(collective="ring", payload_bytes=float("nan"), times_per_step=1.0,
-                      members=[[0, 1]]), "payload_bytes=nan"),
+        (
+            CheckedEntry(
+                collective="ring", payload_bytes=float("nan"), times_per_step=1.0, members=[[0, 1]]
+            ),
+            "payload_bytes=nan",
+        ),
     ],
 )
 def test_traffic_that_cannot_be_read_is_refused(entry: CheckedEntry, fault: str) -> None:

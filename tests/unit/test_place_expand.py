@@ -24,7 +24,10 @@ def _fabric(boards: list[list[int]], supernodes: list[list[int]]) -> Fabric:
 
     def tier(name: str, parts: list[list[int]]) -> Tier:
         return Tier(
-            name=name, bytes_per_s=1e9, shared_bytes_per_s=1e9, latency_s=1e-6,
+            name=name,
+            bytes_per_s=1e9,
+            shared_bytes_per_s=1e9,
+            latency_s=1e-6,
             domains=tuple(
                 Domain(name=f"{name}-{i}", gpus=tuple(part), uplink_bytes_per_s=0.0)
                 for i, part in enumerate(parts)
@@ -36,9 +39,14 @@ def _fabric(boards: list[list[int]], supernodes: list[list[int]]) -> Fabric:
         "efficiency_share": {"bf16": 0.8}, "memory_efficiency_share": 0.8,
     }  # fmt: skip
     return Fabric(
-        name="small", graph=graph, gpus=names,
-        tiers=(tier("board", boards), tier("supernode", supernodes),
-               tier("cluster", [list(range(gpus))])),
+        name="small",
+        graph=graph,
+        gpus=names,
+        tiers=(
+            tier("board", boards),
+            tier("supernode", supernodes),
+            tier("cluster", [list(range(gpus))]),
+        ),
         accelerator=Accelerator(name="A", **numbers),
         nic=Nic(line_bytes_per_s=1e9, in_flight=1, transaction_bytes=256, turnaround_s=1e-6),
     )
@@ -50,7 +58,14 @@ def _plain() -> Fabric:
 
 def test_ranks_of_a_domain_sit_on_its_gpus_in_order() -> None:
     assert seats(np.array([1, 0, 1, 0, 0, 1, 1, 0]), _plain(), "supernode") == (
-        4, 0, 5, 1, 2, 6, 7, 3
+        4,
+        0,
+        5,
+        1,
+        2,
+        6,
+        7,
+        3,
     )
 
 
@@ -62,7 +77,14 @@ def test_a_board_holds_ranks_that_follow_each_other_however_its_gpus_are_numbere
     fabric = _fabric([[0, 2], [1, 3], [4, 6], [5, 7]], [[0, 1, 2, 3], [4, 5, 6, 7]])
 
     assert seats(np.array([0, 0, 0, 0, 1, 1, 1, 1]), fabric, "supernode") == (
-        0, 2, 1, 3, 4, 6, 5, 7
+        0,
+        2,
+        1,
+        3,
+        4,
+        6,
+        5,
+        7,
     )
 
 

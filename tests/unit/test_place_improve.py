@@ -15,9 +15,7 @@ def _small(seed: int) -> Question:
     shape = random_small_shape(np.random.default_rng(seed))
     return Question(
         sizes=shape["sizes"],
-        charges=tuple(
-            Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]
-        ),
+        charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
         capacities=shape["capacities"],
     )
 
@@ -62,7 +60,8 @@ def test_the_same_seed_gives_the_same_seating() -> None:
 
 def test_the_known_uneven_case_reaches_its_optimum() -> None:
     question = Question(
-        sizes=(2, 16, 4), capacities=(48, 48, 32),
+        sizes=(2, 16, 4),
+        capacities=(48, 48, 32),
         charges=tuple(
             Charge(axes=(axis,), kind=Kind.TOUCH, weight_bytes=weight)
             for axis, weight in enumerate((4.0, 1.0, 0.2))
@@ -79,7 +78,8 @@ def test_the_known_uneven_case_reaches_its_optimum() -> None:
 def test_spare_seats_are_used_where_they_help() -> None:
     # 4 groups of 3 in domains of 4: no group need be split, though 3 x 4 seats would do
     question = Question(
-        sizes=(3, 4), capacities=(4, 4, 4, 4),
+        sizes=(3, 4),
+        capacities=(4, 4, 4, 4),
         charges=(Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=1.0),),
     )
     packed = np.repeat(np.arange(3), 4)
@@ -90,7 +90,8 @@ def test_spare_seats_are_used_where_they_help() -> None:
 
 def test_a_domain_without_seats_is_left_empty() -> None:
     question = Question(
-        sizes=(2, 4), capacities=(0, 4, 4),
+        sizes=(2, 4),
+        capacities=(0, 4, 4),
         charges=(Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=1.0),),
     )
 

@@ -40,9 +40,7 @@ def test_the_cut_equals_the_slow_one_and_the_judges(seed: int) -> None:
     shape = random_small_shape(np.random.default_rng(1000 + seed))
     question = Question(
         sizes=shape["sizes"],
-        charges=tuple(
-            Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]
-        ),
+        charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
         capacities=shape["capacities"],
     )
     home = _random_home(question, seed)
@@ -52,8 +50,12 @@ def test_the_cut_equals_the_slow_one_and_the_judges(seed: int) -> None:
         if charge.kind is Kind.ENDS:
             groups = [[g[0], g[-1]] if len(g) > 1 else g for g in groups]
         entries.append(
-            CheckedEntry(collective=_COLLECTIVE[charge.kind], payload_bytes=charge.weight_bytes,
-                         times_per_step=1.0, members=groups)
+            CheckedEntry(
+                collective=_COLLECTIVE[charge.kind],
+                payload_bytes=charge.weight_bytes,
+                times_per_step=1.0,
+                members=groups,
+            )
         )
 
     cut = cut_bytes(question, home)
@@ -72,9 +74,10 @@ def test_merging_boxes_that_stay_together_changes_no_cut(tile: tuple[int, ...]) 
     for seed in range(5):
         coarse_home = np.random.default_rng(seed).integers(0, 2, coarse.cells)
         fine_home = refine_home(fine, tile, coarse_home)
-        assert np.bincount(fine_home, minlength=2).tolist() == (
-            volume * np.bincount(coarse_home, minlength=2)
-        ).tolist()
+        assert (
+            np.bincount(fine_home, minlength=2).tolist()
+            == (volume * np.bincount(coarse_home, minlength=2)).tolist()
+        )
         assert cut_bytes(coarse, coarse_home) == pytest.approx(cut_bytes(fine, fine_home))
 
 
@@ -102,7 +105,10 @@ def test_a_box_cuts_in_closed_form_what_its_seating_cuts(volume: int) -> None:
 
 def test_boxes_are_all_the_divisors_with_that_volume() -> None:
     by_trial = [
-        [a, b, c] for a in range(1, 5) for b in range(1, 7) for c in range(1, 5)
+        [a, b, c]
+        for a in range(1, 5)
+        for b in range(1, 7)
+        for c in range(1, 5)
         if 4 % a == 0 and 6 % b == 0 and 4 % c == 0 and a * b * c == 12
     ]
 

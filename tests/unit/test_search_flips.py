@@ -61,9 +61,7 @@ def test_the_in_flight_limit_binds_below_line_rate_by_littles_law() -> None:
 
     changed = pool.changed_links(Change(in_flight=1 / nic.in_flight))
 
-    assert changed.outer[0].bytes_per_s == pytest.approx(
-        nic.transaction_bytes / nic.turnaround_s
-    )
+    assert changed.outer[0].bytes_per_s == pytest.approx(nic.transaction_bytes / nic.turnaround_s)
 
 
 def test_what_a_flip_says_holds_on_both_sides_of_it() -> None:

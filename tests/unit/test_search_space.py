@@ -36,8 +36,15 @@ def test_every_layout_that_can_run_is_in_the_space_once_and_no_other() -> None:
 
     expected = set()
     for tp, cp, pp, vpp, mb, rec, zero, sp, kind in product(
-        divisors, divisors, divisors, FEW.vpp, FEW.micro_batch, FEW.recompute, FEW.zero_stage,
-        FEW.sequence_parallel, FEW.cp_kind,
+        divisors,
+        divisors,
+        divisors,
+        FEW.vpp,
+        FEW.micro_batch,
+        FEW.recompute,
+        FEW.zero_stage,
+        FEW.sequence_parallel,
+        FEW.cp_kind,
     ):
         if 24 % (tp * cp * pp) or (not sp and tp == 1) or (kind == "ulysses" and cp == 1):
             continue
@@ -45,8 +52,19 @@ def test_every_layout_that_can_run_is_in_the_space_once_and_no_other() -> None:
         edp = tp * cp * dp
         if zero == 3 and cp * dp * edp == 1:
             continue
-        if can_run(tp=tp, cp=cp, dp=dp, pp=pp, vpp=vpp, micro_batch=mb, recompute=rec,
-                   zero_stage=zero, sequence_parallel=sp, cp_kind=kind, **SHARED):
+        if can_run(
+            tp=tp,
+            cp=cp,
+            dp=dp,
+            pp=pp,
+            vpp=vpp,
+            micro_batch=mb,
+            recompute=rec,
+            zero_stage=zero,
+            sequence_parallel=sp,
+            cp_kind=kind,
+            **SHARED,
+        ):
             expected.add((tp, cp, dp, pp, vpp, mb, rec, zero, sp, kind))
     found = [space.layout(row, SHARED) for row in range(space.size)]
     listed = [(x.tp, x.cp, x.dp, x.pp, x.vpp, x.micro_batch, x.recompute, x.zero_stage,
@@ -77,6 +95,18 @@ def test_columns_say_the_same_as_the_layouts_they_stand_for() -> None:
 
     for row in range(0, space.size, 37):
         one = columns_of(space.layout(row, SHARED))
-        for name in ("tp", "cp", "dp", "pp", "vpp", "micro_batch", "recompute", "zero_stage",
-                     "sequence_parallel", "cp_kind", "overlap_tensor", "domain_copies"):
+        for name in (
+            "tp",
+            "cp",
+            "dp",
+            "pp",
+            "vpp",
+            "micro_batch",
+            "recompute",
+            "zero_stage",
+            "sequence_parallel",
+            "cp_kind",
+            "overlap_tensor",
+            "domain_copies",
+        ):
             assert getattr(columns, name)[row] == pytest.approx(getattr(one, name)), name

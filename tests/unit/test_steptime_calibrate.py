@@ -148,8 +148,7 @@ def test_a_perfect_prediction_has_no_error_no_regret_and_every_pair_right(
 
 def test_regret_is_the_price_of_the_layout_that_was_picked(made: list[Run]) -> None:
     rows = [
-        replace(run, group="g", measured_s=s)
-        for run, s in zip(made, (1.0, 1.1, 1.3), strict=False)
+        replace(run, group="g", measured_s=s) for run, s in zip(made, (1.0, 1.1, 1.3), strict=False)
     ]
 
     group = groups_of(rows, np.array([3.0, 1.0, 2.0]))[0]

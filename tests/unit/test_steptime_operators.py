@@ -40,9 +40,7 @@ def test_a_dense_models_forward_does_the_flops_of_its_shape() -> None:
     head = forward_flops(logits(LLAMA, columns))
 
     # the model counts (s + 1) / 2 keys a query, the kernel s / 2
-    assert 32 * layer + head == pytest.approx(
-        8192 * LLAMA.forward_flops_per_token(8192), rel=1e-4
-    )
+    assert 32 * layer + head == pytest.approx(8192 * LLAMA.forward_flops_per_token(8192), rel=1e-4)
 
 
 def test_an_moe_models_forward_does_the_flops_of_its_shape() -> None:

@@ -24,16 +24,28 @@ DENSE_PARAMETERS = (
 
 def _dense(*, tied: bool = False) -> ModelSpec:
     return ModelSpec(
-        name="small", hidden=HIDDEN, vocab=VOCAB, layers=LAYERS, ffn=FFN, tied_embeddings=tied,
+        name="small",
+        hidden=HIDDEN,
+        vocab=VOCAB,
+        layers=LAYERS,
+        ffn=FFN,
+        tied_embeddings=tied,
         attention=Attention(heads=HEADS, kv_heads=KV_HEADS, head_dim=HEAD_DIM, v_head_dim=HEAD_DIM),
     )
 
 
 def _moe() -> ModelSpec:
     return ModelSpec(
-        name="small-moe", hidden=HIDDEN, vocab=VOCAB, layers=LAYERS, ffn=FFN,
+        name="small-moe",
+        hidden=HIDDEN,
+        vocab=VOCAB,
+        layers=LAYERS,
+        ffn=FFN,
         attention=Attention(heads=HEADS, kv_heads=KV_HEADS, head_dim=HEAD_DIM, v_head_dim=HEAD_DIM),
-        experts=8, top_k=2, expert_ffn=32, moe_layers=(False, True, True, True),
+        experts=8,
+        top_k=2,
+        expert_ffn=32,
+        moe_layers=(False, True, True, True),
     )
 
 
@@ -51,8 +63,9 @@ def test_the_model_of_these_tests_has_the_parameters_counted_by_hand() -> None:
 
 
 def test_tensor_parallel_without_sp_reduces_v_twice_a_layer_each_way() -> None:
-    found = _families(_dense(), tp=2, micro_batch=2, global_batch=8, sequence_parallel=False,
-                      recompute="none")
+    found = _families(
+        _dense(), tp=2, micro_batch=2, global_batch=8, sequence_parallel=False, recompute="none"
+    )
 
     volume = 2 * SEQ * HIDDEN * 2
     # 4 micro-batches x (2 x 4 layers + 1 of the embedding or the logits)
@@ -97,7 +110,9 @@ def test_context_parallel_gather_and_ulysses_are_alternatives_to_the_ring() -> N
     keys_and_values = tokens * KV_HEADS * 2 * HEAD_DIM * 2
     assert _moved(gathered["cp_forward_gather"]) == ("all_gather", 4 * keys_and_values, LAYERS)
     assert _moved(gathered["cp_backward_scatter"]) == (
-        "reduce_scatter", 4 * keys_and_values, LAYERS
+        "reduce_scatter",
+        4 * keys_and_values,
+        LAYERS,
     )
     # q and o of 8 heads, k and v of 4, to each of 4 ranks
     exchanged = tokens * (HEADS * 2 + KV_HEADS * 2) * HEAD_DIM * 2
@@ -156,8 +171,9 @@ def test_tied_embeddings_reduce_once_between_the_pipelines_ends() -> None:
 
 
 def test_experts_dispatch_and_combine_top_k_copies_in_each_moe_layer() -> None:
-    found = _families(_moe(), tp=2, dp=4, ep=8, global_batch=8, micro_batch=2, dispatch_bytes=1,
-                      recompute="none")
+    found = _families(
+        _moe(), tp=2, dp=4, ep=8, global_batch=8, micro_batch=2, dispatch_bytes=1, recompute="none"
+    )
 
     copies = 2 * SEQ // 2 * 2  # tokens of one rank (SP) x top-2
     each = copies * HIDDEN / 8  # elements to each of 8 ranks
