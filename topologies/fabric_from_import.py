@@ -8,62 +8,29 @@ a machine, and the domains of a level are what the links up to that height hold 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from planner.errors import SpecError
-from planner.fabric import Accelerator, Domain, Fabric, Nic, Tier
+from planner.fabric import Domain, Fabric, Nic, Tier
 from topologies.fabric_links import link
 from topologies.fabric_network_spec import ClosSpec
-from topologies.fabric_spec import MOST_GPUS, FabricSpec
-from topologies.imported_fabric import ImportedFabric, ImportedLink
+from topologies.fabric_spec import MOST_GPUS
+from topologies.imported_fabric import Borrowed, ImportedFabric, ImportedLink
+from topologies.imported_links import (
+    Levels,
+    Sets,
+    gpu_names,
+    heights,
+    is_nic,
+    merged,
+    nic_name,
+    safe_name,
+)
 
 _KINDS = ("leaf", "leaf", "spine", "core")
 _JOINED = "assumed-core"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Borrowed:
-    """What a file may lack.
-
-    Args:
-        like: the cluster of the catalogue that the rest is taken from.
-        accelerator: what every GPU is.
-        gpus_per_host: GPUs of a machine, none for what the file says [1].
-        nic_bytes_per_s: of one GPU, none for the file's or the catalogue's [bytes/s].
-        scale_up_bytes_per_s: of one GPU, likewise [bytes/s].
-        uplinks_bytes_per_s: of one leaf, one spine …, all its links up together [bytes/s].
-        join: switches without a common root are joined by one that does not block.
-    """
-
-    like: FabricSpec
-    accelerator: Accelerator
-    gpus_per_host: int | None = None
-    nic_bytes_per_s: float | None = None
-    scale_up_bytes_per_s: float | None = None
-    uplinks_bytes_per_s: tuple[float, ...] = ()
-    join: bool = False
-
-
-class _Sets:
-    """Disjoint sets of vertices."""
-
-    def __init__(self) -> None:
-        self._up: dict[Hashable, Hashable] = {}
-
-    def root(self, v: Hashable) -> Hashable:
-        """Return the representative of *v*."""
-        up = self._up
-        while (parent := up.setdefault(v, v)) != v:
-            up[v] = up[parent]
-            v = up[v]
-        return v
-
-    def join(self, a: Hashable, b: Hashable) -> None:
-        """Put *a* and *b* in one set."""
-        self._up[self.root(b)] = self.root(a)
 
 
 def fabric_from_import(found: ImportedFabric, borrowed: Borrowed) -> Fabric:
@@ -84,9 +51,9 @@ class _Build:
         self.found, self.borrowed, self.like = found, borrowed, borrowed.like
         self.assumed: dict[str, str] = dict(found.assumed)
         self.gpus_of = self._gpus_of_hosts()
-        self.links = _merged(found.links)
+        self.links = merged(found.links)
         self._refuse_forest()
-        self.height = _heights([h.name for h in found.hosts], self.links)
+        self.height = heights([h.name for h in found.hosts], self.links)
         self.nic_bytes_per_s = self._nic_rate()
         self.scale_up_bytes_per_s = self._scale_up_rate()
         network = self.like.network
@@ -146,7 +113,7 @@ class _Build:
 
     def _refuse_forest(self) -> None:
         """Refuse parts that do not hang together, or join their tops where that was asked for."""
-        sets = _Sets()
+        sets = Sets()
         for host in self.found.hosts:
             sets.join(("supernode", host.supernode), host.name)
         for one in self.links:
@@ -168,7 +135,7 @@ class _Build:
                 "give --join to put a non-blocking switch above them"
             )
         self.assumed["network.join"] = f"a non-blocking switch above {len(parts)} parts: --join"
-        height = _heights([h.name for h in self.found.hosts], self.links)
+        height = heights([h.name for h in self.found.hosts], self.links)
         tops: dict[Hashable, str] = {}
         for name in (*names, *self.found.switches):
             part = sets.root(name)
@@ -205,7 +172,7 @@ class _Build:
         supernodes = {s: i for i, s in enumerate(dict.fromkeys(h.supernode for h in self._hosts()))}
         members: dict[str, list[str]] = defaultdict(list)
         for board, host in enumerate(self._hosts()):
-            of_host = _gpu_names(host.name, self.gpus_of[host.name])
+            of_host = gpu_names(host.name, self.gpus_of[host.name])
             hosts.append(
                 Domain(
                     name=host.name, uplink_bytes_per_s=0.0,
@@ -232,14 +199,14 @@ class _Build:
                 graph.add_node(name, kind=kind, units=1, radix=0)
         tiers = ["supernode", *levels.names]
         for a, b, rate, links, height in edges:
-            within = _is_nic(a) and b not in self.height
+            within = is_nic(a) and b not in self.height
             latency_s = self.endpoint_s / 2 if within else self.hop_s
-            if _is_nic(a):
+            if is_nic(a):
                 graph.add_node(a, kind="nic")
             tier = tiers[min(levels.level_of(height), len(tiers) - 1)]
             graph.add_edge(a, b, **link(rate, latency_s, tier, links))
         return Fabric(
-            name=_safe(self.found.name),
+            name=safe_name(self.found.name),
             graph=nx.freeze(graph),
             gpus=tuple(names),
             tiers=self._tiers(graph, names, tiers, levels),
@@ -286,21 +253,21 @@ class _Build:
         below: defaultdict[str, float] = defaultdict(float)
         rate = self.nic_bytes_per_s
         for host in self._hosts():
-            names, reached = _gpu_names(host.name, self.gpus_of[host.name]), of_host[host.name]
+            names, reached = gpu_names(host.name, self.gpus_of[host.name]), of_host[host.name]
             if not reached:
                 continue
             one_each = len(reached) == len(names)
             total = sum(one.links for _, one in reached)
             for g, gpu in enumerate(names):
-                nic = _nic_name(gpu)
+                nic = nic_name(gpu)
                 mine = [reached[g]] if one_each else reached
                 edges.append((nic, gpu, rate, 1, 1))
                 for other, one in mine:
                     share = 1.0 if one_each else one.links / total
                     to = other
                     if other in self.gpus_of:  # machines joined directly: to the same place there
-                        there = _gpu_names(other, self.gpus_of[other])
-                        to = _nic_name(there[min(g, len(there) - 1)])
+                        there = gpu_names(other, self.gpus_of[other])
+                        to = nic_name(there[min(g, len(there) - 1)])
                     if other in self.gpus_of and host.name > other:
                         continue
                     edges.append((nic, to, rate * share, 1, 1))
@@ -356,11 +323,11 @@ class _Build:
             f"as {self.like.name} of the catalogue, shared evenly by the links up"
         )
 
-    def _levels(self, edges: Sequence[tuple[str, str, float, int, int]]) -> _Levels:
+    def _levels(self, edges: Sequence[tuple[str, str, float, int, int]]) -> Levels:
         """Return the heights at which domains grow, and what the tiers are called."""
-        sets = _Sets()
+        sets = Sets()
         for host in self._hosts():
-            for name in _gpu_names(host.name, self.gpus_of[host.name]):
+            for name in gpu_names(host.name, self.gpus_of[host.name]):
                 sets.join(("supernode", host.supernode), name)
         roots = [("supernode", s) for s in dict.fromkeys(h.supernode for h in self._hosts())]
         count, grown = len(roots), []
@@ -375,12 +342,12 @@ class _Build:
         inner = grown[:-1]
         kept = [*dict.fromkeys([*inner[:1], *inner[-1:]]), *grown[-1:]]
         labels = ["leaf", "pod"][: len(kept) - 1] if kept else []
-        return _Levels(heights=tuple(kept), names=(*labels, *(["cluster"] if kept else [])))
+        return Levels(heights=tuple(kept), names=(*labels, *(["cluster"] if kept else [])))
 
     def _tiers(
-        self, graph: Any, names: Sequence[str], tiers: Sequence[str], levels: _Levels
+        self, graph: Any, names: Sequence[str], tiers: Sequence[str], levels: Levels
     ) -> tuple[Tier, ...]:
-        sets = _Sets()
+        sets = Sets()
         links = [(a, b, d["tier"], d["capacity_bytes_per_s"]) for a, b, d in graph.edges(data=True)]
         made: list[Tier] = []
         inner_share = self.scale_up_bytes_per_s
@@ -424,73 +391,3 @@ class _Build:
                     leaving[root] / len(gpus) or line for root, gpus in inside.items()
                 )
         return tuple(made)
-
-
-_NIC = ".nic"
-
-
-def _is_nic(vertex: str) -> bool:
-    """Return whether *vertex* is one of the adapters that this module names."""
-    head, _, tail = vertex.rpartition(_NIC)
-    return bool(head) and tail.isdigit()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Levels:
-    """The heights at which domains grow, innermost first, and their tiers' names."""
-
-    heights: tuple[int, ...]
-    names: tuple[str, ...]
-
-    def level_of(self, height: int) -> int:
-        """Return which tier a link of this height is part of, 1 for the first outside."""
-        return next((i for i, h in enumerate(self.heights, 1) if h >= height), len(self.heights))
-
-
-def _gpu_names(host: str, gpus: int) -> list[str]:
-    width = max(2, len(str(gpus - 1)))
-    return [f"{host}.gpu{g:0{width}d}" for g in range(gpus)]
-
-
-def _nic_name(gpu: str) -> str:
-    host, _, place = gpu.rpartition(".gpu")
-    return f"{host}{_NIC}{place}"
-
-
-def _safe(name: str) -> str:
-    return "".join(c if c.isascii() and (c.isalnum() or c in "_.:+-") else "-" for c in name)[:128]
-
-
-def _merged(links: Iterable[ImportedLink]) -> tuple[ImportedLink, ...]:
-    """Return links with those of the same two ends put together, in the order of the first."""
-    merged: dict[tuple[str, str], ImportedLink] = {}
-    for one in links:
-        a, b = sorted((one.a, one.b))
-        if a == b:
-            continue
-        seen = merged.get((a, b))
-        rate = one.bytes_per_s
-        if seen is not None:
-            known = seen.bytes_per_s is not None and rate is not None
-            rate = (seen.bytes_per_s or 0) + (rate or 0) if known else None
-        total = one.links + (seen.links if seen else 0)
-        merged[a, b] = ImportedLink(a=a, b=b, links=total, bytes_per_s=rate)
-    return tuple(merged.values())
-
-
-def _heights(hosts: Sequence[str], links: Sequence[ImportedLink]) -> dict[str, int]:
-    """Return the least number of links from a machine to each vertex that reaches one."""
-    near: dict[str, list[str]] = defaultdict(list)
-    for one in links:
-        near[one.a].append(one.b)
-        near[one.b].append(one.a)
-    height = dict.fromkeys(hosts, 0)
-    ring: list[str] = list(hosts)
-    while ring:
-        ring = [
-            other
-            for name in ring
-            for other in near[name]
-            if other not in height and height.setdefault(other, height[name] + 1)
-        ]
-    return height

@@ -12,9 +12,9 @@ from planner.documents import document_from_text, read_bytes
 from planner.errors import SpecError
 from planner.fabric import Fabric
 from topologies.fabric_catalogue import load_accelerator, load_spec
-from topologies.fabric_from_import import Borrowed, fabric_from_import
+from topologies.fabric_from_import import fabric_from_import
 from topologies.import_slurm_rows import as_supernodes
-from topologies.imported_fabric import ImportedFabric
+from topologies.imported_fabric import Borrowed, ImportedFabric
 
 DEFAULT_LIKE = "generic"
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from planner.errors import SpecError
+from planner.fabric import Accelerator
+from topologies.fabric_spec import FabricSpec
 
 SEVERITIES = ("fault", "warning", "note")
 MOST_VERTICES = 2**18
@@ -126,3 +128,26 @@ class ImportedFabric:
     def faults(self) -> tuple[str, ...]:
         """Return the findings that keep a cluster from being made, as text."""
         return tuple(str(f) for f in self.findings if f.severity == "fault")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowed:
+    """What a file may lack.
+
+    Args:
+        like: the cluster of the catalogue that the rest is taken from.
+        accelerator: what every GPU is.
+        gpus_per_host: GPUs of a machine, none for what the file says [1].
+        nic_bytes_per_s: of one GPU, none for the file's or the catalogue's [bytes/s].
+        scale_up_bytes_per_s: of one GPU, likewise [bytes/s].
+        uplinks_bytes_per_s: of one leaf, one spine …, all its links up together [bytes/s].
+        join: switches without a common root are joined by one that does not block.
+    """
+
+    like: FabricSpec
+    accelerator: Accelerator
+    gpus_per_host: int | None = None
+    nic_bytes_per_s: float | None = None
+    scale_up_bytes_per_s: float | None = None
+    uplinks_bytes_per_s: tuple[float, ...] = ()
+    join: bool = False

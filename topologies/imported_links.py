@@ -1,0 +1,101 @@
+"""Names, disjoint sets and heights of what a foreign file joins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from topologies.imported_fabric import ImportedLink
+
+
+class Sets:
+    """Disjoint sets of vertices."""
+
+    def __init__(self) -> None:
+        self._up: dict[Hashable, Hashable] = {}
+
+    def root(self, v: Hashable) -> Hashable:
+        """Return the representative of *v*."""
+        up = self._up
+        while (parent := up.setdefault(v, v)) != v:
+            up[v] = up[parent]
+            v = up[v]
+        return v
+
+    def join(self, a: Hashable, b: Hashable) -> None:
+        """Put *a* and *b* in one set."""
+        self._up[self.root(b)] = self.root(a)
+
+
+_NIC = ".nic"
+
+
+def is_nic(vertex: str) -> bool:
+    """Return whether *vertex* is one of the adapters that this module names."""
+    head, _, tail = vertex.rpartition(_NIC)
+    return bool(head) and tail.isdigit()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """The heights at which domains grow, innermost first, and their tiers' names."""
+
+    heights: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def level_of(self, height: int) -> int:
+        """Return which tier a link of this height is part of, 1 for the first outside."""
+        return next((i for i, h in enumerate(self.heights, 1) if h >= height), len(self.heights))
+
+
+def gpu_names(host: str, gpus: int) -> list[str]:
+    """Return the vertex name of each GPU of *host*."""
+    width = max(2, len(str(gpus - 1)))
+    return [f"{host}.gpu{g:0{width}d}" for g in range(gpus)]
+
+
+def nic_name(gpu: str) -> str:
+    """Return the vertex name of a GPU's adapter."""
+    host, _, place = gpu.rpartition(".gpu")
+    return f"{host}{_NIC}{place}"
+
+
+def safe_name(name: str) -> str:
+    """Return *name* with only what a cluster's name may have."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_.:+-") else "-" for c in name)[:128]
+
+
+def merged(links: Iterable[ImportedLink]) -> tuple[ImportedLink, ...]:
+    """Return links with those of the same two ends put together, in the order of the first."""
+    merged: dict[tuple[str, str], ImportedLink] = {}
+    for one in links:
+        a, b = sorted((one.a, one.b))
+        if a == b:
+            continue
+        seen = merged.get((a, b))
+        rate = one.bytes_per_s
+        if seen is not None:
+            known = seen.bytes_per_s is not None and rate is not None
+            rate = (seen.bytes_per_s or 0) + (rate or 0) if known else None
+        total = one.links + (seen.links if seen else 0)
+        merged[a, b] = ImportedLink(a=a, b=b, links=total, bytes_per_s=rate)
+    return tuple(merged.values())
+
+
+def heights(hosts: Sequence[str], links: Sequence[ImportedLink]) -> dict[str, int]:
+    """Return the least number of links from a machine to each vertex that reaches one."""
+    near: dict[str, list[str]] = defaultdict(list)
+    for one in links:
+        near[one.a].append(one.b)
+        near[one.b].append(one.a)
+    height = dict.fromkeys(hosts, 0)
+    ring: list[str] = list(hosts)
+    while ring:
+        ring = [
+            other
+            for name in ring
+            for other in near[name]
+            if other not in height and height.setdefault(other, height[name] + 1)
+        ]
+    return height
