@@ -8,6 +8,7 @@ group family into *the set of axes along which its members vary*.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -238,7 +239,7 @@ def refine(layout: Layout) -> tuple[Axis, ...]:
         expert_ends = [("pp" if name == "pp" else "edp", end) for name, end in dense_ends]
     cuts = sorted({end for _, end in dense_ends} | {end for _, end in expert_ends} | {1})
     axes: list[Axis] = []
-    for low, high in zip(cuts, cuts[1:], strict=False):
+    for low, high in pairwise(cuts):
         dense_digit, expert_digit = _owner(dense_ends, high), _owner(expert_ends, high)
         if high % low:
             raise LayoutError(
@@ -352,10 +353,8 @@ def check_layout(layout: Layout, model: ModelSpec, gpus: int) -> None:
 def _gpu_faults(layout: Layout, gpus: int) -> list[str]:
     if layout.gpus == gpus:
         return []
-    return [
-        f"tp x cp x dp x pp = {layout.tp} x {layout.cp} x {layout.dp} x {layout.pp} = "
-        f"{layout.gpus} does not equal the {gpus} GPUs asked for"
-    ]
+    ranks = f"{layout.tp} x {layout.cp} x {layout.dp} x {layout.pp} = {layout.gpus}"
+    return [f"tp x cp x dp x pp = {ranks} does not equal the {gpus} GPUs asked for"]
 
 
 def _dense_faults(layout: Layout, model: ModelSpec) -> list[str]:

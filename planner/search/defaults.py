@@ -78,7 +78,8 @@ def best_layout(
 
     Of those within 2 % of the shortest, closer than the model can tell apart, the one with the
     fewest pipeline stages, then the one that rests least on communication being hidden: least
-    total of compute and all communication. ZeRO 1 is taken unless fixed; ZeRO 3 only where nothing fits with 1.
+    total of compute and all communication. ZeRO 1 is taken unless fixed; ZeRO 3 only where
+    nothing fits with 1.
 
     Args:
         model: the transformer's shape.
