@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planner.model import ModelSpec
 
 RANK_ORDERS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
+_COUNTS = ("tp", "cp", "ep", "etp", "dp", "pp", "vpp", "micro_batch", "global_batch", "seq")
 RECOMPUTES = ("none", "selective", "full")
 PRECISIONS = ("bf16", "fp16", "fp8")
 CP_KINDS = ("ring", "all_gather", "ulysses")
@@ -113,18 +114,7 @@ class Layout:
     def __post_init__(self) -> None:
         faults = [
             f"{name}={value!r} is not a whole number of at least 1"
-            for name in (
-                "tp",
-                "cp",
-                "ep",
-                "etp",
-                "dp",
-                "pp",
-                "vpp",
-                "micro_batch",
-                "global_batch",
-                "seq",
-            )
+            for name in _COUNTS
             if not _is_count(value := getattr(self, name))
         ]
         if not faults:

@@ -4,9 +4,8 @@ Each operator says how many FLOPs it does, how many bytes it moves if every oper
 memory once, and how many kernels it launches. Nothing here is a time: ``compute.py`` turns work
 into seconds. Shapes: T tokens of a micro-batch on a rank (b x s / cp), t = tp.
 
-Source: the operators of a GPT/Llama/DeepSeek block as Megatron-LM and Transformer Engine run them
-(arXiv 1909.08053, 2104.04473, 2205.05198); flash attention's backward does 2.5 times its
-forward's FLOPs (arXiv 2205.14135).
+Source: a GPT/Llama/DeepSeek block as Megatron-LM and Transformer Engine run it (arXiv 1909.08053,
+2104.04473, 2205.05198); flash attention's backward is 2.5 forwards (arXiv 2205.14135).
 """
 
 from __future__ import annotations

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner.documents import read_documents
 from planner.errors import InputError, SpecError
+from planner.fabric import Fabric
 from planner.layout import Layout
 from topologies.allocated_seats import allocated_gpus, part_of
 from topologies.export_graph import (
@@ -28,7 +32,7 @@ from topologies.export_launch import (
     slurm_text,
     torchrun_text,
 )
-from topologies.export_seats import seated_plan
+from topologies.export_seats import SeatedPlan, seated_plan
 from topologies.fabric_catalogue import generic_cluster
 from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
 from topologies.import_allocation import read_allocation
@@ -39,21 +43,25 @@ SWAPPED = (*range(8, 16), *range(8), *range(16, 32))  # machines 0 and 1 change 
 SCATTERED = tuple((r % 4) * 8 + r // 4 for r in range(32))
 
 
-def plan(seats=SWAPPED, fabric=None, **more):
+def plan(seats: Sequence[int] = SWAPPED, fabric: Fabric | None = None, **more: Any) -> SeatedPlan:
     fabric = fabric or generic_cluster(8, 32)
     return seated_plan(LAYOUT, fabric, seats, source="32 ranks", **more)
 
 
 @pytest.mark.parametrize("seats", [SWAPPED, SCATTERED])
 @pytest.mark.parametrize("write", [rank_map_text, mpi_rankfile_text])
-def test_what_seats_ranks_freely_reads_back_as_the_same_seats(write, seats) -> None:
+def test_what_seats_ranks_freely_reads_back_as_the_same_seats(
+    write: Callable[..., str], seats: tuple[int, ...]
+) -> None:
     made = plan(seats)
     back = read_allocation(write(made), "f")
     assert allocated_gpus(back, made.fabric, 32) == seats
 
 
 @pytest.mark.parametrize("seats", [SWAPPED, SCATTERED])
-def test_a_slurm_hostfile_reads_back_as_the_same_machines(seats) -> None:
+def test_a_slurm_hostfile_reads_back_as_the_same_machines(
+    seats: tuple[int, ...],
+) -> None:
     made = plan(seats)
     text = slurm_text(made)
     back = read_allocation(text, "f")
@@ -70,7 +78,7 @@ def test_a_supernode_of_many_machines_asks_for_a_segment() -> None:
     assert "podset-slice-size: '2'" in kueue_text(made)
 
 
-def test_torchrun_gives_each_machine_the_node_rank_of_the_plan(tmp_path) -> None:
+def test_torchrun_gives_each_machine_the_node_rank_of_the_plan(tmp_path: Path) -> None:
     made = plan()
     script = tmp_path / "run.sh"
     script.write_text(torchrun_text(made).replace("exec torchrun", "echo torchrun"))
@@ -95,7 +103,7 @@ def test_torchrun_refuses_ranks_that_it_cannot_place() -> None:
         torchrun_text(plan(SCATTERED))
 
 
-def test_megatron_flags_read_back_as_the_same_layout(tmp_path) -> None:
+def test_megatron_flags_read_back_as_the_same_layout(tmp_path: Path) -> None:
     file = tmp_path / "train.sh"
     file.write_text(megatron_text(plan()))
     run = read_run(file)
@@ -145,7 +153,7 @@ def test_dot_names_every_rank_and_balances_its_quotes() -> None:
     assert text.count('"') % 2 == 0
 
 
-def test_kueue_documents_have_the_fields_of_their_kinds(tmp_path) -> None:
+def test_kueue_documents_have_the_fields_of_their_kinds(tmp_path: Path) -> None:
     file = tmp_path / "k.yaml"
     file.write_text(kueue_text(plan(tuple(range(32)), generic_cluster(16, 32))))
     topology, jobset = (d.root.plain() for d in read_documents(file))
@@ -183,7 +191,9 @@ def test_real_names_replace_those_of_the_catalogue_and_are_checked() -> None:
         ("rank,host\n0,a\n1,b", ("a", "b"), True),
     ],
 )
-def test_allocations_of_every_kind_are_read(text: str, hosts, by_rank: bool) -> None:
+def test_allocations_of_every_kind_are_read(
+    text: str, hosts: tuple[str, ...], by_rank: bool
+) -> None:
     read = read_allocation(text, "f")
     assert (read.hosts, read.by_rank) == (hosts, by_rank)
 

@@ -6,9 +6,10 @@ import pytest
 
 from planner.errors import SpecError
 from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
+from topologies.imported_fabric import ImportedFabric
 
 
-def read(text: str):
+def read(text: str) -> ImportedFabric:
     return import_fabric_text(text.encode(), "f", ImportAsked())
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +12,12 @@ from hypothesis import strategies as st
 from planner.errors import SpecError
 from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
 from topologies.host_lists import HostListError, expand_hosts, fold_hosts
+from topologies.imported_fabric import ImportedFabric
 
 EIGHT = ImportAsked(gpus_per_host=8)
 
 
-def read(text: str, **asked: object):
+def read(text: str, **asked: Any) -> ImportedFabric:
     return import_fabric_text(text.encode(), "t", ImportAsked(gpus_per_host=8, **asked))
 
 
@@ -82,7 +86,7 @@ def test_a_tree_of_two_leaves_has_three_tiers() -> None:
     assert "network.leaf.uplink_rate" in fabric.assumed
 
 
-def test_uplinks_of_a_leaf_are_what_its_machines_send_unless_told_otherwise(tmp_path) -> None:
+def test_uplinks_of_a_leaf_are_what_its_machines_send_unless_told_otherwise(tmp_path: Path) -> None:
     text = "SwitchName=top Switches=s[1-2]\nSwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n[3-4]"
     whole = fabric_of(read(text), EIGHT)
     assert whole.tier("leaf").domains[0].uplink_bytes_per_s == pytest.approx(16 * 50e9)
