@@ -123,8 +123,14 @@ def read_fabric(asked: Asked) -> Fabric:
             whole = load_cluster(asked.cluster, supernode=asked.supernode)
             return whole if len(whole.gpus) >= asked.gpus else fabric
         return fabric
-    gpus = asked.gpus or DEFAULT_GPUS
+    gpus = asked.gpus or _product(asked.layout) or DEFAULT_GPUS
     return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
+
+
+def _product(given: Mapping[str, Any]) -> int:
+    """Return the ranks of degrees that are all given, else 0 [1]."""
+    degrees = [d for name in _DEGREES if isinstance(d := given.get(name), int) and d > 0]
+    return prod(degrees) if len(degrees) == len(_DEGREES) else 0
 
 
 def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> tuple[int, str]:
@@ -135,10 +141,9 @@ def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> t
     """
     if asked.gpus is not None or fabric is None:
         return asked.gpus or DEFAULT_GPUS, ""
-    if all(isinstance(given.get(name), int) for name in _DEGREES):
-        ranks = prod(given[name] for name in _DEGREES)
-        if 0 < ranks <= len(fabric.gpus) and ranks != fabric.job_gpus and asked.cluster:
-            return ranks, f"{ranks}: the product of the degrees that were given"
+    ranks = _product(given)
+    if 0 < ranks <= len(fabric.gpus) and (ranks != fabric.job_gpus or not asked.cluster):
+        return ranks, f"{ranks}: the product of the degrees that were given"
     usable = min(fabric.job_gpus, len(fabric.gpus))
     even = usable // _EVEN_GPUS * _EVEN_GPUS
     if asked.cluster and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:

@@ -225,8 +225,6 @@ def refine(layout: Layout) -> tuple[Axis, ...]:
         return _dense_axes(dense)
     expert = [(_EXPERT_DIGIT[d], getattr(layout, _EXPERT_DIGIT[d])) for d in order if d != "cp"]
     dense_ends, expert_ends = _ends(dense), _ends(expert)
-    if layout.ep * layout.etp == 1:  # no expert digit but edp: it is whatever is not pp
-        expert_ends = [("pp" if name == "pp" else "edp", end) for name, end in dense_ends]
     cuts = sorted({end for _, end in dense_ends} | {end for _, end in expert_ends} | {1})
     axes: list[Axis] = []
     for low, high in pairwise(cuts):

@@ -226,7 +226,9 @@ def _context_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     hop = tokens * _key_value_width(model, layout) * layout.activation_bytes
     attention = model.attention
     query = attention.heads * (attention.head_dim + attention.v_head_dim) / layout.tp
-    exchanged = tokens * (query + _key_value_width(model, layout)) * layout.activation_bytes
+    shared = _key_value_width(model, layout)
+    least = layout.cp * (attention.head_dim + attention.v_head_dim)  # a head is not split further
+    exchanged = tokens * (query + np.maximum(shared, least)) * layout.activation_bytes
     ring = np.where(np.equal(layout.cp_kind, "ring"), 1, 0)
     gather = np.where(np.equal(layout.cp_kind, "all_gather"), 1, 0)
     ulysses = np.where(np.equal(layout.cp_kind, "ulysses"), 1, 0)

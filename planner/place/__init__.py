@@ -111,6 +111,16 @@ def place(
 def _refuse(layout: Layout, fabric: Fabric, tier: str, objective: str) -> None:
     if objective != "total":
         raise InputError(f"objective {objective!r} is unknown: expected 'total'")
+    if layout.ep_copies == "domain" and layout.ep > 1:
+        raise InputError(
+            "ep_copies='domain' is not placed yet: its cut is not the one copy per expert that the "
+            "bound is about; expected 'expert'"
+        )
+    if layout.ep > 1 and layout.tp > 1 and not layout.sequence_parallel:
+        raise InputError(
+            f"experts with tp={layout.tp} need sequence_parallel: without it every TP rank would "
+            "route all tokens, and a gather of the result is not modelled"
+        )
     names = [t.name for t in fabric.tiers]
     if tier not in names:
         raise InputError(f"tier {tier!r} is unknown in {fabric.name}: one of {', '.join(names)}")

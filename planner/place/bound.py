@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from planner.place.question import Question
 
+_CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
 _LINES_KEPT = 3  # edges of an all-to-all's hull that are tried, the flattest first
 
 
@@ -344,7 +345,8 @@ def lower_bound(question: Question, shares: Sequence[Share] = ()) -> float:
     for share in shares:
         pieces = -(-question.group_size(share.axes) // share.most)
         total += share.price_bytes * pieces * question.groups(share.axes)
-    return max(0.0, total - rebate_bytes(question))
+    rebate = rebate_bytes(question)
+    return max(0.0, total - rebate - rebate * _CANCELLED)
 
 
 def _bounds(

@@ -196,6 +196,8 @@ def _cut_by_bound(model: Model) -> None:
     if sum(question.capacities) != question.cells:
         return
     for s, capacity in enumerate(question.capacities):
+        if capacity == 0:
+            continue
         for direction in bound_directions(question, capacity):
             _cut_domain(model, s, capacity, direction)
 

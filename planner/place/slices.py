@@ -38,6 +38,7 @@ class SliceModel:
         unit_bytes: bytes of one unit of the objective [bytes].
         ways: domain of each cell of a slice, shape [ways, cells of a slice].
         uses: how many slices take each way.
+        touch: touch[g,s] of the groups that run across slices, by (axes, group, domain).
         touched: expressions of the groups that a domain touches, by (axes, domain).
         objective: terms of the objective without constants.
         constant: what they leave out [units].
@@ -49,6 +50,7 @@ class SliceModel:
     unit_bytes: float
     ways: NDArray[np.int64]
     uses: list[Any] = field(default_factory=list)
+    touch: dict[tuple[tuple[int, ...], int, int], Any] = field(default_factory=dict)
     touched: dict[tuple[tuple[int, ...], int], Any] = field(default_factory=dict)
     objective: list[Any] = field(default_factory=list)
     constant: float = 0.0
@@ -142,10 +144,7 @@ def _charge_across(
     n = model.question.sizes[model.axis]
     there = model.ways[:, members] == s
     name = f"{'x'.join(map(str, charge.axes))}_{g}_{s}"
-    touch = model.problem.add_variable(f"touch_{charge.kind.value}_{name}", 0, 1, pulp.LpBinary)
-    model.problem += _weighted(model, there.any(axis=1)) <= n * touch
-    key = charge.axes, s
-    model.touched[key] = model.touched.get(key, 0) + touch
+    touch = _touch(model, charge.axes, g, members, s)
     if charge.kind is Kind.PAIRS:
         size = model.question.group_size(charge.axes)
         levels = [
@@ -166,12 +165,29 @@ def _charge_across(
         model.objective.append(-price * whole)
 
 
+def _touch(
+    model: SliceModel, axes: tuple[int, ...], g: int, members: NDArray[np.int64], s: int
+) -> Any:
+    """Return touch[g,s], made once whatever the number of charges along the axes."""
+    if (axes, g, s) not in model.touch:
+        name = f"touch_{'x'.join(map(str, axes))}_{g}_{s}"
+        touch = model.problem.add_variable(name, 0, 1, pulp.LpBinary)
+        there = (model.ways[:, members] == s).any(axis=1)
+        n = model.question.sizes[model.axis]
+        model.problem += _weighted(model, there) <= n * touch
+        model.touch[axes, g, s] = touch
+        model.touched[axes, s] = model.touched.get((axes, s), 0) + touch
+    return model.touch[axes, g, s]
+
+
 def _cut_by_bound(model: SliceModel) -> None:
     """sum_S w_S t_S(s) >= least_touches(C_s)   for every full domain s, in several directions w."""
     question = model.question
     if sum(question.capacities) != question.cells:
         return
     for s, capacity in enumerate(question.capacities):
+        if capacity == 0:
+            continue
         for direction in bound_directions(question, capacity):
             if any((axes, s) not in model.touched for axes in direction):
                 continue

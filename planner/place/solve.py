@@ -1,8 +1,8 @@
 """Question to Answer: bound first, then tiles and fillings, then a solver for what is left.
 
-The lower bound comes from three sources, each valid by itself; the greatest is kept:
-the domain bound of ``bound.py`` on the ungrouped grid; where the solver ran on a grid whose boxes
-are kept together, the lesser of its bound and of what splitting any box would cost; and zero.
+Every source of the lower bound is valid by itself, and the greatest is kept: the domain bound of
+``bound.py``; with what domains share, of ``sharing.py``; the same on a grid whose boxes are kept
+together, or what splitting one would cost, if that is less; and a solver's bound on such a grid.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.errors import PlannerError
 from planner.place.answer import Answer, Proof
 from planner.place.baselines import baselines
 from planner.place.bound import lower_bound, split_bound
@@ -34,6 +35,7 @@ _SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _IMPROVE_CELLS = 20_000
+_NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _STARTS = 3  # seatings that exchanges start from
 _BOUND_S = 2.0  # seconds the bounds may take at least, also where the solver may not run
 _WAYS_LIMIT = 7000  # ways to seat one slice
@@ -98,6 +100,16 @@ def _answer(home: NDArray[np.int64], cut: float, bound: float, proof: Proof, met
 
 
 def _meets(cut: float, bound: float, share: float) -> bool:
+    """Return whether *bound* proves *cut*.
+
+    Raises:
+        PlannerError: a bound above a cut that was counted is a fault of ours, not a proof.
+    """
+    if bound > cut * (1 + 1e-6) + _NOISE_BYTES:
+        raise PlannerError(
+            f"the lower bound of {bound:.6g} bytes is above a seating's {cut:.6g}: this is a "
+            "fault of the planner, and the placement is withheld"
+        )
     return cut - bound <= share * max(cut, 1e-300)
 
 

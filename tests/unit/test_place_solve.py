@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from planner.errors import InputError
 from planner.layout import Layout, groups_along
-from planner.place import Proof, solve_question
+from planner.place import Proof, place, solve_question
 from planner.place.baselines import baselines
 from planner.place.question import Charge, Kind, Question, ask, cut_bytes
 from planner.traffic import step_families
+from topologies.fabric_catalogue import generic_cluster
 from topologies.model_reader import read_model
 
 
@@ -60,3 +64,23 @@ def test_the_405b_layout_that_one_binary_a_seat_leaves_open_is_proved_by_slices(
     hop_bytes = 8192 * 16384 * 2 / 16
     hops = 32 * 16 * 2 * 128 * hop_bytes
     assert answer.objective_bytes == pytest.approx(parameters * (4 + 2) + hops, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [({"ep_copies": "domain"}, "one copy per expert"), ({"sequence_parallel": False}, "gather")],
+)
+def test_what_the_cut_does_not_model_is_refused(more: dict[str, Any], said: str) -> None:
+    layout = Layout(tp=2, dp=8, ep=8, global_batch=8, seq=4096, **more)
+    families = step_families(read_model("mixtral-8x7b"), layout)
+
+    with pytest.raises(InputError, match=said):
+        place(layout, families, generic_cluster(8, 16))
+
+
+def test_ulysses_sends_whole_key_value_heads() -> None:
+    layout = Layout(tp=8, cp=4, dp=1, cp_kind="ulysses", global_batch=1, seq=8192)
+    families = {f.name: f for f in step_families(read_model("llama-3.1-405b"), layout)}
+
+    # 2048 tokens, 16 query heads a TP rank: a peer gets 4 of q and of o, and one head each of k, v.
+    assert families["cp_forward_exchange"].payload_bytes == 2048 * (2 * 4 + 2 * 1) * 128 * 2
