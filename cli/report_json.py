@@ -8,9 +8,13 @@ from typing import Any
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import Plan
+from planner.collectives.cost import LIBRARY, cheapest
+from planner.collectives.links import links_of
 from planner.search.defaults import Choice
 from planner.search.given import spelled_layout
+from planner.search.placed import placed_spreads
 from planner.steptime.document import memory_document, step_document
+from planner.steptime.spread import Spreads
 from planner.traffic import Family
 
 
@@ -31,10 +35,13 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
         time_limit_s=time_limit_s,
     )
     axes = [{"name": a.name, "size": a.size, "stride": a.stride} for a in layout.axes]
+    spreads = placed_spreads(layout, placement.rank_to_gpu, plan.inputs.fabric)
     body = {
         "axes": axes,
         "choice": choice_document(plan.inputs.choice, plan.inputs.given),
-        "traffic": [_traffic(plan, family, with_groups=with_groups) for family in plan.families],
+        "traffic": [
+            _traffic(plan, family, spreads, with_groups=with_groups) for family in plan.families
+        ],
         "placement": {
             "rank_to_gpu": placement.rank_to_gpu,
             "gpus": [plan.inputs.fabric.gpus[gpu] for gpu in placement.rank_to_gpu],
@@ -79,7 +86,25 @@ def choice_document(choice: Choice, given: tuple[str, ...]) -> Mapping[str, Any]
     }
 
 
-def _traffic(plan: Plan, family: Family, *, with_groups: bool) -> Mapping[str, Any]:
+def _walk(plan: Plan, family: Family, spreads: Spreads) -> str:
+    """Return the cheapest walk of a family's worst group, of those a stock library takes.
+
+    By ``planner.collectives`` at nominal rates.
+    """
+    collective = family.collective
+    found = cheapest(
+        collective,
+        family.payload_bytes,
+        getattr(spreads, family.digit),
+        links_of(plan.inputs.fabric),
+        available=LIBRARY.get(collective),
+    )
+    return str(found.name)
+
+
+def _traffic(
+    plan: Plan, family: Family, spreads: Spreads, *, with_groups: bool
+) -> Mapping[str, Any]:
     layout = plan.inputs.layout
     entry: dict[str, Any] = {
         "family": family.name,
@@ -92,6 +117,7 @@ def _traffic(plan: Plan, family: Family, *, with_groups: bool) -> Mapping[str, A
         "times_per_step": family.times_per_step,
         "phase": family.phase,
         "ends_only": family.ends_only,
+        "walk": _walk(plan, family, spreads),
     }
     if with_groups:
         entry["members"] = family.members(layout)
