@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cli.plan_stages import bill_document, stage_memory_document, stages_document
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import Plan
@@ -68,7 +69,12 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
             for baseline in placement.baselines
         ],
         "step": step_document(plan.step),
-        "memory": memory_document(plan.memory),
+        "stages": stages_document(plan.inputs, placement.rank_to_gpu, plan.step),
+        "memory": {
+            **memory_document(plan.memory),
+            "by_stage": stage_memory_document(plan.inputs),
+        },
+        "bill": bill_document(plan.inputs.fabric),
     }
     return document("place", inputs, body)
 

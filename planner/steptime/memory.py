@@ -88,8 +88,7 @@ def layer_activation_bytes(model: ModelSpec, columns: LayoutColumns, moe: bool) 
 
 def step_memory(model: ModelSpec, columns: LayoutColumns, capacity_bytes: float) -> Memory:
     """Return the memory of the fullest stage of each layout."""
-    layers = stage_layers(model, columns)
-    stages = [_stage_parts(model, columns, layers, stage) for stage in STAGES]
+    stages = list(stage_memory(model, columns).values())
     sums = [_total(parts) for parts in stages]
     best, worst = stages[0], sums[0]
     which: Values = 0.0
@@ -108,6 +107,16 @@ def step_memory(model: ModelSpec, columns: LayoutColumns, capacity_bytes: float)
         parts=best,
         stage=which,
     )
+
+
+def stage_memory(model: ModelSpec, columns: LayoutColumns) -> dict[str, dict[str, Values]]:
+    """Return the parts of one GPU's memory on the first, the second and the last stage [bytes].
+
+    The second is the fullest of those between the ends: it keeps the most micro-batches. Stages
+    that a layout does not have are there, too: with one stage only the first means anything.
+    """
+    layers = stage_layers(model, columns)
+    return {stage: _stage_parts(model, columns, layers, stage) for stage in STAGES}
 
 
 def _total(parts: Mapping[str, Values]) -> Values:

@@ -1,0 +1,87 @@
+"""What a plan's document says of its stages and its parts list: seconds, bytes, pieces of kit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from planner.collectives.links import links_of
+from planner.procure.bill import bill_of_materials
+from planner.search.placed import placed_spreads
+from planner.steptime.columns import SCHEDULES, columns_of
+from planner.steptime.communication import pipeline_hop_s
+from planner.steptime.memory import STAGES, stage_memory
+from planner.steptime.rates import rates_of
+from planner.steptime.trace import stage_values
+from planner.steptime.wires import wires_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cli.planner_inputs import Inputs
+    from planner.fabric import Fabric
+    from planner.steptime.schedule import StageSeconds
+    from planner.steptime.step import Step
+
+
+def stages_document(inputs: Inputs, rank_to_gpu: Sequence[int], step: Step) -> Mapping[str, Any]:
+    """Return one micro-batch on every pipeline stage, enough to draw the step pass by pass.
+
+    Args:
+        inputs: cluster, model and layout.
+        rank_to_gpu: the seating.
+        step: predicted of that seating.
+
+    Returns:
+        ``schedule``, ``chunks``, ``micro_batches``; ``hop_s`` from stage to stage; ``forward_s``,
+        ``backward_s`` (weight gradients included), ``weights_s``, and by family ``traffic_s`` and
+        ``exposed_s``, each a list with one entry for every stage [s].
+    """
+    columns = columns_of(inputs.layout)
+    rates = rates_of(inputs.fabric.accelerator, columns, inputs.efficiency)
+    spreads = placed_spreads(inputs.layout, rank_to_gpu, inputs.fabric)
+    wires = wires_of(spreads, links_of(inputs.fabric), rates.inner_share, rates.outer_share)
+    stages, costs = int(columns.pp), step.stages
+    return {
+        "schedule": SCHEDULES[int(columns.schedule)],
+        "chunks": int(columns.vpp),
+        "micro_batches": int(columns.micro_batches),
+        "hop_s": float(pipeline_hop_s(inputs.model, columns, wires)) if stages > 1 else 0.0,
+        "pipeline_s": float(step.pipeline.total_s),
+        "forward_s": stage_values(costs.forward, stages),
+        "backward_s": stage_values(costs.backward, stages),
+        "weights_s": stage_values(costs.weights, stages),
+        "traffic_s": _families(costs.traffic, stages),
+        "exposed_s": _families(costs.exposed, stages),
+    }
+
+
+def _families(parts: Mapping[str, StageSeconds], stages: int) -> Mapping[str, list[float]]:
+    """Return the families that take any time, stage by stage [s]."""
+    found = {name: stage_values(each, stages) for name, each in parts.items()}
+    return {name: values for name, values in found.items() if any(values)}
+
+
+def stage_memory_document(inputs: Inputs) -> list[Mapping[str, Any]]:
+    """Return what one GPU holds on the first, the second and the last stage, where they differ."""
+    columns = columns_of(inputs.layout)
+    stages = int(columns.pp)
+    found = stage_memory(inputs.model, columns)
+    numbers = {"first": 0, "middle": 1, "last": stages - 1}
+    shown = [name for i, name in enumerate(STAGES) if stages > (0, 2, 1)[i]]
+    return [
+        {
+            "stage": numbers[name],
+            "kind": name,
+            "parts": {part: float(value) for part, value in found[name].items()},
+        }
+        for name in shown
+    ]
+
+
+def bill_document(fabric: Fabric) -> Mapping[str, Any]:
+    """Return the cluster's parts with what they draw, without prices: a plan knows none."""
+    lines = [asdict(line) for line in bill_of_materials(fabric, None).lines]
+    kept = ("item", "count", "link_bytes_per_s", "power_w")
+    return {"lines": [{key: line[key] for key in kept} for line in lines]}
