@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,6 +93,8 @@ def _crossing(family: Mapping[str, Any], homes: NDArray[np.int64], blocks: int) 
     if kind == "all_to_all":
         pairs = homes.shape[1] ** 2 - _squares(ordered)
         cut = size_bytes * float(pairs.sum())
+    elif kind == "domain_all_to_all":
+        cut = size_bytes * sum(float(copies(family, row).sum()) for row in ordered)
     elif kind == "chain":
         cut = size_bytes * float((np.diff(homes, axis=1) != 0).sum())
     elif kind == "ring":
@@ -105,8 +108,21 @@ def _crossing(family: Mapping[str, Any], homes: NDArray[np.int64], blocks: int) 
         crossing=int((touched > 1).sum()),
         least_domains=int(touched.min()),
         most_domains=int(touched.max()),
-        between=_between(kind, size_bytes, homes, blocks) if blocks else None,
+        between=_between(family, size_bytes, homes, blocks) if blocks else None,
     )
+
+
+def copies(family: Mapping[str, Any], row: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the copies that go from each domain of one group to each other, array [k, k].
+
+    A token reaches a domain with E_d of E experts with chance 1 - C(E - E_d, k) / C(E, k).
+    """
+    held = np.unique(row, return_counts=True)[1]
+    experts, drawn = family["experts"], family["top_k"]
+    missed = [comb(experts - experts // len(row) * int(n), drawn) for n in held]
+    found = np.outer(held, [1.0 - ways / comb(experts, drawn) for ways in missed])
+    np.fill_diagonal(found, 0.0)
+    return found
 
 
 def _squares(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -122,7 +138,7 @@ def _squares(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _between(
-    kind: str, size_bytes: float, homes: NDArray[np.int64], blocks: int
+    family: Mapping[str, Any], size_bytes: float, homes: NDArray[np.int64], blocks: int
 ) -> NDArray[np.float64]:
     """Return the bytes between two domains, both directions, array [domains, domains].
 
@@ -130,6 +146,7 @@ def _between(
     evenly over their pairs. A ring is laid through its domains in the order of its members.
     """
     found = np.zeros((blocks, blocks))
+    kind = family["collective"]
     if kind == "chain":
         np.add.at(found, (homes[:, :-1].ravel(), homes[:, 1:].ravel()), size_bytes)
     elif kind == "ring":
@@ -146,6 +163,8 @@ def _between(
                 grid = np.ix_(touched, touched)
                 if kind == "all_to_all":
                     found[grid] += count * size_bytes * np.outer(held, held)
+                elif kind == "domain_all_to_all":
+                    found[grid] += count * size_bytes * copies(family, row)
                 else:
                     each = (2 if kind == "all_reduce" else 1) * size_bytes / k
                     found[grid] += count * each

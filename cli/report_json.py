@@ -98,6 +98,8 @@ def _walk(plan: Plan, family: Family, spreads: Spreads) -> str:
     By ``planner.collectives`` at nominal rates.
     """
     collective = family.collective
+    if collective == "domain_all_to_all":
+        return "one copy to each domain, forwarded inside"
     found = cheapest(
         collective,
         family.payload_bytes,
@@ -125,6 +127,8 @@ def _traffic(
         "ends_only": family.ends_only,
         "walk": _walk(plan, family, spreads),
     }
+    if family.experts:
+        entry |= {"experts": family.experts, "top_k": family.top_k}
     if with_groups:
         entry["members"] = family.members(layout)
     return entry

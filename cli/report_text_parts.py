@@ -50,6 +50,8 @@ def crossed_bytes(plan: Plan) -> CrossedBytes:
             payload_bytes=family.payload_bytes,
             times_per_step=family.times_per_step,
             members=family.members(layout),
+            experts=family.experts,
+            top_k=family.top_k,
         )
         for family in plan.families
     ]

@@ -11,7 +11,7 @@ Source: Megatron-LM's forward and backward passes, arXiv 1909.08053 (TP), 2205.0
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,14 +39,16 @@ class Family:
         axes: indices into ``layout.axes`` along which a group's members vary.
         group_size: members of one group [1].
         groups: groups of the family [1].
-        collective: ``all_reduce``, ``reduce_scatter``, ``all_gather``, ``all_to_all``, ``ring``,
-            ``chain``.
+        collective: ``all_reduce``, ``reduce_scatter``, ``all_gather``, ``all_to_all``,
+            ``domain_all_to_all`` (one copy of a token for each domain), ``ring``, ``chain``.
         payload_bytes: V of all_reduce/reduce_scatter/all_gather (the full vector), v per ordered
-            pair of all_to_all, bytes of one hop of ring and chain [bytes].
+            pair of all_to_all, of domain_all_to_all all tokens of one member once, bytes of one
+            hop of ring and chain [bytes].
         times_per_step: executions by one group in one step, mean over pipeline stages [1].
         phase: ``forward``, ``backward`` or ``end``.
         ends_only: only the first and the last member along the axes take part (the link that
             closes an interleaved pipeline, tied embeddings).
+        experts, top_k: of domain_all_to_all: routed experts, and those a token picks [1].
     """
 
     name: str
@@ -59,6 +61,8 @@ class Family:
     times_per_step: float
     phase: str
     ends_only: bool = False
+    experts: int = 0
+    top_k: int = 0
 
     def members(self, layout: Layout) -> NDArray[np.int64]:
         """Return the ranks of every group, array [groups, group_size]."""
@@ -105,7 +109,20 @@ def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
                 ends_only=flow.ends_only,
             )
         )
+    if layout.ep_copies == "domain":
+        families = [_by_domain(model, f) if f.digit == "ep" else f for f in families]
     return tuple(families)
+
+
+def _by_domain(model: ModelSpec, family: Family) -> Family:
+    """Return an expert exchange of one copy for each domain: v n / top_k is a member's tokens."""
+    return replace(
+        family,
+        collective="domain_all_to_all",
+        payload_bytes=family.payload_bytes * family.group_size / model.top_k,
+        experts=model.experts,
+        top_k=model.top_k,
+    )
 
 
 def step_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:

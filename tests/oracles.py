@@ -6,7 +6,7 @@ Nothing here imports the code it judges; questions and charges are only read by 
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from math import comb, prod
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +33,11 @@ def digit_groups(sizes: Sequence[int], along: Sequence[int]) -> list[list[int]]:
     return sorted(by_rest.values())
 
 
-def group_units(kind: str, homes: Sequence[int]) -> int:
+def group_units(kind: str, homes: Sequence[int], units: Sequence[float] = ()) -> float:
     """Return what one group pays per unit of weight, member by member."""
     size = len(homes)
+    if kind == "copies":
+        return sum(units[list(homes).count(s)] for s in set(homes))
     if kind == "chain":
         return sum(homes[i] != homes[i + 1] for i in range(size - 1))
     if kind == "ends":
@@ -53,7 +55,7 @@ def slow_cut_bytes(question: Any, home: Sequence[int]) -> float:
     total = 0.0
     for charge in question.charges:
         for members in digit_groups(question.sizes, charge.axes):
-            units = group_units(charge.kind.value, [home[m] for m in members])
+            units = group_units(charge.kind.value, [home[m] for m in members], charge.units)
             total += charge.weight_bytes * units
     return total
 
@@ -64,13 +66,13 @@ def brute_force_cut(question: Any) -> float:
     total = np.zeros(len(homes))
     for charge in question.charges:
         for members in digit_groups(question.sizes, charge.axes):
-            total += charge.weight_bytes * _units_side_by_side(charge.kind.value, homes[:, members])
+            total += charge.weight_bytes * units_side_by_side(charge, homes[:, members])
     return float(total.min())
 
 
-def _units_side_by_side(kind: str, homes: NDArray[np.int8]) -> NDArray[np.int64]:
+def units_side_by_side(charge: Any, homes: NDArray[np.int8]) -> NDArray[Any]:
     """Return ``group_units`` of one group in many seatings, shape [seatings]."""
-    size = homes.shape[1]
+    kind, size = charge.kind.value, homes.shape[1]
     if kind == "chain":
         crossed = np.zeros(len(homes), np.int64)
         for i in range(size - 1):
@@ -80,12 +82,30 @@ def _units_side_by_side(kind: str, homes: NDArray[np.int8]) -> NDArray[np.int64]
         return np.asarray(homes[:, 0] != homes[:, -1], np.int64)
     held = np.stack([(homes == s).sum(axis=1) for s in range(int(homes.max()) + 1)])
     touched: NDArray[np.int64] = (held > 0).sum(axis=0)
+    if kind == "copies":
+        return np.asarray(np.array(charge.units)[held].sum(axis=0))
     units: dict[str, NDArray[np.int64]] = {
         "pairs": (held * (size - held)).sum(axis=0),
         "ring": np.where(touched > 1, touched, 0),
         "touch": touched - 1,
     }
     return units[kind]
+
+
+def copies_that_cross(homes: Sequence[int], experts: int, top_k: int) -> float:
+    """Return the mean copies that leave their token's domain, over every choice of experts.
+
+    One token on each member; member i holds experts i E / n to (i + 1) E / n; a token sends one
+    copy to every other domain in which one of its experts lives.
+    """
+    each = experts // len(homes)
+    choices = list(combinations(range(experts), top_k))
+    crossed = sum(
+        len({homes[expert // each] for expert in chosen} - {home})
+        for home in homes
+        for chosen in choices
+    )
+    return crossed / len(choices)
 
 
 @lru_cache(maxsize=64)

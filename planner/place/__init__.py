@@ -111,11 +111,6 @@ def place(
 def _refuse(layout: Layout, fabric: Fabric, tier: str, objective: str) -> None:
     if objective != "total":
         raise InputError(f"objective {objective!r} is unknown: expected 'total'")
-    if layout.ep_copies == "domain" and layout.ep > 1:
-        raise InputError(
-            "ep_copies='domain' is not placed yet: its cut is not the one copy per expert that the "
-            "bound is about; expected 'expert'"
-        )
     if layout.ep > 1 and layout.tp > 1 and not layout.sequence_parallel:
         raise InputError(
             f"experts with tp={layout.tp} need sequence_parallel: without it every TP rank would "
@@ -144,6 +139,8 @@ def _checked(
             payload_bytes=family.payload_bytes,
             times_per_step=family.times_per_step,
             members=family.members(layout),
+            experts=family.experts,
+            top_k=family.top_k,
         )
         for family in families
     ]

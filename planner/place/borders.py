@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from planner.fabric import Fabric, Tier
     from planner.layout import Layout
-    from planner.place.question import Question
+    from planner.place.question import Charge, Question
     from planner.traffic import Family
 
 
@@ -25,24 +25,28 @@ def sent_bytes(question: Question, home: NDArray[np.int64]) -> NDArray[np.float6
     """Return the bytes that each domain sends out in one step, one direction, shape [domains].
 
     They add up to ``cut_bytes``: a reduction's w (k - 1) is shared evenly by the k domains, an
-    all-to-all sends v n_i (n - n_i), a ring one hop from each domain, a chain from the sender.
+    all-to-all sends v n_i (n - n_i), a ring one hop from each domain; a hop of a chain is shared
+    by its two ends, since activations go one way and as many gradients come back. Copies go to a
+    domain in the dispatch and come back from it in the combine: half of either.
     """
     sent = np.zeros(len(question.capacities))
     for charge in question.charges:
         homes = home[groups_along(question.sizes, charge.axes)]
         if homes.shape[1] < 2:
             continue
-        sent += charge.weight_bytes * _units_by_domain(charge.kind, homes, len(sent))
+        sent += charge.weight_bytes * _units_by_domain(charge, homes, len(sent))
     return sent
 
 
-def _units_by_domain(kind: Kind, homes: NDArray[np.int64], domains: int) -> NDArray[np.float64]:
-    if kind is Kind.CHAIN:
-        leaving = homes[:, :-1][homes[:, 1:] != homes[:, :-1]]
-        return np.bincount(leaving, minlength=domains).astype(float)
-    if kind is Kind.ENDS:
-        leaving = homes[:, -1][homes[:, 0] != homes[:, -1]]
-        return np.bincount(leaving, minlength=domains).astype(float)
+def _units_by_domain(charge: Charge, homes: NDArray[np.int64], domains: int) -> NDArray[np.float64]:
+    kind = charge.kind
+    if kind in (Kind.CHAIN, Kind.ENDS):
+        first, second = (
+            (homes[:, :-1], homes[:, 1:]) if kind is Kind.CHAIN else (homes[:, 0], homes[:, -1])
+        )
+        apart = first != second
+        ends = np.concatenate([first[apart], second[apart]])
+        return np.bincount(ends, minlength=domains) / 2.0
     groups, size = homes.shape
     keys = (np.arange(groups)[:, None] * domains + homes).ravel()
     pairs, members = np.unique(keys, return_counts=True)
@@ -50,6 +54,11 @@ def _units_by_domain(kind: Kind, homes: NDArray[np.int64], domains: int) -> NDAr
     touched = np.bincount(group, minlength=groups)[group]
     if kind is Kind.PAIRS:
         units = (members * (size - members)).astype(float)
+    elif kind is Kind.COPIES:
+        reached = np.array(charge.units)[members]
+        share = np.divide(reached, size - members, out=np.zeros(len(members)), where=members < size)
+        elsewhere = np.bincount(group, weights=share, minlength=groups)[group] - share
+        units = (reached + members * elsewhere) / 2.0
     elif kind is Kind.RING:
         units = (touched > 1).astype(float)
     else:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.finner import least_touches
-from planner.place.question import Kind
+from planner.place.question import Kind, held_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -150,14 +150,14 @@ def _choices(question: Question, held: int, shares: Sequence[Share]) -> list[_Ch
             continue
         if charge.kind is Kind.RING:
             choices.append(_ring_choice(charge.axes, size, w, held))
-        elif charge.kind is Kind.PAIRS:
-            groups = question.groups(charge.axes)
+        elif charge.kind in (Kind.PAIRS, Kind.COPIES):
+            groups, units = question.groups(charge.axes), held_units(charge, size)
             choices.append(
                 _Choice(
                     axes=charge.axes,
                     most=size - 1,
-                    small=_scaled(w, _pair_lines(size, groups, held, size - 1)),
-                    large=_scaled(w, _pair_lines(size, groups, held, size)),
+                    small=_scaled(w, _pair_lines(units, groups, held, size - 1)),
+                    large=_scaled(w, _pair_lines(units, groups, held, size)),
                 )
             )
     return choices
@@ -187,8 +187,10 @@ def _scaled(weight: float, lines: Sequence[tuple[float, float]]) -> tuple[tuple[
     return tuple((weight * slope, weight * constant) for slope, constant in lines)
 
 
-def _pair_lines(size: int, groups: int, held: int, most: int) -> tuple[tuple[float, float], ...]:
-    """Return lines (slope, constant) below sum_g n_g (n - n_g) as a function of t.
+def _pair_lines(
+    units: Sequence[float], groups: int, held: int, most: int
+) -> tuple[tuple[float, float], ...]:
+    """Return lines (slope, constant) below sum_g units[n_g] as a function of t.
 
     For *held* cells in t groups of at most *most* each the concave sum is least at a corner: as
     many groups as possible hold *most*, one holds the rest, the others one cell. The lines are
@@ -203,10 +205,10 @@ def _pair_lines(size: int, groups: int, held: int, most: int) -> tuple[tuple[flo
             (1 if full < touched else 0, 1 + rest),
             (max(0, touched - full - 1), 1),
         ]
-        corners.append((touched, sum(times * n * (size - n) for times, n in counts)))
+        corners.append((touched, sum(times * units[n] for times, n in counts if times)))
     if not corners:
         return ()
-    hull: list[tuple[int, int]] = []
+    hull: list[tuple[int, float]] = []
     for corner in corners:
         while len(hull) > 1 and _turns_down(hull[-2], hull[-1], corner):
             hull.pop()
@@ -220,7 +222,7 @@ def _pair_lines(size: int, groups: int, held: int, most: int) -> tuple[tuple[flo
     return (flat, *rising[:_LINES_KEPT])
 
 
-def _turns_down(p: tuple[int, int], q: tuple[int, int], r: tuple[int, int]) -> bool:
+def _turns_down(p: tuple[int, float], q: tuple[int, float], r: tuple[int, float]) -> bool:
     return (q[0] - p[0]) * (r[1] - p[1]) <= (q[1] - p[1]) * (r[0] - p[0])
 
 

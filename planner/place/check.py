@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     _Members = Sequence[Sequence[int]] | NDArray[np.int64]
 
 _FAULTS_SHOWN = 20
+_DOMAIN_COPIES = "domain_all_to_all"  # one copy of a token for each domain
 
 
 class CheckError(PlannerError):
@@ -33,17 +34,20 @@ class CheckedEntry:
     """One entry of the traffic to judge.
 
     Args:
-        collective: ``all_reduce``, ``reduce_scatter``, ``all_gather``, ``all_to_all``, ``ring``
-            or ``chain``.
-        payload_bytes: V, v per ordered pair, or the bytes of one hop [bytes].
+        collective: ``all_reduce``, ``reduce_scatter``, ``all_gather``, ``all_to_all``,
+            ``domain_all_to_all``, ``ring`` or ``chain``.
+        payload_bytes: V, v per ordered pair, one member's tokens, or the bytes of one hop [bytes].
         times_per_step: executions by one group in one step [1].
         members: ranks of each group, in group order.
+        experts, top_k: of ``domain_all_to_all``: routed experts, and those a token picks [1].
     """
 
     collective: str
     payload_bytes: float
     times_per_step: float
     members: _Members
+    experts: int = 0
+    top_k: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,13 +189,18 @@ def _refuse_bad_seats(seats: NDArray[np.int64], gpus: int) -> None:
 
 def _entry_faults(entry: CheckedEntry, ranks: int) -> list[str]:
     faults = []
-    if entry.collective not in _PRICE:
-        faults.append(f"collective {entry.collective!r} is unknown: one of {', '.join(_PRICE)}")
+    known = (*_PRICE, _DOMAIN_COPIES)
+    if entry.collective not in known:
+        faults.append(f"collective {entry.collective!r} is unknown: one of {', '.join(known)}")
     for name in ("payload_bytes", "times_per_step"):
         value = getattr(entry, name)
         if not (isfinite(value) and value >= 0):
             faults.append(f"{name}={value!r}: expected 0 or more")
+    if entry.collective == _DOMAIN_COPIES and not 1 <= entry.top_k <= entry.experts:
+        faults.append(f"top_k={entry.top_k} of experts={entry.experts}: expected 1 to all of them")
     for members in _by_size(entry.members):
+        if entry.collective == _DOMAIN_COPIES and entry.experts % members.shape[1]:
+            faults.append(f"{members.shape[1]} members do not divide experts={entry.experts}")
         if members.size and not (members.min() >= 0 and members.max() < ranks):
             faults.append(f"members {members.min()} to {members.max()}: expected 0 to {ranks - 1}")
         in_order = np.sort(members, axis=1)
@@ -210,9 +219,14 @@ def _by_size(members: _Members) -> list[NDArray[np.int64]]:
 
 
 def _entry_bytes(entry: CheckedEntry, domain_of_rank: NDArray[np.int64]) -> float:
-    price = _PRICE[entry.collective]
-    units = sum(price(domain_of_rank[members]) for members in _by_size(entry.members))
-    return float(units) * entry.payload_bytes * entry.times_per_step
+    units: float = 0.0
+    for members in _by_size(entry.members):
+        domains = domain_of_rank[members]
+        if entry.collective == _DOMAIN_COPIES:
+            units += _domain_copies(domains, entry.experts, entry.top_k)
+        else:
+            units += _PRICE[entry.collective](domains)
+    return units * entry.payload_bytes * entry.times_per_step
 
 
 def _occupied(domains: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -242,6 +256,17 @@ def _all_to_all(domains: NDArray[np.int64]) -> int:
     """Σ n_i (n - n_i): ordered pairs whose ends sit apart."""
     _, here = _occupied(domains)
     return int((here * (domains.shape[1] - here)).sum())
+
+
+def _domain_copies(domains: NDArray[np.int64], experts: int, top_k: int) -> float:
+    """Σ (n - n_i) (1 - chance that none of top_k experts is among the E n_i / n there)."""
+    _, here = _occupied(domains)
+    members = domains.shape[1]
+    elsewhere = experts - experts // members * here
+    missed = np.ones(len(here))
+    for drawn in range(top_k):
+        missed *= np.maximum(elsewhere - drawn, 0) / (experts - drawn)
+    return float(((members - here) * (1.0 - missed)).sum())
 
 
 def _ring(domains: NDArray[np.int64]) -> int:

@@ -16,7 +16,7 @@ import pulp
 from planner.layout import groups_along
 from planner.place.bound import prices_by_axes
 from planner.place.finner import least_touches, touch_front
-from planner.place.question import Kind
+from planner.place.question import Kind, held_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,7 +128,7 @@ def _charge(model: Model, charge: Charge) -> None:
             terms = _touch_cost(model, charge, g)
         elif charge.kind is Kind.RING:
             terms = _ring_cost(model, charge, g, members)
-        elif charge.kind is Kind.PAIRS:
+        elif charge.kind in (Kind.PAIRS, Kind.COPIES):
             terms = _pairs_cost(model, charge, g, members)
         elif charge.kind is Kind.CHAIN:
             terms = _chain_cost(model, charge, g, members)
@@ -155,11 +155,12 @@ def _ring_cost(model: Model, charge: Charge, g: int, members: list[int]) -> Any:
 
 
 def _pairs_cost(model: Model, charge: Charge, g: int, members: list[int]) -> Any:
-    """sum_s sum_j j (n - j) level[g,s,j],   sum_j level = 1,   sum_j j level = sum_b seat[b,s].
+    """sum_s sum_j units[j] level[g,s,j],   sum_j level = 1,   sum_j j level = sum_b seat[b,s].
 
     The cost is concave in the count, so every level is a choice of its own.
     """
     size, terms = len(members), []
+    units = held_units(charge, size)
     for s in _domains(model):
         most = min(size, model.question.capacities[s])
         levels = [_binary(model, f"level_{_tag(charge.axes)}_{g}_{s}_{j}") for j in range(most + 1)]
@@ -167,7 +168,7 @@ def _pairs_cost(model: Model, charge: Charge, g: int, members: list[int]) -> Any
         held = pulp.lpSum(model.seat[b, s] for b in members)
         _require(model, pulp.lpSum(j * level for j, level in enumerate(levels)) == held)
         _require(model, model.touch[charge.axes, g, s] == 1 - levels[0])
-        terms += [j * (size - j) * level for j, level in enumerate(levels) if 0 < j < size]
+        terms += [units[j] * level for j, level in enumerate(levels) if 0 < j < size]
     return pulp.lpSum(terms)
 
 

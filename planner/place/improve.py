@@ -134,6 +134,7 @@ class _Lines:
     touch: float = 0.0
     pairs: float = 0.0
     ring: float = 0.0
+    copies: NDArray[np.float64] | None = None  # bytes by members held, and once the last again
 
 
 @dataclass(slots=True)
@@ -201,6 +202,9 @@ class _State:
                 total -= lines.touch * (at_home == 1)
             if lines.pairs:
                 total += (2.0 * lines.pairs) * (at_home - held - 1)
+            if lines.copies is not None:
+                paid = lines.copies
+                total += paid[held + 1] - paid[held] + paid[at_home - 1] - paid[at_home]
             if lines.ring:
                 now = np.count_nonzero(held, axis=1)[:, None]
                 then = now - (at_home == 1) + (held == 0)
@@ -335,6 +339,9 @@ def _tables(question: Question) -> tuple[list[_Lines], list[_Hops]]:
             entry.touch += charge.weight_bytes
         elif charge.kind is Kind.PAIRS:
             entry.pairs += charge.weight_bytes
+        elif charge.kind is Kind.COPIES:
+            paid = charge.weight_bytes * np.array([*charge.units, charge.units[-1]])
+            entry.copies = paid if entry.copies is None else entry.copies + paid
         else:
             entry.ring += charge.weight_bytes
     return list(lines.values()), hops

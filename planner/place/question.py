@@ -7,7 +7,7 @@ n_i axis sizes, S the axes of a family, C a domain's capacity, t the groups a do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.errors import InfeasibleError
 from planner.layout import groups_along
+from planner.place.copies import copy_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ class Kind(Enum):
     RING = "ring"  # weight x k if k > 1: a ring laid contiguously
     CHAIN = "chain"  # weight x neighbours in different domains
     ENDS = "ends"  # weight if the first and the last member are in different domains
+    COPIES = "copies"  # weight x sum units[n_i]: one copy of a token for each domain
 
 
 _KIND_OF = {
@@ -41,6 +43,7 @@ _KIND_OF = {
     "reduce_scatter": (Kind.TOUCH, 1.0),
     "all_gather": (Kind.TOUCH, 1.0),
     "all_to_all": (Kind.PAIRS, 1.0),
+    "domain_all_to_all": (Kind.COPIES, 1.0),
     "ring": (Kind.RING, 1.0),
     "chain": (Kind.CHAIN, 1.0),
 }
@@ -54,11 +57,14 @@ class Charge:
         axes: indices of the axes a group's cells vary along.
         kind: the cost function.
         weight_bytes: bytes of one unit of the cost function, per step [bytes].
+        units: of ``COPIES``: units that a domain holding j members costs, j = 0 to the group's
+            size; concave, 0 at both ends.
     """
 
     axes: tuple[int, ...]
     kind: Kind
     weight_bytes: float
+    units: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +73,7 @@ class Question:
 
     Args:
         sizes: cells along each axis, innermost first [1].
-        charges: at most one for each pair of axes and kind.
+        charges: at most one for each pair of axes and kind (and units).
         capacities: cells that each domain can hold [1].
 
     Raises:
@@ -101,17 +107,20 @@ class Question:
 
 def charges_of(families: Sequence[Family]) -> tuple[Charge, ...]:
     """Return the charges of *families*, those of equal axes and kind added up."""
-    weights: dict[tuple[tuple[int, ...], Kind], float] = {}
+    weights: dict[tuple[tuple[int, ...], Kind, tuple[float, ...]], float] = {}
     for family in families:
         kind, factor = _KIND_OF[family.collective]
         weight = factor * family.payload_bytes * family.times_per_step
         if family.ends_only:
             kind = Kind.ENDS
-        key = (family.axes, kind)
+        units: tuple[float, ...] = ()
+        if kind is Kind.COPIES:
+            units = copy_units(family.group_size, family.experts, family.top_k)
+        key = (family.axes, kind, units)
         weights[key] = weights.get(key, 0.0) + weight
     return tuple(
-        Charge(axes=axes, kind=kind, weight_bytes=weight)
-        for (axes, kind), weight in weights.items()
+        Charge(axes=axes, kind=kind, weight_bytes=weight, units=units)
+        for (axes, kind, units), weight in weights.items()
         if weight > 0
     )
 
@@ -138,15 +147,16 @@ def cut_bytes(question: Question, home: NDArray[np.int64]) -> float:
 def charge_bytes(question: Question, charge: Charge, home: NDArray[np.int64]) -> float:
     """Return what one charge adds to ``cut_bytes`` [bytes]."""
     groups = groups_along(question.sizes, charge.axes)
-    return charge.weight_bytes * spread_units(charge.kind, home[groups])
+    return charge.weight_bytes * spread_units(charge.kind, home[groups], charge.units)
 
 
-def spread_units(kind: Kind, homes: NDArray[np.int64]) -> float:
+def spread_units(kind: Kind, homes: NDArray[np.int64], units: Sequence[float] = ()) -> float:
     """Return the units of cost of groups whose members sit in *homes*.
 
     Args:
         kind: the cost function.
         homes: domain of each member, shape [groups, group_size].
+        units: of ``COPIES``, as in ``Charge``.
 
     >>> spread_units(Kind.TOUCH, np.array([[0, 0, 1, 2]]))
     2.0
@@ -162,21 +172,31 @@ def spread_units(kind: Kind, homes: NDArray[np.int64]) -> float:
     ordered = np.sort(homes, axis=1)
     changes = ordered[:, 1:] != ordered[:, :-1]
     if kind is Kind.PAIRS:
-        return float(homes.size * homes.shape[1] - _sum_of_squares(changes))
+        runs = _runs(changes)
+        return float(homes.size * homes.shape[1] - int((runs * runs).sum()))
+    if kind is Kind.COPIES:
+        return float(np.array(units)[_runs(changes)].sum())
     touched = 1 + np.count_nonzero(changes, axis=1)
     if kind is Kind.RING:
         return float(touched[touched > 1].sum())
     return float((touched - 1).sum())
 
 
-def _sum_of_squares(changes: NDArray[np.bool_]) -> int:
-    """Return the sum over groups and domains of n_i squared, from sorted neighbours' changes."""
+def held_units(charge: Charge, size: int) -> tuple[float, ...]:
+    """Return what a domain costs that holds j of a group's *size* members, j = 0 to size.
+
+    Of ``PAIRS`` and ``COPIES``, whose cost is the sum over domains of that; concave in j.
+    """
+    return charge.units or tuple(float(j * (size - j)) for j in range(size + 1))
+
+
+def _runs(changes: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return n_i of every domain that a group touches, from sorted neighbours' changes."""
     groups, gaps = changes.shape
     ends = np.ones((groups, gaps + 1), dtype=bool)
     ends[:, :-1] = changes
     marks = np.flatnonzero(ends.ravel())
-    runs = np.diff(np.concatenate(([-1], marks)))
-    return int((runs * runs).sum())
+    return np.diff(np.concatenate(([-1], marks)))
 
 
 def coarsen(question: Question, tile: Sequence[int], capacities: Sequence[int]) -> Question:
@@ -200,7 +220,7 @@ def coarsen(question: Question, tile: Sequence[int], capacities: Sequence[int]) 
             continue
         factor = fine_groups * (inside**2 if charge.kind is Kind.PAIRS else 1)
         charges.append(
-            Charge(axes=charge.axes, kind=charge.kind, weight_bytes=charge.weight_bytes * factor)
+            replace(charge, weight_bytes=charge.weight_bytes * factor, units=charge.units[::inside])
         )
     return Question(sizes=sizes, charges=tuple(charges), capacities=tuple(capacities))
 

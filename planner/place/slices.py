@@ -17,7 +17,7 @@ import pulp
 from planner.layout import groups_along
 from planner.place.finner import least_touches
 from planner.place.formulate import bound_directions
-from planner.place.question import Kind, Question, spread_units
+from planner.place.question import Kind, Question, held_units, spread_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +130,7 @@ def _charge(model: SliceModel, charge: Charge) -> None:
 def _charge_inside(model: SliceModel, charge: Charge, price: float) -> None:
     """sum_w cost[w] uses[w]: the charge's groups lie inside a slice, so a way has a price."""
     groups = groups_along(model.slice_sizes, charge.axes)
-    costs = np.array([spread_units(charge.kind, way[groups]) for way in model.ways])
+    costs = np.array([spread_units(charge.kind, way[groups], charge.units) for way in model.ways])
     model.objective.append(_weighted(model, price * costs))
     for s in range(len(model.question.capacities)):
         touches = (model.ways[:, groups] == s).any(axis=2).sum(axis=1)
@@ -145,8 +145,9 @@ def _charge_across(
     there = model.ways[:, members] == s
     name = f"{'x'.join(map(str, charge.axes))}_{g}_{s}"
     touch = _touch(model, charge.axes, g, members, s)
-    if charge.kind is Kind.PAIRS:
+    if charge.kind in (Kind.PAIRS, Kind.COPIES):
         size = model.question.group_size(charge.axes)
+        units = held_units(charge, size)
         levels = [
             model.problem.add_variable(f"level_{name}_{j}", 0, 1, pulp.LpBinary)
             for j in range(min(size, model.question.capacities[s]) + 1)
@@ -155,7 +156,7 @@ def _charge_across(
         held = _weighted(model, there.sum(axis=1))
         model.problem += pulp.lpSum(j * level for j, level in enumerate(levels)) == held
         model.objective += [
-            price * j * (size - j) * level for j, level in enumerate(levels) if 0 < j < size
+            price * units[j] * level for j, level in enumerate(levels) if 0 < j < size
         ]
         return
     model.objective.append(price * touch)

@@ -21,7 +21,15 @@ from planner.place.baselines import baselines
 from planner.place.bound import lower_bound, split_bound
 from planner.place.fill import filled
 from planner.place.improve import improved
-from planner.place.question import Charge, Kind, Question, coarsen, cut_bytes, refine_home
+from planner.place.question import (
+    Charge,
+    Kind,
+    Question,
+    coarsen,
+    cut_bytes,
+    held_units,
+    refine_home,
+)
 from planner.place.sharing import sharpened_bound
 from planner.place.tiles import best_tiles
 
@@ -288,7 +296,7 @@ def _sliceable_axis(question: Question) -> int | None:
         levels = sum(
             question.cells // n * domains * question.group_size(charge.axes)
             for charge in along
-            if charge.kind is Kind.PAIRS
+            if charge.kind in (Kind.PAIRS, Kind.COPIES)
         )
         cells = question.cells // n
         few = cells * np.log(domains) <= np.log(_WAYS_LIMIT)
@@ -361,5 +369,8 @@ def _least_when_split(question: Question, sides: Sequence[int]) -> float:
 def _least_split(question: Question, charge: Charge) -> float:
     """Return the least that one split group of a charge pays [bytes]."""
     size = question.group_size(charge.axes)
-    units = {Kind.TOUCH: 1, Kind.CHAIN: 1, Kind.RING: 2, Kind.PAIRS: 2 * (size - 1), Kind.ENDS: 0}
-    return charge.weight_bytes * units[charge.kind]
+    if charge.kind in (Kind.PAIRS, Kind.COPIES):  # concave: one member apart is the cheapest split
+        units = held_units(charge, size)
+        return charge.weight_bytes * (units[1] + units[size - 1])
+    fixed = {Kind.TOUCH: 1, Kind.CHAIN: 1, Kind.RING: 2, Kind.ENDS: 0}
+    return charge.weight_bytes * fixed[charge.kind]

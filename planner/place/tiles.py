@@ -82,6 +82,8 @@ def box_cut_bytes(question: Question, sides: NDArray[np.int64]) -> NDArray[np.fl
         crossing = spread > 1
         if charge.kind is Kind.PAIRS:
             units = size * (size - inside)
+        elif charge.kind is Kind.COPIES:
+            units = spread * np.array(charge.units)[inside]
         elif charge.kind is Kind.RING:
             units = spread * crossing
         elif charge.kind is Kind.ENDS:

@@ -259,7 +259,8 @@ def _crossed(
     """Return the bytes over the supernode's cut by parallel degree, by the independent judge."""
     entries = [
         CheckedEntry(collective=one.collective, payload_bytes=one.payload_bytes,
-                     times_per_step=one.times_per_step, members=one.members(layout))
+                     times_per_step=one.times_per_step, members=one.members(layout),
+                     experts=one.experts, top_k=one.top_k)
         for one in families
     ]  # fmt: skip
     cut = judged(fabric.domain_index("supernode"), seats, entries)
