@@ -14,6 +14,7 @@ import typer
 from cli.planner_options import Cluster, Json, Out, Supernode, group_app
 
 if TYPE_CHECKING:
+    from planner.fabric import Fabric
     from topologies.fabric_check import Check
     from topologies.fabric_spec import FabricSpec
 
@@ -65,9 +66,11 @@ def show(
     from cli.topology_text import show_body, show_text
     from topologies.fabric_graph import build_fabric
 
-    spec = _spec(named, cluster, supernode, gpus)
-    fabric = build_fabric(spec)
-    inputs = _inputs(spec, named or cluster, supernode, gpus)
+    spec, fabric = None, _foreign(named, cluster, supernode, gpus)
+    if fabric is None:
+        spec = _spec(named, cluster, supernode, gpus)
+        fabric = build_fabric(spec)
+    inputs = _inputs(spec, named or cluster, supernode, gpus, fabric)
     _put_out("topology-show", inputs, show_body(spec, fabric), as_json=as_json, out=out)
     if not as_json:
         show_text(spec, fabric)
@@ -90,17 +93,22 @@ def check(
     from topologies.fabric_check import findings_of
     from topologies.fabric_graph import build_graph, usable_gpus, whole_tiers
 
-    spec = _spec(named, cluster, supernode, gpus)
-    graph, names = build_graph(spec), usable_gpus(spec)
-    found = findings_of(
-        graph, names, tiers=whole_tiers(spec), dead=spec.dead, more=_further_checks()
-    )
+    more = _further_checks()
+    spec, fabric = None, _foreign(named, cluster, supernode, gpus)
+    if fabric is not None:
+        name, names = fabric.name, fabric.gpus
+        found = findings_of(fabric.graph, names, tiers=fabric.tiers, more=more)
+    else:
+        spec = _spec(named, cluster, supernode, gpus)
+        name, names = spec.name, usable_gpus(spec)
+        tiers = whole_tiers(spec)
+        found = findings_of(build_graph(spec), names, tiers=tiers, dead=spec.dead, more=more)
     faults = sum(f.severity == "fault" for f in found)
-    inputs = _inputs(spec, named or cluster, supernode, gpus)
-    body = {"cluster": spec.name, "faults": faults, "findings": found}
+    inputs = _inputs(spec, named or cluster, supernode, gpus, fabric)
+    body = {"cluster": name, "faults": faults, "findings": found}
     _put_out("topology-check", inputs, body, as_json=as_json, out=out)
     if not as_json:
-        check_text(spec.name, len(names), found)
+        check_text(name, len(names), found)
     if faults:
         raise typer.Exit(2)
 
@@ -125,13 +133,31 @@ def _spec(
     return load_spec(named or cluster or "generic", supernode=supernode, gpus=gpus)
 
 
+def _foreign(
+    named: str | None, cluster: str | None, supernode: int | None, gpus: int | None
+) -> Fabric | None:
+    """Return the cluster of another tool's file, or None where the options name none."""
+    from cli.topology_foreign import foreign_fabric
+
+    if (named is None) == (cluster is None):
+        return None
+    return foreign_fabric(str(named or cluster), supernode, gpus)
+
+
 def _inputs(
-    spec: FabricSpec, name: str | None, supernode: int | None, gpus: int | None
+    spec: FabricSpec | None,
+    name: str | None,
+    supernode: int | None,
+    gpus: int | None,
+    fabric: Fabric | None,
 ) -> dict[str, Any]:
     """Return every input after defaults, and the hash of a file that is not the catalogue's."""
+    from cli.topology_foreign import foreign_inputs
     from topologies.fabric_catalogue import catalogue_names
 
     cluster = name or "generic"
+    if spec is None:
+        return {} if fabric is None else foreign_inputs(cluster, fabric)
     inputs: dict[str, Any] = {
         "cluster": cluster,
         "supernode": spec.supernode.size if supernode is None else supernode,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.planner_options import Json, Out, whole
+from cli.planner_options import Json, whole
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
@@ -35,7 +35,23 @@ Links = Annotated[
 Like = Annotated[
     str,
     typer.Option(
-        "--like", metavar="NAME|FILE", help="The cluster that lends what the file does not say."
+        "--rates-from",
+        "--like",
+        metavar="NAME|FILE",
+        help="The cluster that lends what the file does not say.",
+    ),
+]
+Machines = Annotated[
+    int | None,
+    whole("--machines", maximum=100_000, help="Machines like the one of the file, on one switch."),
+]
+ClusterOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        show_default=False,
+        help="FILE.yaml: write a cluster that --cluster takes; else the document of --json.",
     ),
 ]
 Accelerator = Annotated[
@@ -49,7 +65,7 @@ Format = Annotated[
         metavar="NAME",
         show_default="by content",
         help="slurm-conf, slurm-yaml, topograph, ibnetdiscover, nccl-xml, nvidia-smi, infragraph, "
-        "astra-sim, calculon, hwloc, node-link or graphml.",
+        "astra-sim, calculon, hwloc, node-link, graphml or cluster.",
     ),
 ]
 Topology = Annotated[
@@ -90,9 +106,10 @@ def import_file(
     topology: Topology = "",
     blocks_scale_up: ScaleUpBlocks = False,
     join: Join = False,
+    machines: Machines = None,
     graph: GraphOut = None,
     as_json: Json = False,
-    out: Out = None,
+    out: ClusterOut = None,
 ) -> None:
     """Read a cluster from a scheduler's, a fabric's, a library's or a simulator's file.
 
@@ -100,11 +117,11 @@ def import_file(
     """
     from cli.planner_output import document, emit, json_text, note, write_file
     from planner.errors import SpecError
-    from topologies.fabric_import import ImportAsked, fabric_of, import_fabric
+    from topologies.fabric_import import ImportAsked, fabric_of, import_fabric, resolved_import
 
     asked = ImportAsked(
         format=format, topology=topology, like=like, links=links, accelerator=accelerator,
-        gpus_per_host=gpus_per_node, blocks_scale_up=blocks_scale_up, join=join,
+        gpus_per_host=gpus_per_node, blocks_scale_up=blocks_scale_up, join=join, machines=machines,
     )  # fmt: skip
     found = import_fabric(file, asked)
     try:
@@ -116,6 +133,12 @@ def import_file(
 
         write_file(graph, node_link_text(fabric))
         note(f"wrote {graph}")
+    if out is not None and out.suffix.lower() in {".yaml", ".yml"}:
+        from topologies.imported_resolved import cluster_file_text
+
+        write_file(out, cluster_file_text(resolved_import(found, asked)))
+        note(f"wrote {out}")
+        out = None
     if as_json or out is not None:
         text = json_text(
             document("topology-import", _inputs(file, asked), import_body(found, fabric))
@@ -150,6 +173,7 @@ def _inputs(file: Path, asked: ImportAsked) -> dict[str, Any]:
         "accelerator": asked.accelerator or None,
         "blocks_scale_up": asked.blocks_scale_up,
         "join": asked.join,
+        "machines": asked.machines,
         "links_sha256": None
         if asked.links is None
         else sha256(read_bytes(asked.links)).hexdigest(),

@@ -139,17 +139,18 @@ def tier_rows(fabric: Fabric) -> list[dict[str, Any]]:
     ]
 
 
-def show_body(spec: FabricSpec, fabric: Fabric) -> dict[str, Any]:
-    """Return what ``show`` puts into its JSON document."""
+def show_body(spec: FabricSpec | None, fabric: Fabric) -> dict[str, Any]:
+    """Return what ``show`` puts into its JSON document; an imported cluster has no *spec*."""
     parts = parts_of(fabric.graph)
+    about, label, dead = _words_of(spec, fabric)
     return {
         "cluster": fabric.name,
-        "about": spec.about,
-        "network": spec.network_label,
+        "about": about,
+        "network": label,
         "gpus": len(fabric.gpus),
         "job_gpus": fabric.job_gpus,
         "spare_gpus": len(fabric.gpus) - fabric.job_gpus,
-        "dead_gpus": len(spec.dead.gpus),
+        "dead_gpus": dead,
         "tiers": tier_rows(fabric),
         "accelerator": fabric.accelerator,
         "nic": fabric.nic,
@@ -160,16 +161,24 @@ def show_body(spec: FabricSpec, fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def show_text(spec: FabricSpec, fabric: Fabric) -> None:
+def _words_of(spec: FabricSpec | None, fabric: Fabric) -> tuple[str, str, int]:
+    """Return what the cluster is, what its network is called, and how many GPUs are dead."""
+    if spec is None:
+        return fabric.sources.get("fabric", ""), "imported", 0
+    return spec.about, spec.network_label, len(spec.dead.gpus)
+
+
+def show_text(spec: FabricSpec | None, fabric: Fabric) -> None:
     """Print a cluster: what it is, its tiers, its parts, and where its figures come from."""
     screen = console()
+    about, label, dead = _words_of(spec, fabric)
     spare = len(fabric.gpus) - fabric.job_gpus
-    screen.print(Text(f"{fabric.name}: {spec.about or spec.network_label}", style="bold"))
+    screen.print(Text(f"{fabric.name}: {about or label}", style="bold"))
     screen.print(
         Text(
             f"{len(fabric.gpus)} usable {fabric.accelerator.name}"
             + (f", {fabric.job_gpus} for the job and {spare} spare" if spare else "")
-            + (f", {len(spec.dead.gpus)} dead" if spec.dead.gpus else "")
+            + (f", {dead} dead" if dead else "")
             + f"; NIC {format_rate(fabric.nic.line_bytes_per_s)} each; {_network_words(spec)}"
         )
     )
@@ -198,7 +207,9 @@ def check_text(name: str, gpus: int, found: Sequence[Finding]) -> None:
     screen.print(table)
 
 
-def _network_words(spec: FabricSpec) -> str:
+def _network_words(spec: FabricSpec | None) -> str:
+    if spec is None:
+        return "network as imported"
     network = spec.network
     if not isinstance(network, ClosSpec):
         return f"network {spec.network_label}"

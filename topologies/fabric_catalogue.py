@@ -20,6 +20,7 @@ __all__ = [
     "catalogue_names",
     "generic_cluster",
     "generic_fabric",
+    "is_foreign",
     "load_accelerator",
     "load_cluster",
     "load_spec",
@@ -55,10 +56,32 @@ def load_cluster(
 ) -> Fabric:
     """Return the Fabric of a cluster; the arguments are those of ``load_spec``.
 
+    The file may also be any that ``planner topology import`` reads, its options behind the name:
+    see ``topologies.imported_cluster``.
+
     >>> load_cluster("cloudmatrix384").capacities("supernode")
     (384, 384, 256)
     """
+    text = str(name_or_path)
+    if is_foreign(text):
+        from topologies.imported_cluster import imported_cluster  # noqa: PLC0415 - as below
+
+        return imported_cluster(text, supernode=supernode, gpus=gpus)
     return build_fabric(load_spec(name_or_path, supernode=supernode, gpus=gpus))
+
+
+def is_foreign(name_or_path: str) -> bool:
+    """Return whether this names a file of another tool, or one with options behind its name.
+
+    Raises:
+        SpecError: the file cannot be read, or is of no kind.
+    """
+    if name_or_path in catalogue_names() or not _is_path(name_or_path):
+        return False
+    # Few runs need the importers, and they need this module.
+    from topologies.imported_cluster import foreign_file  # noqa: PLC0415
+
+    return foreign_file(name_or_path) is not None
 
 
 def generic_fabric(supernode: int, gpus: int) -> FabricSpec:
@@ -82,14 +105,24 @@ def generic_cluster(supernode: int, gpus: int) -> Fabric:
 def _filed(name_or_path: str) -> FabricSpec:
     if name_or_path in catalogue_names():
         return _from_catalogue(name_or_path)
-    path = Path(name_or_path)
-    if "/" not in name_or_path and not path.suffix and not path.exists():
+    if not _is_path(name_or_path):
         names = catalogue_names()
         raise SpecError(
             f"unknown cluster {name_or_path[:128]!r}{meant(name_or_path, names)}: expected the "
             f"path of a file, or one of {', '.join(names)}"
         )
-    return fabric_spec_from(read_document(path), MappingProxyType({}))
+    if is_foreign(name_or_path):
+        raise SpecError(
+            f"{name_or_path}: is a cluster as another tool found it: place, step, search, compare, "
+            "topology show and check take it; topology draw and rates-from need a cluster file"
+        )
+    return fabric_spec_from(read_document(name_or_path), MappingProxyType({}))
+
+
+def _is_path(text: str) -> bool:
+    """Return whether *text* names a file rather than a cluster of the catalogue."""
+    path = Path(text.split(",", 1)[0])
+    return "/" in text or bool(path.suffix) or path.exists()
 
 
 @cache

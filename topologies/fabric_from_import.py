@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,7 +31,7 @@ from topologies.imported_links import (
 )
 
 _KINDS = ("leaf", "leaf", "spine", "core")
-_JOINED = "assumed-core"
+JOINED = "assumed-core"
 
 
 def fabric_from_import(found: ImportedFabric, borrowed: Borrowed) -> Fabric:
@@ -41,10 +42,10 @@ def fabric_from_import(found: ImportedFabric, borrowed: Borrowed) -> Fabric:
     """
     if found.faults:
         raise SpecError(*found.faults)
-    return _Build(found, borrowed).fabric()
+    return FabricBuild(found, borrowed).fabric()
 
 
-class _Build:
+class FabricBuild:
     """The steps from file to Fabric, each using the ones before."""
 
     def __init__(self, found: ImportedFabric, borrowed: Borrowed) -> None:
@@ -56,22 +57,21 @@ class _Build:
         self.height = heights([h.name for h in found.hosts], self.links)
         self.nic_bytes_per_s = self._nic_rate()
         self.scale_up_bytes_per_s = self._scale_up_rate()
-        network = self.like.network
-        self.hop_s = (
-            network.leaf.hop_latency_s
-            if isinstance(network, ClosSpec)
-            else self.like.endpoint_latency_s / 4
-        )
-        filed = found.scale_out_latency_s  # of a whole message: the two hops of the least way too
+        self.hop_s = self._told("network.leaf.latency", found.hop_latency_s, None, self._like_hop())
+        whole = found.scale_out_latency_s  # of a whole message: the two hops of the least way too
+        filed = None if whole is None else max(whole - 2 * self.hop_s, whole / 10)
         self.endpoint_s = self._told(
-            "nic.startup",
-            None if filed is None else max(filed - 2 * self.hop_s, filed / 10),
-            None,
-            self.like.endpoint_latency_s,
+            "nic.startup", filed, found.endpoint_latency_s, self.like.endpoint_latency_s
         )
         self.scale_up_s = self._told(
             "supernode.latency", found.scale_up_latency_s, None, self.like.supernode.latency_s
         )
+
+    def _like_hop(self) -> float:
+        network = self.like.network
+        if isinstance(network, ClosSpec):
+            return network.leaf.hop_latency_s
+        return self.like.endpoint_latency_s / 4
 
     def _told(self, name: str, filed: float | None, given: float | None, like: float) -> float:
         if given is not None:
@@ -141,7 +141,7 @@ class _Build:
             part = sets.root(name)
             if part in parts and height.get(name, -1) >= height.get(tops.get(part, ""), -1):
                 tops[part] = name
-        self.links += tuple(ImportedLink(a=top, b=_JOINED) for top in tops.values())
+        self.links += tuple(ImportedLink(a=top, b=JOINED) for top in tops.values())
 
     def _nic_rate(self) -> float:
         """Return a GPU's line rate: given, filed, what its machine's links carry, or borrowed."""
@@ -164,7 +164,7 @@ class _Build:
         """Return the Fabric."""
         import networkx as nx  # noqa: PLC0415 - 100 ms that a refusal need not pay
 
-        edges = self._edges()
+        edges = self.edges()
         levels = self._levels(edges)
         graph = nx.Graph(name=self.found.name)
         names: list[str] = []
@@ -211,34 +211,38 @@ class _Build:
             gpus=tuple(names),
             tiers=self._tiers(graph, names, tiers, levels),
             accelerator=self.borrowed.accelerator,
-            nic=Nic(
-                line_bytes_per_s=self.nic_bytes_per_s,
-                in_flight=self.like.nic.in_flight,
-                transaction_bytes=self.like.nic.transaction_bytes,
-                turnaround_s=self.like.nic.turnaround_s,
-            ),
-            assumed=MappingProxyType(self._all_assumed()),
+            nic=self.nic(),
+            assumed=MappingProxyType(self.all_assumed()),
             sources=MappingProxyType({"fabric": self.found.provenance}),
             hosts=tuple(hosts),
         )
 
-    def _all_assumed(self) -> dict[str, str]:
+    def all_assumed(self) -> dict[str, str]:
+        """Return what was borrowed, name to reason."""
         like = f"as {self.like.name} of the catalogue"
-        return {
-            **self.assumed,
-            "accelerator": f"{self.borrowed.accelerator.name}: {like}"
-            if not self.found.accelerator
-            else f"{self.borrowed.accelerator.name}: named by the file",
-            "nic.in_flight": like,
-            "nic.transaction": like,
-            "nic.turnaround": like,
-            "network.leaf.latency": like,
-        }
+        nic = {} if self.found.nic else dict.fromkeys(
+            ("nic.in_flight", "nic.transaction", "nic.turnaround"), like
+        )  # fmt: skip
+        name, filed = self.borrowed.accelerator.name, self.found.accelerator
+        chip = {} if name == filed else {"accelerator": f"{name}: {like}"}
+        if filed and name != filed:
+            chip = {"accelerator": f"{name}: as given; the file names {filed}"}
+        return {**self.assumed, **chip, **nic}
+
+    def nic(self) -> Nic:
+        """Return what every GPU has towards the scale-out network."""
+        return replace(self.found.nic or self.like.nic, line_bytes_per_s=self.nic_bytes_per_s)
+
+    @property
+    def in_network_reduction(self) -> bool:
+        """Return whether scale-up switches can reduce."""
+        filed = self.found.in_network_reduction
+        return self.like.supernode.in_network_reduction if filed is None else filed
 
     def _hosts(self) -> list[Any]:
         return [host for host in self.found.hosts if self.gpus_of[host.name]]
 
-    def _edges(self) -> list[tuple[str, str, float, int, int]]:
+    def edges(self) -> list[tuple[str, str, float, int, int]]:
         """Return (a, b, bytes/s, links, height) of every scale-out edge, NICs included."""
         of_host: dict[str, list[tuple[str, ImportedLink]]] = defaultdict(list)
         between: list[ImportedLink] = []
@@ -383,7 +387,7 @@ class _Build:
                     latency_s=self.scale_up_s
                     if depth == 0
                     else self.endpoint_s + 2 * height * self.hop_s,
-                    in_network_reduction=self.like.supernode.in_network_reduction and depth == 0,
+                    in_network_reduction=self.in_network_reduction and depth == 0,
                 )
             )
             if not last:

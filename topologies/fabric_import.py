@@ -15,6 +15,8 @@ from topologies.fabric_catalogue import load_accelerator, load_spec
 from topologies.fabric_from_import import fabric_from_import
 from topologies.import_slurm_rows import as_supernodes
 from topologies.imported_fabric import Borrowed, ImportedFabric
+from topologies.imported_machines import repeated, with_gpus
+from topologies.imported_resolved import resolved
 
 DEFAULT_LIKE = "generic"
 
@@ -28,17 +30,23 @@ FORMATS: Mapping[str, tuple[str, str]] = {
     "infragraph": ("import_infragraph", "InfraGraph YAML"),
     "astra-sim": ("import_astra_sim", "ASTRA-sim network file"),
     "calculon": ("import_calculon", "Calculon system JSON"),
+    "aiconfigurator": ("import_aiconfigurator", "aiconfigurator system YAML"),
     "hwloc": ("import_hwloc", "hwloc XML"),
+    "cluster": ("import_cluster", "cluster that was imported before"),
     "node-link": ("import_graph", "NetworkX node-link JSON"),
     "graphml": ("import_graph", "GraphML"),
 }
 LARGEST_BYTES: Mapping[str, int] = {
-    **dict.fromkeys(("slurm-yaml", "topograph", "infragraph", "astra-sim", "calculon"), 2**19),
+    **dict.fromkeys(
+        ("slurm-yaml", "topograph", "infragraph", "astra-sim", "calculon", "aiconfigurator"), 2**19
+    ),
     "node-link": 2**23,
+    "cluster": 2**22,
 }
 """Files whose every value keeps its place: 10,000 machines in ranges are 30 KB of YAML."""
 _XML_ROOTS = {"system": "nccl-xml", "topology": "hwloc", "graphml": "graphml"}
 _LINES = (
+    ("cluster", re.compile(r"^imported[ \t]*:", re.MULTILINE)),
     (
         "slurm-conf",
         re.compile(
@@ -53,6 +61,7 @@ _LINES = (
     ("astra-sim", re.compile(r'^[ \t{]*"?(?:npus_count|npus-count)"?[ \t]*:', re.MULTILINE)),
     ("infragraph", re.compile(r'^[ \t{]*"?infrastructure"?[ \t]*:', re.MULTILINE)),
     ("calculon", re.compile(r'"networks"[ \t]*:', re.MULTILINE)),
+    ("aiconfigurator", re.compile(r"^[ \t]+num_gpus_per_node[ \t]*:", re.MULTILINE)),
     ("slurm-yaml", re.compile(r"^(?:-[ \t]+)?topology[ \t]*:[ \t]*\S", re.MULTILINE)),
     ("topograph", re.compile(r"^(?:blocks|switches)[ \t]*:", re.MULTILINE)),
     ("node-link", re.compile(r'"(?:links|edges|nodes)"[ \t]*:', re.MULTILINE)),
@@ -70,6 +79,7 @@ class ImportAsked:
         links: a YAML file of rates: ``nic``, ``scale_up``, ``uplinks``.
         accelerator: of the catalogue; empty for the file's, or that of *like*.
         gpus_per_host: GPUs of a machine [1].
+        machines: how many machines there are like the one of the file [1].
         blocks_scale_up: the scheduler's blocks are scale-up domains.
         join: parts without a common switch are joined.
     """
@@ -80,6 +90,7 @@ class ImportAsked:
     links: Path | None = None
     accelerator: str = ""
     gpus_per_host: int | None = None
+    machines: int | None = None
     blocks_scale_up: bool = False
     join: bool = False
 
@@ -162,26 +173,33 @@ def import_fabric_text(content: bytes, name: str, asked: ImportAsked) -> Importe
         if found.kind != "slurm-block":
             raise SpecError(f"{name}: is {found.kind}; only Slurm's blocks can be scale-up domains")
         found = as_supernodes(found)
-    return found
+    return found if asked.machines is None else repeated(found, asked.machines)
 
 
 def fabric_of(found: ImportedFabric, asked: ImportAsked) -> Fabric:
     """Return the Fabric of *found*, what it lacks taken as *asked* says."""
+    return fabric_from_import(*_lent(found, asked))
+
+
+def resolved_import(found: ImportedFabric, asked: ImportAsked) -> ImportedFabric:
+    """Return *found* with what it lacks taken as *asked* says."""
+    return resolved(*_lent(found, asked))
+
+
+def _lent(found: ImportedFabric, asked: ImportAsked) -> tuple[ImportedFabric, Borrowed]:
     like = load_spec(asked.like)
+    if asked.gpus_per_host is None and asked.like != DEFAULT_LIKE:
+        found = with_gpus(found, like.supernode.board_gpus, f"as {like.name} of the catalogue")
     rates = _rates(asked.links) if asked.links is not None else {}
-    uplinks = rates.get("uplinks", ())
     name = asked.accelerator or found.accelerator
-    return fabric_from_import(
-        found,
-        Borrowed(
-            like=like,
-            accelerator=load_accelerator(name) if name else like.accelerator,
-            gpus_per_host=asked.gpus_per_host,
-            nic_bytes_per_s=next(iter(rates.get("nic", ())), None),
-            scale_up_bytes_per_s=next(iter(rates.get("scale_up", ())), None),
-            uplinks_bytes_per_s=uplinks,
-            join=asked.join,
-        ),
+    return found, Borrowed(
+        like=like,
+        accelerator=load_accelerator(name) if name else like.accelerator,
+        gpus_per_host=asked.gpus_per_host,
+        nic_bytes_per_s=next(iter(rates.get("nic", ())), None),
+        scale_up_bytes_per_s=next(iter(rates.get("scale_up", ())), None),
+        uplinks_bytes_per_s=rates.get("uplinks", ()),
+        join=asked.join,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from planner.errors import SpecError
-from planner.fabric import Accelerator
+from planner.fabric import Accelerator, Nic
 from topologies.fabric_spec import FabricSpec
 
 SEVERITIES = ("fault", "warning", "note")
@@ -82,6 +82,11 @@ class ImportedFabric:
         scale_up_bytes_per_s: of one GPU, one direction, none where unknown [bytes/s].
         nic_bytes_per_s: of one GPU, one direction, none where unknown [bytes/s].
         scale_up_latency_s, scale_out_latency_s: start-up, none where unknown [s].
+        endpoint_latency_s: start-up in both ends of a scale-out message, without its hops, none
+            where unknown [s].
+        hop_latency_s: what one scale-out link adds to it, none where unknown [s].
+        nic: of one GPU, where the file says more of it than its rate.
+        in_network_reduction: scale-up switches can reduce, none where unknown.
         accelerator: what every GPU is as the catalogue calls it, empty where unknown.
         block_sizes: GPU machines of a block and of its unions, where the scheduler has them [1].
         assumed: what was taken to be so, name to reason.
@@ -98,6 +103,10 @@ class ImportedFabric:
     nic_bytes_per_s: float | None = None
     scale_up_latency_s: float | None = None
     scale_out_latency_s: float | None = None
+    endpoint_latency_s: float | None = None
+    hop_latency_s: float | None = None
+    nic: Nic | None = None
+    in_network_reduction: bool | None = None
     accelerator: str = ""
     block_sizes: tuple[int, ...] = ()
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
