@@ -15,8 +15,9 @@ import pulp
 
 from planner.layout import groups_along
 from planner.place.bound import prices_by_axes
-from planner.place.finner import least_touches, touch_front
+from planner.place.finner import touch_front
 from planner.place.question import Kind, held_units
+from planner.place.touch_search import least_touches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import Share, lower_bound, prices_by_axes
+from planner.place.bound import lower_bound, prices_by_axes
 from planner.place.finner import cheapest_real_box
+from planner.place.spread import Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

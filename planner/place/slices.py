@@ -15,9 +15,9 @@ import numpy as np
 import pulp
 
 from planner.layout import groups_along
-from planner.place.finner import least_touches
 from planner.place.formulate import bound_directions
 from planner.place.question import Kind, Question, held_units, spread_units
+from planner.place.touch_search import least_touches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,9 +13,9 @@ import pytest
 from planner.place import formulate as rules
 from planner.place import solve_question
 from planner.place.answer import Proof
-from planner.place.finner import least_touches
 from planner.place.milp import Solved, solve_milp
 from planner.place.question import Charge, Kind, Question
+from planner.place.touch_search import least_touches
 from tests.oracles import brute_force_cut, random_small_shape, slow_cut_bytes
 
 SHARE = 1e-9

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from planner.place.bound import domain_bound, lower_bound
-from planner.place.finner import least_touches
 from planner.place.question import Charge, Kind, Question
+from planner.place.touch_search import least_touches
 from tests.oracles import brute_force_cut, digit_groups, random_small_shape
 
 ROUNDING = 1e-9

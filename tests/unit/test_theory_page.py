@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from planner.place.bound import lower_bound, rebate_bytes
-from planner.place.finner import least_touches
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.sharing import sharpened_bound
+from planner.place.touch_search import least_touches
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROWS = Charge(kind=Kind.TOUCH, axes=(0,), weight_bytes=10.0)

@@ -1,0 +1,286 @@
+"""What one domain pays, by how many groups of each family it touches.
+
+A domain holds C cells in t groups of n along a family's axes. How the cells lie in those groups is
+not known; each table gives the least that any way pays. ``Tables.totals`` then takes away what the
+touches of the *other* families do not allow: few lines across leave no room for whole groups.
+Symbols and proofs: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.question import Kind, held_units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from planner.place.question import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A priced rule that domains share: sum_s ceil(n_s / most) >= ceil(n / most) for every group.
+
+    Args:
+        axes: axes of the groups.
+        most: part size m of the rule [1].
+        price_bytes: what breaking it by one costs, at least 0 [bytes].
+    """
+
+    axes: tuple[int, ...]
+    most: int
+    price_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """All that is paid for the groups along some axes.
+
+    Args:
+        axes: indices of the axes.
+        size: cells of a group, n [1].
+        groups: groups of the grid, G [1].
+        touch_bytes: for every group touched [bytes].
+        ring_bytes: for every group held in part [bytes].
+        part_bytes: for a group of which j members are held, j = 0 … n; concave, 0 for the whole.
+            Empty where nothing depends on that [bytes].
+        shares: (m, price) of the priced rules on these groups.
+    """
+
+    axes: tuple[int, ...]
+    size: int
+    groups: int
+    touch_bytes: float
+    ring_bytes: float
+    part_bytes: tuple[float, ...]
+    shares: tuple[tuple[int, float], ...]
+
+
+def closing_weights(question: Question) -> dict[tuple[int, ...], float]:
+    """Return by axes the part u of a chain's price that its closing link makes a ring.
+
+    w x + u e with x crossings and e = 1 when the ends are apart is at least
+    u (k if k > 1) + (w - u) (k - 1), for x + e >= k when k > 1 and u <= w.
+    """
+    chains = {c.axes: c.weight_bytes for c in question.charges if c.kind is Kind.CHAIN}
+    closing: dict[tuple[int, ...], float] = {}
+    for charge in question.charges:
+        if charge.kind is Kind.ENDS and charge.axes in chains:
+            closing[charge.axes] = min(
+                chains[charge.axes], closing.get(charge.axes, 0.0) + charge.weight_bytes
+            )
+    return closing
+
+
+def plain_weights(question: Question) -> dict[tuple[int, ...], float]:
+    """Return the prices of k - 1 by axes: reductions, and chains less what closes them."""
+    weights: dict[tuple[int, ...], float] = {}
+    closing = closing_weights(question)
+    for charge in question.charges:
+        if question.group_size(charge.axes) < 2:
+            continue
+        if charge.kind is Kind.TOUCH:
+            weights[charge.axes] = weights.get(charge.axes, 0.0) + charge.weight_bytes
+        elif charge.kind is Kind.CHAIN:
+            left = charge.weight_bytes - closing.get(charge.axes, 0.0)
+            weights[charge.axes] = weights.get(charge.axes, 0.0) + left
+    return weights
+
+
+def terms(question: Question, shares: Sequence[Share] = ()) -> tuple[Term, ...]:
+    """Return what a domain pays, by axes, in the order of the axes."""
+    touch, ring = plain_weights(question), dict(closing_weights(question))
+    parts: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    for charge in question.charges:
+        if charge.kind is Kind.RING:
+            ring[charge.axes] = ring.get(charge.axes, 0.0) + charge.weight_bytes
+        elif charge.kind in (Kind.PAIRS, Kind.COPIES):
+            units = np.array(held_units(charge, question.group_size(charge.axes)))
+            parts[charge.axes] = parts.get(charge.axes, 0.0) + charge.weight_bytes * units
+    rules: dict[tuple[int, ...], list[tuple[int, float]]] = {}
+    for share in shares:
+        rules.setdefault(share.axes, []).append((share.most, share.price_bytes))
+    return tuple(
+        Term(
+            axes=axes,
+            size=question.group_size(axes),
+            groups=question.groups(axes),
+            touch_bytes=touch.get(axes, 0.0),
+            ring_bytes=ring.get(axes, 0.0),
+            part_bytes=tuple(parts[axes].tolist()) if axes in parts else (),
+            shares=tuple(rules.get(axes, ())),
+        )
+        for axes in sorted({*touch, *ring, *parts, *rules})
+        if question.group_size(axes) > 1
+    )
+
+
+def table(term: Term, held: int, floor: int = 1) -> NDArray[np.float64]:
+    """Return the least that *held* cells in t groups of *term* pay, by t [bytes].
+
+    Args:
+        term: the family.
+        held: cells of the domain, C [1].
+        floor: touches known to be needed [1].
+
+    Returns:
+        Array [G + 1]; infinite where C cells cannot lie in t groups.
+
+    >>> ring = Term(axes=(0,), size=16, groups=4, touch_bytes=0.0, ring_bytes=1.0,
+    ...             part_bytes=(), shares=())
+    >>> table(ring, 24).tolist()  # one whole ring and half of another
+    [inf, inf, 1.0, 2.0, 3.0]
+    """
+    t = np.arange(term.groups + 1)
+    costs = paid(term, held, t, np.full(len(t), term.size), np.full(len(t), term.groups))
+    costs[: min(max(floor, 0), len(costs))] = np.inf
+    return costs
+
+
+def paid(
+    term: Term,
+    held: int,
+    t: NDArray[np.int64],
+    part: NDArray[np.int64],
+    whole: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the least that *held* cells in t groups pay, with parts and whole groups limited.
+
+    Args:
+        term: the family.
+        held: cells of the domain, C [1].
+        t: groups touched.
+        part: the most cells that one group can hold, M <= n.
+        whole: the most groups that can be held whole.
+    """
+    n = term.size
+    below = np.minimum(part, n - 1)
+    seen = np.clip(t, 1, held)
+    spare = held - seen
+    full = np.minimum(np.minimum(spare // (n - 1), whole), seen) * (part == n)
+    possible = (t == seen) & (full * n + (seen - full) * below >= held)
+    costs = term.touch_bytes * seen
+    if term.ring_bytes:
+        costs = costs + term.ring_bytes * (seen - full)
+    if term.part_bytes:
+        costs = costs + _least_of_parts(
+            np.array(term.part_bytes), held - full * n, seen - full, below
+        )
+    for most, price in term.shares:
+        pieces = seen + np.minimum(spare // most, seen * ((n - 1) // most))
+        costs = costs - price * pieces
+    return np.where(possible, costs, np.inf)
+
+
+def _least_of_parts(
+    units: NDArray[np.float64],
+    held: NDArray[np.int64],
+    t: NDArray[np.int64],
+    part: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return min sum units[n_g] for *held* cells in t groups of 1 to *part* cells each [bytes].
+
+    The sum is concave, so it is least at a corner: as many groups as possible hold *part*, one
+    holds the rest, the others one cell.
+    """
+    steps = np.maximum(part - 1, 1)
+    extra = np.maximum(held - t, 0)
+    full = np.minimum(extra // steps, t)
+    rest = 1 + np.minimum(extra - full * steps, part - 1)
+    ones = np.maximum(t - full - 1, 0)
+    least: NDArray[np.float64] = full * units[part] + (full < t) * units[rest] + ones * units[1]
+    return least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The tables of one domain and what ties its families together.
+
+    Args:
+        terms: the families.
+        costs: ``table`` of each.
+        held: cells of the domain, C [1].
+        sizes: cells along each axis.
+    """
+
+    terms: tuple[Term, ...]
+    costs: tuple[NDArray[np.float64], ...]
+    held: int
+    sizes: tuple[int, ...]
+
+    @property
+    def coupled(self) -> bool:
+        """Whether ``totals`` can exceed the sum of the tables."""
+        return len(self.terms) > 1 and any(
+            term.ring_bytes or term.part_bytes for term in self.terms
+        )
+
+    def totals(self, touches: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what a domain pays at least that touches so many groups of each family [bytes].
+
+        Args:
+            touches: t of every family, shape [vectors, families].
+        """
+        total = np.zeros(len(touches))
+        for i, term in enumerate(self.terms):
+            t = touches[:, i]
+            alone = self.costs[i][t]
+            if term.ring_bytes or term.part_bytes:
+                part, whole = self._limits(i, touches)
+                alone = np.maximum(alone, paid(term, self.held, t, part, whole))
+            total = total + alone
+        return total
+
+    def _limits(
+        self, i: int, touches: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the largest part and the most whole groups that the other touches leave.
+
+        A group of family i crosses a group of family j in at most n_(i and j) cells, so a part of
+        M cells touches M / n_(i and j) of them; whole groups that share those of j differ along
+        axes of j alone, and there are n_(j without i) of these.
+        """
+        mine = self.terms[i]
+        part = np.full(len(touches), mine.size)
+        whole = np.full(len(touches), mine.groups)
+        for j, other in enumerate(self.terms):
+            if j == i:
+                continue
+            both = prod(self.sizes[a] for a in mine.axes if a in other.axes)
+            aside = prod(self.sizes[a] for a in other.axes if a not in mine.axes)
+            part = np.minimum(part, touches[:, j] * both)
+            whole = np.minimum(whole, aside * (touches[:, j] // (mine.size // both)))
+        return part, whole
+
+
+def tables(
+    question: Question,
+    held: int,
+    split_axis: int | None = None,
+    shares: Sequence[Share] = (),
+) -> Tables:
+    """Return the tables of a domain of *held* cells.
+
+    Args:
+        question: the grid and its charges.
+        held: cells of the domain [1].
+        split_axis: the domain is known to hold a part, not all, of some line along it.
+        shares: priced rules.
+    """
+    found = terms(question, shares)
+    return Tables(
+        terms=found,
+        costs=tuple(
+            table(term, held, held // term.size + 1 if split_axis in term.axes else 1)
+            for term in found
+        ),
+        held=held,
+        sizes=question.sizes,
+    )

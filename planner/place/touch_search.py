@@ -1,0 +1,293 @@
+"""The least that a set of cells pays, over every vector of touches that Finner's inequality allows.
+
+Families are fixed one after another, all partial vectors side by side. A partial vector is dropped
+when what it has paid and the least that the open families can add exceed the limit. The limit
+starts just above the bound over real boxes and is raised until a vector is found, so that few
+vectors are ever looked at.
+"""
+
+from __future__ import annotations
+
+from math import inf, log, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.finner import cheapest_real_box, finner_rows, log_touches, tangent_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+_ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
+_VECTORS = 300_000  # partial vectors kept; past it the search stops at what is proved
+_FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
+_RAISED = 4.0  # times the excess, from one limit to the next
+_PRICINGS = 6  # times the tables' slopes are read off again at the cheapest real box
+
+
+def least_cost(
+    sizes: Sequence[int],
+    families: Sequence[tuple[int, ...]],
+    costs: Sequence[NDArray[np.float64]],
+    held: int,
+    totals: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None,
+) -> float:
+    """Return a lower bound of what any set of *held* cells pays [bytes].
+
+    Args:
+        sizes: axis sizes n_i [1].
+        families: axes S along which the groups of each family run, no two alike.
+        costs: for each family what t touched groups cost, by t = 0 … G; infinite where C cells
+            cannot lie in t groups.
+        held: cells of the set [1].
+        totals: what whole vectors of touches cost, shape [vectors, families] to [vectors]; at
+            least the sum of *costs*. Left out, that sum.
+
+    Returns:
+        The least over all integer vectors that satisfy Finner's inequality, or, should the search
+        grow too large, what was proved until then; infinite if there is none.
+
+    >>> lines = [4.0 * np.arange(65), 1.0 * np.arange(9), 0.2 * np.arange(33)]
+    >>> least_cost((2, 16, 4), ((0,), (1,), (2,)), lines, 8)
+    19.6
+    """
+    live = [i for i, n in enumerate(sizes) if n > 1]
+    index = {axis: i for i, axis in enumerate(live)}
+    sets = tuple(tuple(index[a] for a in family if a in index) for family in families)
+    if not sets or any(not np.isfinite(table).any() for table in costs):
+        return 0.0 if not sets else inf
+    shape = np.array([sizes[i] for i in live])
+    return _Search(shape, sets, costs, held, totals).least()
+
+
+def least_touches(
+    sizes: Sequence[int],
+    families: Sequence[tuple[int, ...]],
+    weights: Sequence[float],
+    held: int,
+) -> float:
+    """Return a lower bound of sum_S w_S t_S over all sets of *held* cells of the grid [bytes].
+
+    Args:
+        sizes: axis sizes n_i [1].
+        families: axes S along which the groups of each family run.
+        weights: w_S, price of one touched group [bytes].
+        held: cells of the set [1].
+
+    >>> least_touches((2, 16, 4), ((0,), (1,), (2,)), (4.0, 1.0, 0.2), 8)
+    19.6
+    """
+    merged: dict[tuple[int, ...], float] = {}
+    for family, weight in zip(families, weights, strict=True):
+        key = tuple(sorted(i for i in family if sizes[i] > 1))
+        if weight > 0:
+            merged[key] = merged.get(key, 0.0) + weight
+    constant = merged.pop((), 0.0) * held
+    costs = []
+    for family, weight in merged.items():
+        size = prod(sizes[i] for i in family)
+        groups = prod(sizes) // size
+        line = weight * np.arange(groups + 1.0)
+        line[: -(-held // size)] = inf
+        line[min(groups, held) + 1 :] = inf
+        costs.append(line)
+    return constant + least_cost(sizes, tuple(merged), costs, held)
+
+
+class _Search:
+    """One search: its families ordered by price, their tables, lines under them, inequalities."""
+
+    def __init__(
+        self,
+        sizes: NDArray[np.int64],
+        sets: tuple[tuple[int, ...], ...],
+        costs: Sequence[NDArray[np.float64]],
+        held: int,
+        totals: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None,
+    ) -> None:
+        hulls = [_hull(table) for table in costs]
+        prices, constants, box, self.real = _priced(sizes, sets, hulls, held)
+        order = np.argsort(-prices, kind="stable")
+        self.back = np.argsort(order, kind="stable")
+        self.sets = tuple(sets[i] for i in order)
+        self.costs = [costs[i] for i in order]
+        self.prices, self.constants = prices[order], constants[order]
+        self.least_of = np.array([table[np.isfinite(table)].min() for table in self.costs])
+        self.totals = totals
+        lambdas, rhs = finner_rows(sizes, self.sets, held)
+        self.lambdas, self.rhs = _with_dual(lambdas, rhs, sizes, self.sets, self.prices, held, box)
+
+    def least(self) -> float:
+        """Return the bound."""
+        scale = max(abs(self.real), float(np.abs(self.least_of).max()), 1e-300)
+        excess = _FIRST_EXCESS * scale
+        proved = self.real
+        while True:
+            limit = self.real + excess
+            found, complete = self._below(limit)
+            if found < inf:
+                return max(proved, found)
+            if not complete:
+                return proved
+            proved = limit
+            if excess > 1e6 * scale:
+                return max(proved, self._below(inf)[0])
+            excess *= _RAISED
+
+    def _below(self, limit: float) -> tuple[float, bool]:
+        """Return (the least total up to *limit*, infinite if none; whether all were looked at)."""
+        count = len(self.prices)
+        partial = np.zeros((1, 0), dtype=np.int64)
+        spent = np.zeros(1)
+        later = np.concatenate([np.cumsum(self.least_of[::-1])[::-1], [0.0]])
+        for level in range(count):
+            table = self.costs[level]
+            lowest = self._lowest(partial, level)
+            t = np.arange(len(table))
+            room = limit - spent - later[level + 1]
+            if len(partial) * len(table) > 40 * _VECTORS:
+                return inf, False
+            allowed = (t >= lowest[:, None]) & (table <= room[:, None])
+            rows, columns = np.nonzero(allowed)
+            if len(rows) > _VECTORS:
+                return inf, False
+            partial = np.column_stack([partial[rows], columns])
+            spent = spent[rows] + table[columns]
+            keep = self._at_least(partial, spent, level + 1) <= limit
+            partial, spent = partial[keep], spent[keep]
+            if not len(partial):
+                return inf, True
+        if self.totals is not None:
+            spent = self.totals(partial[:, self.back])
+        found = float(spent.min())
+        return (found if found <= limit else inf), True
+
+    def _lowest(self, partial: NDArray[np.int64], level: int) -> NDArray[np.float64]:
+        """Return the touches that the inequalities without later families ask of this one."""
+        alone = (self.lambdas[:, level] > 1e-12) & (self.lambdas[:, level + 1 :] <= 1e-12).all(
+            axis=1
+        )
+        if not alone.any():
+            return np.zeros(len(partial))
+        used = np.log(np.maximum(partial, 1)) @ self.lambdas[alone, :level].T
+        need = ((self.rhs[alone] - used) / self.lambdas[alone, level]).max(axis=1)
+        rounded: NDArray[np.float64] = np.ceil(np.exp(need) * (1 - _ROUNDING) - 1e-9)
+        return rounded
+
+    def _at_least(
+        self, partial: NDArray[np.int64], spent: NDArray[np.float64], level: int
+    ) -> NDArray[np.float64]:
+        """Return what each partial vector costs in the end at least [bytes].
+
+        For one inequality with exponents lambda on the families still open, the arithmetic and
+        geometric means give sum w t >= L (R prod (w / lambda)^lambda)^(1/L), L = sum lambda, for
+        the lines w t + c under their tables; families outside it pay the least of their table.
+        """
+        prices, least = self.prices[level:], self.least_of[level:]
+        totals = spent + least.sum()
+        lam = self.lambdas[:, level:]
+        sums = lam.sum(axis=1)
+        live = (sums > 1e-12) & (np.where(lam > 1e-12, prices, 1.0) > 0).all(axis=1)
+        if not live.any():
+            return totals
+        lam, sums = lam[live], sums[live]
+        used = np.log(np.maximum(partial, 1)) @ self.lambdas[live, :level].T
+        inside = lam > 1e-12
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.where(inside, lam * np.log(prices / lam), 0.0).sum(axis=1)
+        rest = np.where(inside, self.constants[level:], least).sum(axis=1)
+        exponent = (self.rhs[live] - used + mean) / sums
+        open_costs = sums * np.exp(exponent) * (1 - _ROUNDING * 10) + rest
+        bounded: NDArray[np.float64] = np.maximum(totals, spent + open_costs.max(axis=1))
+        return bounded
+
+
+def _hull(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the vertices (t, cost) of the lower convex hull of the finite part of a table."""
+    points = np.flatnonzero(np.isfinite(table))
+    kept: list[int] = []
+    for t in points.tolist():
+        while len(kept) > 1:
+            p, q = kept[-2], kept[-1]
+            if (table[q] - table[p]) * (t - p) < (table[t] - table[p]) * (q - p):
+                break
+            kept.pop()
+        kept.append(t)
+    return np.array(kept), table[kept]
+
+
+def _priced(
+    sizes: NDArray[np.int64],
+    sets: tuple[tuple[int, ...], ...],
+    hulls: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
+    held: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+    """Return (prices, constants, log sides of the cheapest real box, the bound it gives).
+
+    Each family's table lies above the line price x t + constant, an edge of its hull: the one at
+    the touches of the box that is cheapest under the lines chosen before. Any choice is valid.
+    """
+    logs = np.log(sizes)
+    at = np.array([float(t[-1]) for t, _ in hulls])
+    best = (-inf, np.zeros(len(sets)), np.zeros(len(sets)), np.zeros(len(sizes)))
+    for _ in range(_PRICINGS):
+        lines = [_edge(t, cost, x) for (t, cost), x in zip(hulls, at, strict=True)]
+        prices = np.array([price for price, _ in lines])
+        constants = np.array([constant for _, constant in lines])
+        if not (prices > 0).any():
+            box = logs * min(1.0, log(held) / float(logs.sum()))
+            value = float(constants.sum())
+        else:
+            box = cheapest_real_box(logs, sets, prices, log(held))
+            value = tangent_bound(logs, sets, prices, log(held), box) + float(constants.sum())
+        value -= _ROUNDING * (abs(value) + float(np.abs(constants).sum()))
+        if value > best[0]:
+            best = (value, prices, constants, box)
+        moved = np.exp(log_touches(sets, box))
+        if np.allclose(moved, at, rtol=1e-9):
+            break
+        at = moved
+    value, prices, constants, box = best
+    floor = sum(float(cost.min()) for _, cost in hulls)
+    return prices, constants, box, max(value, floor)
+
+
+def _edge(t: NDArray[np.int64], cost: NDArray[np.float64], at: float) -> tuple[float, float]:
+    """Return (slope, constant) of the hull's edge at *at*; a falling one counts as flat."""
+    if len(t) == 1:
+        return 0.0, float(cost[0])
+    right = int(np.clip(np.searchsorted(t, at), 1, len(t) - 1))
+    slope = float((cost[right] - cost[right - 1]) / (t[right] - t[right - 1]))
+    if slope <= 0:
+        return 0.0, float(cost.min())
+    return slope, float(cost[right]) - slope * float(t[right])
+
+
+def _with_dual(
+    lambdas: NDArray[np.float64],
+    rhs: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    sets: tuple[tuple[int, ...], ...],
+    prices: NDArray[np.float64],
+    held: int,
+    box: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Add the inequality that is tight at the real optimum: lambda_S in proportion to w_S t_S."""
+    terms = prices * np.exp(log_touches(sets, box))
+    slopes = np.array(
+        [sum(terms[s] for s in range(len(sets)) if i not in sets[s]) for i in range(len(sizes))]
+    )
+    logs = np.log(sizes)
+    inner = [i for i in range(len(sizes)) if 1e-9 < box[i] < logs[i] - 1e-9]
+    scales = {float(slopes[i]) for i in inner} or {float(s) for s in slopes if s > 0}
+    for scale in sorted(scales)[:4]:
+        if scale <= 0:
+            continue
+        dual = terms / scale
+        cover = slopes / scale
+        mu = np.maximum(0.0, 1.0 - cover)
+        lambdas = np.vstack([lambdas, dual])
+        rhs = np.append(rhs, log(held) - float(mu @ logs) - 1e-12)
+    return lambdas, rhs
