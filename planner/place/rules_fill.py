@@ -1,0 +1,288 @@
+"""Seatings that keep hard rules: the free one renamed, domains filled class by class, exchanges.
+
+None of it is part of a proof; ``rules_solve.py`` picks the cheapest and proves what can be proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations, product
+from math import prod
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.layout import groups_along
+from planner.place.question import Question, coarsen, cut_bytes, refine_home
+from planner.place.rules_bound import boxes_of
+from planner.place.solve import solve_question
+from planner.place.tiles import divisors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from planner.place.answer import Answer
+    from planner.place.rules_bound import BoundRules
+
+_MET = 1e-9
+_RENAMED_DOMAINS = 600  # domains up to which the free seating's are renamed: a matching is cubic
+_ORDERS = 120
+_PARTS_TRIED = 12
+_SWAPS = 3000  # exchanges looked at to mend a seating of boxes
+_SWAP_BOXES = 256
+
+
+def keeps(question: Question, rules: BoundRules, home: NDArray[np.int64]) -> bool:
+    """Return whether a seating of ranks keeps *rules* and can be seated in inner domains."""
+    members = boxes_of(question.sizes, rules.axes)
+    homes = home[members]
+    if (homes != homes[:, :1]).any():
+        return False
+    return _keeps_boxes(question, rules, homes[:, 0]) and all(
+        _spread(home[groups_along(question.sizes, entry.axes)]) <= entry.most
+        for entry in rules.counted
+    )
+
+
+def _keeps_boxes(question: Question, rules: BoundRules, homes: NDArray[np.int64]) -> bool:
+    """Return whether boxes seated at *homes* fit and are allowed there."""
+    held = np.bincount(homes, minlength=len(question.capacities))
+    if (held > rules.capacities).any():
+        return False
+    return rules.allowed is None or bool(rules.allowed[np.arange(len(homes)), homes].all())
+
+
+def _spread(homes: NDArray[np.int64]) -> int:
+    """Return how many domains the worst of some groups touches, shape [groups, members]."""
+    ordered = np.sort(homes, axis=1)
+    return int(1 + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1], axis=1).max())
+
+
+def open_domains_of(rules: BoundRules) -> NDArray[np.int64]:
+    """Return the domains that some box may enter and that hold one at all."""
+    able = np.array(rules.capacities) > 0
+    if rules.allowed is not None:
+        able &= rules.allowed.any(axis=0)
+    return np.flatnonzero(able)
+
+
+def narrowed(coarse: Question, open_domains: NDArray[np.int64]) -> Question:
+    """Return the question with *open_domains* only."""
+    return replace(coarse, capacities=tuple(coarse.capacities[s] for s in open_domains.tolist()))
+
+
+def solved_on(
+    question: Question, open_domains: NDArray[np.int64], time_limit_s: float, seed: int
+) -> Answer:
+    """Return the answer of a narrowed question, its homes numbered as before."""
+    answer = solve_question(question, time_limit_s=time_limit_s, seed=seed)
+    return replace(answer, home=tuple(open_domains[np.array(answer.home)].tolist()))
+
+
+def keeps_on_boxes(
+    question: Question, rules: BoundRules, tile: Sequence[int], home: NDArray[np.int64]
+) -> bool:
+    """Return whether boxes of *tile* seated at *home* keep *rules*."""
+    return keeps(question, rules, refine_home(question, tile, home))
+
+
+def candidates(
+    question: Question,
+    coarse: Question,
+    rules: BoundRules,
+    known: Sequence[Answer],
+    ends_s: float,
+    seed: int,
+) -> Iterator[tuple[NDArray[np.int64], str]]:
+    """Yield (home of each box, how it was found); not all of them keep the rules.
+
+    Args:
+        question: the grid of ranks.
+        coarse: the grid of boxes that the rules keep together.
+        rules: what is to be kept.
+        known: seatings of ranks or of boxes made without regard to names and counts.
+        ends_s: stop solving when ``time.monotonic()`` is past this [s].
+        seed: of everything random.
+    """
+    members = boxes_of(question.sizes, rules.axes)
+    for answer in known:
+        home = np.array(answer.home)
+        if len(home) != coarse.cells:
+            homes = home[members]
+            if (homes != homes[:, :1]).any():
+                continue
+            home = homes[:, 0]
+        yield home, answer.method
+        if (renamed := _renamed(coarse, rules, home)) is not None:
+            yield renamed, f"{answer.method}, domains renamed"
+    parted = [coarse, *_parted(coarse, rules)] if rules.counted else [coarse]
+    for part in parted:
+        sides = tuple(a // b for a, b in zip(coarse.sizes, part.sizes, strict=True))
+        if rules.counted and part is not coarse:
+            open_domains = np.flatnonzero(part.capacities)
+            left_s = max(0.0, ends_s - monotonic()) / (2 * len(parted))
+            answer = solved_on(narrowed(part, open_domains), open_domains, left_s, seed)
+            home = refine_home(coarse, sides, np.array(answer.home))
+            yield home, f"{answer.method}, groups in parts"
+            if (renamed := _renamed(coarse, rules, home)) is not None:
+                yield renamed, f"{answer.method}, groups in parts, domains renamed"
+        for home in _filled_by_class(part, _allowed_parts(coarse, rules, sides)):
+            yield refine_home(coarse, sides, home), "domains filled one after the other"
+
+
+def _renamed(
+    coarse: Question, rules: BoundRules, home: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """Return *home* with its domains exchanged as wholes so that all boxes sit where they may.
+
+    A matching of old domains to new ones: a new one must hold as many boxes and allow each.
+    """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - 0.2 s
+
+    domains = len(coarse.capacities)
+    if domains > _RENAMED_DOMAINS:
+        return None
+    held = np.bincount(home, minlength=domains)
+    fits = held[:, None] <= np.array(rules.capacities)[None, :]
+    if rules.allowed is not None:
+        for s in np.flatnonzero(held).tolist():
+            fits[s] &= rules.allowed[home == s].all(axis=0)
+    moves = 1.0 - np.eye(domains)
+    old, new = linear_sum_assignment(np.where(fits, moves, 1e6))
+    if not fits[old, new].all():
+        return None
+    target = np.empty(domains, np.int64)
+    target[old] = new
+    renamed: NDArray[np.int64] = target[home]
+    return renamed
+
+
+def _parted(coarse: Question, rules: BoundRules) -> Iterator[Question]:
+    """Yield grids of boxes so large that no counted group has more of them than its domains.
+
+    The smallest such boxes only: any seating of them keeps the counts.
+    """
+    axes = sorted({i for entry in rules.counted for i in entry.axes if coarse.sizes[i] > 1})
+    fitting = [
+        parts
+        for parts in product(*(divisors(coarse.sizes[i]) for i in axes))
+        if all(
+            prod(n for i, n in zip(axes, parts, strict=True) if i in entry.axes) <= entry.most
+            for entry in rules.counted
+        )
+    ]
+    finest = [
+        parts
+        for parts in fitting
+        if not any(
+            other != parts and all(b % a == 0 for a, b in zip(parts, other, strict=True))
+            for other in fitting
+        )
+    ]
+    for parts in finest[:_PARTS_TRIED]:
+        sides = [1] * len(coarse.sizes)
+        for i, count in zip(axes, parts, strict=True):
+            sides[i] = coarse.sizes[i] // count
+        volume = prod(sides)
+        capacities = [c // volume for c in rules.capacities]
+        if sum(capacities) * volume >= coarse.cells:
+            yield coarsen(coarse, sides, capacities)
+
+
+def _allowed_parts(coarse: Question, rules: BoundRules, sides: Sequence[int]) -> NDArray[np.bool_]:
+    """Return where each part, a box of *sides*, may sit: where all of its boxes may."""
+    cells = coarse.cells // prod(sides)
+    part_of = refine_home(coarse, sides, np.arange(cells))
+    allowed = np.ones((cells, len(coarse.capacities)), bool)
+    if rules.allowed is not None:
+        np.logical_and.at(allowed, part_of, rules.allowed)
+    return allowed
+
+
+def _filled_by_class(question: Question, allowed: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+    """Yield seatings that fill the domains in the order of the axes, each class where it may.
+
+    Cells of one row of *allowed* are a class; how many of each sit in each domain is a transport
+    problem, whose corner with the lowest domains first is taken. Nothing if there is none.
+    """
+    rows, class_of = np.unique(allowed, axis=0, return_inverse=True)
+    counts = np.bincount(class_of.ravel(), minlength=len(rows))
+    shares = _transported(rows, counts, np.array(question.capacities))
+    if shares is None:
+        return
+    last = len(question.sizes) - 1
+    grid = np.arange(question.cells).reshape(tuple(reversed(question.sizes)))
+    live = [i for i, n in enumerate(question.sizes) if n > 1]
+    for number, order in enumerate(permutations(live)):
+        if number == _ORDERS:
+            return
+        axes = [*order, *(i for i in range(last + 1) if i not in live)]
+        walk = grid.transpose([last - axis for axis in reversed(axes)]).ravel()
+        home = np.empty(question.cells, np.int64)
+        for c, share in enumerate(shares):
+            mine = walk[class_of.ravel()[walk] == c]
+            home[mine] = np.repeat(np.arange(len(share)), share)
+        yield home
+
+
+def _transported(
+    rows: NDArray[np.bool_], counts: NDArray[np.int64], capacities: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """Return how many cells of each class sit in each domain, shape [classes, domains]."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - 0.2 s
+
+    classes, domains = rows.shape
+    narrow = rows.sum(axis=1)  # those with few domains are seated first, the others behind them
+    costs = (np.arange(domains)[None, :] + 1.0) * np.where(narrow == narrow.max(), 1, -1)[:, None]
+    by_class = np.kron(np.eye(classes), np.ones((1, domains)))
+    by_domain = np.kron(np.ones((1, classes)), np.eye(domains))
+    ran = linprog(
+        costs.ravel(), A_eq=by_class, b_eq=counts, A_ub=by_domain, b_ub=capacities,
+        bounds=[(0, float(counts[c]) if rows[c, s] else 0.0)
+                for c in range(classes) for s in range(domains)],
+        method="highs-ds",
+    )  # fmt: skip
+    if ran.status != 0:
+        return None
+    shares: NDArray[np.int64] = np.rint(ran.x).astype(np.int64).reshape(classes, domains)
+    return shares
+
+
+def mended(
+    question: Question,
+    coarse: Question,
+    rules: BoundRules,
+    tile: Sequence[int],
+    home: NDArray[np.int64],
+    seed: int,
+) -> NDArray[np.int64]:
+    """Return *home* after exchanges of two boxes, or moves to a free seat, that keep the rules."""
+    if coarse.cells > _SWAP_BOXES:
+        return home
+    random = np.random.default_rng(seed)
+    domains = len(coarse.capacities)
+    spare = np.array(rules.capacities) - np.bincount(home, minlength=domains)
+    allowed = rules.allowed
+    best, least = home.copy(), cut_bytes(coarse, home)
+    for _ in range(_SWAPS):
+        one, two = random.integers(coarse.cells), int(random.integers(coarse.cells + domains))
+        trial = best.copy()
+        if two < coarse.cells:
+            trial[one], trial[two] = best[two], best[one]
+        else:
+            trial[one] = two - coarse.cells
+        if trial[one] == best[one] or (two >= coarse.cells and spare[trial[one]] == 0):
+            continue
+        moved = [int(one)] if two >= coarse.cells else [int(one), two]
+        if allowed is not None and not all(allowed[b, trial[b]] for b in moved):
+            continue
+        cut = cut_bytes(coarse, trial)
+        if cut < least * (1 - _MET) and keeps_on_boxes(question, rules, tile, trial):
+            if two >= coarse.cells:
+                spare[best[one]] += 1
+                spare[trial[one]] -= 1
+            best, least = trial, cut
+    return best
