@@ -91,6 +91,18 @@ def checked_cut_bytes(
     return judged(walked_domains(graph, gpu_names, tier=tier, tiers=tiers), rank_to_gpu, traffic)
 
 
+def checked_cuts(
+    graph: Any,
+    gpu_names: Sequence[str],
+    rank_to_gpu: Sequence[int],
+    traffic: Sequence[CheckedEntry],
+    *,
+    tiers: Sequence[str],
+) -> tuple[CheckedCut, ...]:
+    """Return the cut of every tier, innermost first; as ``checked_cut_bytes``, in one walk."""
+    return judged_tiers(walked_tiers(graph, gpu_names, tiers=tiers), rank_to_gpu, traffic)
+
+
 def walked_domains(
     graph: Any, gpu_names: Sequence[str], *, tier: str, tiers: Sequence[str]
 ) -> NDArray[np.int64]:
@@ -104,8 +116,19 @@ def walked_domains(
     """
     if tier not in tiers:
         raise CheckError(f"tier {tier!r} is unknown: one of {', '.join(tiers)}")
-    adjacency = graph.adj
-    missing = [name for name in gpu_names if name not in adjacency]
+    return walked_tiers(graph, gpu_names, tiers=tiers[: list(tiers).index(tier) + 1])[-1]
+
+
+def walked_tiers(
+    graph: Any, gpu_names: Sequence[str], *, tiers: Sequence[str]
+) -> tuple[NDArray[np.int64], ...]:
+    """Return the domain of each GPU at every tier, as ``walked_domains`` does for one.
+
+    Raises:
+        CheckError: a GPU that the graph does not have.
+    """
+    number = {name: i for i, name in enumerate(graph)}
+    missing = [name for name in gpu_names if name not in number]
     if missing:
         raise CheckError(
             *(
@@ -113,21 +136,48 @@ def walked_domains(
                 for name in missing[:_FAULTS_SHOWN]
             )
         )
-    inside = frozenset(tiers[: list(tiers).index(tier) + 1])
-    label_of: dict[Any, int] = {}
-    found = 0
-    for name in gpu_names:
-        if name in label_of:
-            continue
-        label_of[name] = found
-        to_visit = [name]
-        while to_visit:
-            for neighbour, edge in adjacency[to_visit.pop()].items():
-                if edge["tier"] in inside and neighbour not in label_of:
-                    label_of[neighbour] = found
-                    to_visit.append(neighbour)
-        found += 1
-    return np.fromiter((label_of[name] for name in gpu_names), np.int64, len(gpu_names))
+    ends: dict[str, list[int]] = {tier: [] for tier in tiers}
+    for name, neighbours in graph.adjacency():
+        here = number[name]
+        for neighbour, edge in neighbours.items():
+            there = number[neighbour]
+            if here < there and edge["tier"] in ends:
+                ends[edge["tier"]] += (here, there)
+    gpus = np.fromiter((number[name] for name in gpu_names), np.int64, len(gpu_names))
+    label = np.arange(len(number))
+    found = []
+    for tier in tiers:
+        label = _joined(label, np.array(ends[tier], np.int64).reshape(-1, 2))
+        found.append(_in_order_of_first(label[gpus]))
+    return tuple(found)
+
+
+def _joined(label: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the least label in reach of each vertex once the edges *ends* are added.
+
+    A label is itself a vertex of its component, labelled by itself: higher labels are hooked on
+    lower ones, and every vertex follows its label's label until nothing moves.
+    """
+    label = label.copy()
+    while True:
+        low, high = np.sort(label[ends], axis=1).T
+        apart = low != high
+        if not apart.any():
+            return label
+        np.minimum.at(label, high[apart], low[apart])
+        while True:
+            further = label[label]
+            if (further == label).all():
+                break
+            label = further
+
+
+def _in_order_of_first(label: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return *label* renumbered 0, 1, … in the order in which labels first appear."""
+    _, first, where = np.unique(label, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return np.asarray(rank[where], dtype=np.int64)
 
 
 def judged(
@@ -145,9 +195,17 @@ def judged(
     >>> judged(two_supernodes, [0, 2, 1, 3], [entry]).total_bytes
     20.0
     """
+    return judged_tiers([domain_of_gpu], rank_to_gpu, traffic)[0]
+
+
+def judged_tiers(
+    domains: Sequence[NDArray[np.int64]],
+    rank_to_gpu: Sequence[int],
+    traffic: Sequence[CheckedEntry],
+) -> tuple[CheckedCut, ...]:
+    """Return the cut of a map at several tiers, given the walked domain of each GPU at each."""
     seats = np.asarray(rank_to_gpu)
-    _refuse_bad_seats(seats, len(domain_of_gpu))
-    domain_of_rank = np.asarray(domain_of_gpu)[seats]
+    _refuse_bad_seats(seats, min(len(domain_of_gpu) for domain_of_gpu in domains))
     faults = [
         f"traffic[{i}]: {fault}"
         for i, entry in enumerate(traffic)
@@ -155,12 +213,15 @@ def judged(
     ]
     if faults:
         raise CheckError(*faults[:_FAULTS_SHOWN])
-    by_entry = tuple(_entry_bytes(entry, domain_of_rank) for entry in traffic)
-    return CheckedCut(
-        total_bytes=float(sum(by_entry)),
-        by_entry=by_entry,
-        domains=len(np.unique(domain_of_rank)),
-    )
+    cuts = []
+    for domain_of_gpu in domains:
+        domain_of_rank = np.asarray(domain_of_gpu)[seats]
+        held = len(np.unique(domain_of_rank))
+        by_entry = tuple(
+            _entry_bytes(entry, domain_of_rank) if held > 1 else 0.0 for entry in traffic
+        )
+        cuts.append(CheckedCut(total_bytes=float(sum(by_entry)), by_entry=by_entry, domains=held))
+    return tuple(cuts)
 
 
 def _refuse_bad_seats(seats: NDArray[np.int64], gpus: int) -> None:
@@ -174,17 +235,16 @@ def _refuse_bad_seats(seats: NDArray[np.int64], gpus: int) -> None:
                 for rank in outside[:_FAULTS_SHOWN].tolist()
             )
         )
-    first_rank: dict[int, int] = {}
-    faults = []
-    for rank, gpu in enumerate(seats.tolist()):
-        if gpu in first_rank:
-            faults.append(
-                f"ranks {first_rank[gpu]} and {rank} both sit on GPU {gpu}: expected "
+    _, first, same = np.unique(seats, return_index=True, return_inverse=True)
+    twice = np.flatnonzero(first[same] != np.arange(len(seats)))
+    if twice.size:
+        raise CheckError(
+            *(
+                f"ranks {first[same[rank]]} and {rank} both sit on GPU {seats[rank]}: expected "
                 "one rank to a GPU"
+                for rank in twice[:_FAULTS_SHOWN].tolist()
             )
-        first_rank.setdefault(gpu, rank)
-    if faults:
-        raise CheckError(*faults[:_FAULTS_SHOWN])
+        )
 
 
 def _entry_faults(entry: CheckedEntry, ranks: int) -> list[str]:
