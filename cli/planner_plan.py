@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.planner_inputs import Inputs
-from planner.collectives.links import links_of
 from planner.place import place
 from planner.place.answer import Placement
 from planner.search.placed import placed_spreads
 from planner.steptime.memory import Memory
-from planner.steptime.step import Step, layout_memory, step_time
+from planner.steptime.shared_links import Seating, seated_step_time
+from planner.steptime.step import Step, layout_memory
 from planner.traffic import Family, step_families
 
 DEFAULT_TIME_LIMIT_S = 20.0
@@ -66,12 +66,11 @@ def make_plan(
 
 
 def seated_step(inputs: Inputs, rank_to_gpu: Sequence[int]) -> Step:
-    """Return the step of the layout when rank r is on GPU ``rank_to_gpu[r]``."""
-    return step_time(
-        inputs.model,
-        inputs.layout,
-        accelerator=inputs.fabric.accelerator,
-        links=links_of(inputs.fabric),
+    """Return the step of the layout when rank r is on GPU ``rank_to_gpu[r]``, links shared."""
+    seating = Seating(
+        fabric=inputs.fabric,
+        families=step_families(inputs.model, inputs.layout),
+        rank_to_gpu=rank_to_gpu,
         spreads=placed_spreads(inputs.layout, rank_to_gpu, inputs.fabric),
-        efficiency=inputs.efficiency,
     )
+    return seated_step_time(inputs.model, inputs.layout, seating, inputs.efficiency)

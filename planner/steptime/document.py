@@ -33,6 +33,8 @@ def step_document(step: Step) -> dict[str, Any]:
         "mfu": float(step.mfu),
         "tokens_per_s": float(step.tokens_per_s),
         "critical_path": [asdict(entry) for entry in critical_path(step)],
+        "slowdown_ratio": {digit: float(factor) for digit, factor in step.slowdown.items()},
+        "phases": [asdict(phase) for phase in step.phases],
         "assumed": dict(step.assumed),
     }
 

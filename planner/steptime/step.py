@@ -9,8 +9,9 @@ same lines. ``step_time`` is its one-row case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from planner.steptime.schedule import Pipeline, busiest, pipeline, stage_sum
 from planner.steptime.spread import Spreads
 from planner.steptime.stages import StageCosts, stage_costs
 from planner.steptime.wires import Wires, wires_of
+
+if TYPE_CHECKING:
+    from planner.network.pressure import PhasePressure
 
 STRAGGLING_SHARE = 0.0075
 """Longer per doubling of the GPUs: the slowest sets the pace [1].
@@ -60,6 +64,9 @@ class Step:
         tokens_per_s: over all GPUs [1/s].
         spread: standard deviation of the log of predicted over measured [1].
         assumed: what was not measured or stated, name to reason.
+        slowdown: digit to how many times as long its bytes take than at its tier's rates, because
+            of who shares its links [1]; empty where that was not looked at.
+        phases: what binds in each phase of the seating; empty where that was not looked at.
     """
 
     total_s: Values
@@ -79,6 +86,8 @@ class Step:
     pipeline: Pipeline
     stages: StageCosts
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    slowdown: Mapping[str, Values] = field(default_factory=lambda: MappingProxyType({}))
+    phases: tuple[PhasePressure, ...] = ()
 
 
 def step_time(
@@ -89,11 +98,12 @@ def step_time(
     links: LinkNumbers,
     spreads: Spreads,
     efficiency: Efficiency | None = None,
+    slowdown: Mapping[str, Values] | None = None,
 ) -> Step:
     """Return the step of one layout; see ``step_columns``."""
     return step_columns(
         model, columns_of(layout), accelerator=accelerator, links=links, spreads=spreads,
-        efficiency=efficiency,
+        efficiency=efficiency, slowdown=slowdown,
     )  # fmt: skip
 
 
@@ -110,6 +120,7 @@ def step_columns(
     links: LinkNumbers,
     spreads: Spreads,
     efficiency: Efficiency | None = None,
+    slowdown: Mapping[str, Values] | None = None,
 ) -> Step:
     """Return the steps of layouts.
 
@@ -120,15 +131,17 @@ def step_columns(
         links: nominal rates of the tiers, supernode first; shares of ``efficiency`` are applied.
         spreads: how the groups sit.
         efficiency: what was fitted on this accelerator; left out, it is assumed and said so.
+        slowdown: digit to how many times as long its bytes take; see ``wires_of``.
     """
     rates = rates_of(accelerator, columns, efficiency)
-    wires = wires_of(spreads, links, rates.inner_share, rates.outer_share)
+    wires = wires_of(spreads, links, rates.inner_share, rates.outer_share, slowdown)
     costs = stage_costs(model, columns, rates, wires)
     pipe = pipeline(
         columns, costs.forward, costs.backward, costs.weights,
         pipeline_hop_s(model, columns, wires),
     )  # fmt: skip
-    return _assemble(model, columns, rates, wires, costs, pipe)
+    step = _assemble(model, columns, rates, wires, costs, pipe)
+    return replace(step, slowdown=MappingProxyType(dict(slowdown))) if slowdown else step
 
 
 def _assemble(

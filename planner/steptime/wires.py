@@ -8,7 +8,8 @@ switches where they reduce. An oracle test holds both to the same seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,11 @@ class Wires:
 
 
 def wires_of(
-    spreads: Spreads, links: LinkNumbers, inner_share: float = 1.0, outer_share: float = 1.0
+    spreads: Spreads,
+    links: LinkNumbers,
+    inner_share: float = 1.0,
+    outer_share: float = 1.0,
+    slowdown: Mapping[str, Values] | None = None,
 ) -> Wires:
     """Return the wires of every digit.
 
@@ -71,12 +76,32 @@ def wires_of(
         links: nominal rates of the tiers, supernode first.
         inner_share: of the scale-up rate, what large collectives reach [1].
         outer_share: of the NIC's rate, what large collectives reach [1].
+        slowdown: digit to how many times as long its bytes take because of who else is on its
+            links; a digit left out has them to itself [1].
     """
+    longer = slowdown or {}
     return Wires(
         **{
-            digit: _wire(getattr(spreads, digit), links, inner_share, outer_share)
+            digit: _slowed(
+                _wire(getattr(spreads, digit), links, inner_share, outer_share),
+                longer.get(digit, 1.0),
+            )
             for digit in ("tp", "cp", "ep", "etp", "dp", "edp", "pp")
         }
+    )
+
+
+def _slowed(wire: Wire, factor: Values) -> Wire:
+    """Return *wire* with every rate divided by *factor*; start-ups stay."""
+    if isinstance(factor, float) and factor == 1.0:
+        return wire
+    return replace(
+        wire,
+        inside_bytes_per_s=wire.inside_bytes_per_s / factor,
+        pair_bytes_per_s=wire.pair_bytes_per_s / factor,
+        rail_bytes_per_s=wire.rail_bytes_per_s / factor,
+        hop_bytes_per_s=wire.hop_bytes_per_s / factor,
+        switch_bytes_per_s=wire.switch_bytes_per_s / factor,
     )
 
 

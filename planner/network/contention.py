@@ -1,0 +1,249 @@
+"""Contention in a step: what the families of one phase do to each other on the links they share.
+
+Every family's flows are routed over the cluster's graph. A link's *busy time* is the bytes that a
+step puts on it over what it reaches; the link with the longest busy time binds its phase: the
+phase cannot be shorter. One execution alone takes the busy time of its own fullest link. Nothing
+stands for oversubscription: it is what an uplink's busy time comes to.
+
+Families of one *stream* take turns (TP, CP and EP of one layer), families of different streams
+run at the same time (pipeline hops, gradients). While f and g are both active, f gets on a link
+the larger of its part by flows and of what g leaves unused. With a_g and b_g the times that g and
+f then take longer, and u_g the share of the phase in which g is active:
+
+    slowdown of f = (1 - Σu + Σ u_g a_g) / (1 - Σu + Σ u_g a_g / b_g)
+
+which is what fair sharing comes to when g comes in bursts that are short against f: with equal
+parts 1 + u, against a crowd of flows 1 / (1 - u).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.network.flows import PASSES, Flows, group_flows, together
+from planner.network.pressure import FamilyPressure, LinkPressure, PhasePressure
+from planner.network.routes import Routes, route
+from planner.network.sharing import link_load
+from planner.network.wiring import SCALE_UP_COST, Wiring
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.traffic import Family
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Active:
+    """A family in one phase.
+
+    Args:
+        family: what runs.
+        members: ranks of each group, array [groups, members].
+        phase: when it runs.
+        stream: families of one stream take turns, those of different streams run together.
+    """
+
+    family: Family
+    members: Ints
+    phase: str
+    stream: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Load:
+    """What one execution of a family puts on each link; arrays [links]."""
+
+    load_bytes: Floats
+    flows: Floats
+    alone_s: float
+    link: int
+
+
+def phase_pressures(
+    wiring: Wiring,
+    active: Sequence[Active],
+    rank_to_gpu: Sequence[int],
+    phase_s: Mapping[str, float],
+) -> tuple[PhasePressure, ...]:
+    """Return what binds in each phase of *active*, and how far its families slow each other.
+
+    Args:
+        wiring: the cluster's links.
+        active: families with their phase and stream.
+        rank_to_gpu: index of each rank's GPU.
+        phase_s: phase to how long it lasts in a step; one that is missing is taken to last as
+            long as its families need one after another [s].
+
+    Source: fluid processor sharing; the oracle test plays the bursts one by one.
+    Holds for flows that are long against a round trip, spread evenly over equal-cost paths.
+    """
+    loads = _loads(wiring, active, np.asarray(rank_to_gpu, np.int64))
+    phases: dict[str, list[tuple[Active, _Load]]] = {}
+    for one, load in zip(active, loads, strict=True):
+        if load.alone_s > 0:
+            phases.setdefault(one.phase, []).append((one, load))
+    return tuple(
+        _phase(wiring, phase, present, phase_s.get(phase)) for phase, present in phases.items()
+    )
+
+
+def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]:
+    """Return each family's load; families that send the same way are routed once."""
+    ways: dict[tuple[str, str, bool, bool], Flows] = {}
+    keys = []
+    for one in active:
+        family = one.family
+        sharded = family.collective in PASSES
+        reverse = family.collective == "chain" and family.phase == "backward"
+        collective = "all_gather" if sharded else family.collective
+        key = (family.digit, collective, reverse, family.ends_only)
+        keys.append(key)
+        if key not in ways:
+            ways[key] = group_flows(
+                collective, 1.0, seats[one.members], wiring.homes, reverse=reverse
+            )
+    everything = together(list(ways.values()))
+    if not len(everything):
+        none = np.zeros(len(wiring.links.tails))
+        return [_Load(load_bytes=none, flows=none, alone_s=0.0, link=0) for _ in active]
+    routes = route(
+        wiring.links, wiring.vertices[everything.sources], wiring.vertices[everything.targets]
+    )
+    starts = np.cumsum([0, *(len(flows) for flows in ways.values())])
+    unit = {}
+    for i, (key, flows) in enumerate(ways.items()):
+        own = Routes(
+            links=routes.links,
+            hops=routes.hops,
+            flow_state=routes.flow_state[starts[i] : starts[i + 1]],
+        )
+        unit[key] = (link_load(own, flows.sizes_bytes), link_load(own, np.ones(len(flows))))
+    found = []
+    for one, key in zip(active, keys, strict=True):
+        load, flows_on = unit[key]
+        scaled = load * one.family.payload_bytes * PASSES.get(one.family.collective, 1)
+        busy = scaled / wiring.reached_bytes_per_s
+        worst = int(np.argmax(busy))
+        found.append(
+            _Load(load_bytes=scaled, flows=flows_on, alone_s=float(busy[worst]), link=worst)
+        )
+    return found
+
+
+def _phase(
+    wiring: Wiring, phase: str, present: Sequence[tuple[Active, _Load]], phase_s: float | None
+) -> PhasePressure:
+    busy_s = [one.family.times_per_step * load.alone_s for one, load in present]
+    lasts_s = phase_s or sum(busy_s)
+    return PhasePressure(
+        phase=phase,
+        phase_s=phase_s,
+        links=_busiest(wiring, present, phase_s),
+        families=tuple(
+            FamilyPressure(
+                name=one.family.name,
+                digit=one.family.digit,
+                stream=one.stream,
+                alone_s=load.alone_s,
+                busy_s=busy_s[i],
+                slowdown_ratio=slowdown(*_met(wiring, i, present, busy_s, lasts_s)),
+                link=wiring.links.name(load.link),
+                meshed=wiring.joins_gpus(load.link),
+            )
+            for i, (one, load) in enumerate(present)
+        ),
+    )
+
+
+def _busiest(
+    wiring: Wiring, present: Sequence[tuple[Active, _Load]], phase_s: float | None
+) -> tuple[LinkPressure, ...]:
+    """Return the busiest link of each kind, busiest first."""
+    load_bytes = np.zeros(len(wiring.links.tails))
+    for one, load in present:
+        load_bytes += one.family.times_per_step * load.load_bytes
+    busy = load_bytes / wiring.reached_bytes_per_s
+    inside = wiring.links.cost == SCALE_UP_COST
+    found = []
+    for kind, of_kind in (("scale-up", inside), ("network", ~inside)):
+        link = int(np.argmax(np.where(of_kind, busy, -1.0)))
+        if not of_kind[link] or busy[link] <= 0:
+            continue
+        parts = {
+            one.family.name: one.family.times_per_step * float(load.load_bytes[link])
+            for one, load in present
+            if load.load_bytes[link] > 0
+        }
+        found.append(
+            LinkPressure(
+                link=wiring.links.name(link),
+                kind=kind,
+                capacity_bytes_per_s=float(wiring.links.capacity_bytes_per_s[link]),
+                reached_bytes_per_s=float(wiring.reached_bytes_per_s[link]),
+                load_bytes=float(load_bytes[link]),
+                busy_s=float(busy[link]),
+                busy_share=float(busy[link] / phase_s) if phase_s else None,
+                by_family_bytes=dict(sorted(parts.items(), key=lambda item: (-item[1], item[0]))),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: -one.busy_s))
+
+
+def _met(
+    wiring: Wiring,
+    index: int,
+    present: Sequence[tuple[Active, _Load]],
+    busy_s: Sequence[float],
+    lasts_s: float,
+) -> tuple[list[float], list[float], list[float]]:
+    """Return u, a and b of every family of another stream that family *index* meets."""
+    one, load = present[index]
+    shares, theirs, ours = [], [], []
+    for other, (met, met_load) in enumerate(present):
+        if met.stream == one.stream:
+            continue
+        shares.append(min(1.0, busy_s[other] / lasts_s))
+        theirs.append(_together_s(wiring, met_load, load) / met_load.alone_s)
+        ours.append(_together_s(wiring, load, met_load) / load.alone_s)
+    return shares, theirs, ours
+
+
+def _together_s(wiring: Wiring, load: _Load, other: _Load) -> float:
+    """Return one execution of *load* while *other* is active all the time [s]."""
+    used = load.load_bytes > 0
+    reached = wiring.reached_bytes_per_s[used]
+    part = load.flows[used] / (load.flows[used] + other.flows[used])
+    unused = reached - other.load_bytes[used] / other.alone_s
+    return float((load.load_bytes[used] / np.maximum(reached * part, unused)).max())
+
+
+def slowdown(
+    active_shares: Sequence[float], other_ratios: Sequence[float], own_ratios: Sequence[float]
+) -> float:
+    """Return how many times as long a family takes beside families that come and go.
+
+    Args:
+        active_shares: of the phase in which each of the others is active, alone, 0 to 1.
+        other_ratios: times as long it takes while both are active [1].
+        own_ratios: times as long this family takes then [1].
+
+    Shares that add up to more than 1 are cut down alike: something is active always.
+
+    >>> slowdown([0.25], [2.0], [2.0])  # an equal, active for a quarter of the time
+    1.25
+    >>> round(slowdown([0.25], [64 / 63], [64.0]), 3)  # one flow among 63 others
+    1.332
+    """
+    whole = max(1.0, sum(active_shares))
+    active = [share / whole for share in active_shares]
+    idle = 1.0 - sum(active)
+    lasts = idle + sum(u * a for u, a in zip(active, other_ratios, strict=True))
+    served = idle + sum(u * a / b for u, a, b in zip(active, other_ratios, own_ratios, strict=True))
+    return lasts / served

@@ -1,0 +1,76 @@
+"""A cluster's links, ready to be routed over, with the rate that collectives reach on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.network.routes import Links, links_of_graph, vertices_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.fabric import Fabric
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+MOST_STATES = 2**24
+"""Vertices x GPUs that are routed at most, some 2,000 GPUs: a second and 0.2 GB."""
+SCALE_UP_COST = 1
+"""Cost of a scale-up link in ``routes.py``; every other link costs more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Wiring:
+    """A cluster's links, ready to be routed over.
+
+    Args:
+        links: directed, with nominal capacities.
+        reached_bytes_per_s: what collectives reach of them; array [links] [bytes/s].
+        vertices: vertex of each GPU; array [gpus].
+        homes: supernode of each GPU; array [gpus].
+    """
+
+    links: Links
+    reached_bytes_per_s: Floats
+    vertices: Ints
+    homes: Ints
+
+    def takes(self, gpus: int) -> bool:
+        """Return whether flows between *gpus* GPUs are few enough to be routed."""
+        return len(self.links.vertices) * gpus <= MOST_STATES
+
+    def joins_gpus(self, link: int) -> bool:
+        """Return whether *link* leads from a GPU straight to another."""
+        is_gpu = self.links.is_gpu
+        return bool(is_gpu[self.links.tails[link]] and is_gpu[self.links.heads[link]])
+
+
+def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 1.0) -> Wiring:
+    """Return the links of *fabric*.
+
+    Args:
+        fabric: the cluster.
+        inner_share: of a scale-up link's rate, what large collectives reach [1].
+        outer_share: of any other link's rate, the same [1].
+
+    A GPU's link to its NIC carries no more than the NIC's transactions in flight allow.
+    """
+    links = links_of_graph(fabric.graph)
+    nic = fabric.nic
+    in_flight = nic.in_flight * nic.transaction_bytes / nic.turnaround_s
+    own = (links.is_gpu[links.tails] & links.is_nic[links.heads]) | (
+        links.is_nic[links.tails] & links.is_gpu[links.heads]
+    )
+    capacity = links.capacity_bytes_per_s
+    limited = np.where(own, np.minimum(capacity, in_flight), capacity)
+    share = np.where(links.cost == SCALE_UP_COST, inner_share, outer_share)
+    return Wiring(
+        links=links,
+        reached_bytes_per_s=limited * share,
+        vertices=vertices_of(links, fabric.gpus),
+        homes=fabric.domain_index("supernode"),
+    )

@@ -1,0 +1,151 @@
+"""The step of a seated layout whose families share links: routes, what binds, who slows whom.
+
+    wire time = tier rates' time x (graph's time alone / tier rates' time) x slowdown by others
+
+The middle factor puts the routes of this seating in the place of the tier's even share, so that
+oversubscription is counted once; it is 1 where every GPU of a domain sends alike. The last one is
+``planner.network.contention``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from planner.collectives.links import links_of
+from planner.fabric import Fabric
+from planner.layout import Layout
+from planner.model import ModelSpec
+from planner.network.contention import Active, phase_pressures
+from planner.network.flows import PASSES
+from planner.network.pressure import PhasePressure
+from planner.network.wiring import Wiring, wiring_of
+from planner.steptime.columns import LayoutColumns, columns_of
+from planner.steptime.rates import Efficiency, rates_of
+from planner.steptime.spread import Spreads
+from planner.steptime.step import Step, step_time
+from planner.steptime.wires import Wire, Wires, all_to_all_s, gather_s, hop_s, wires_of
+from planner.traffic import Family
+
+NOT_ROUTED = "too many GPUs to route every flow: each family at its tier's even share"
+ROUTED = (
+    "shortest routes, spread evenly over equal ones; phases as long as without contention; "
+    "links shared by flow"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seating:
+    """Where a layout sits, and on what.
+
+    Args:
+        fabric: the cluster.
+        families: the traffic of one step.
+        rank_to_gpu: index of each rank's GPU.
+        spreads: how the groups sit on the tiers.
+        wiring: links of the cluster with the reached shares of *efficiency*; None to work it out.
+    """
+
+    fabric: Fabric
+    families: Sequence[Family]
+    rank_to_gpu: Sequence[int]
+    spreads: Spreads
+    wiring: Wiring | None = None
+
+
+def seated_step_time(
+    model: ModelSpec, layout: Layout, seating: Seating, efficiency: Efficiency | None = None
+) -> Step:
+    """Return the step of *layout* on its seats, links shared by what is active together.
+
+    The step is timed once at the tiers' rates for how long its phases last, and once more with
+    every digit's wire slowed. Limits: a digit has one factor, the mean over its families.
+    """
+    fabric = seating.fabric
+    links, columns = links_of(fabric), columns_of(layout)
+    alone = step_time(
+        model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
+        efficiency=efficiency,
+    )  # fmt: skip
+    rates = rates_of(fabric.accelerator, columns, efficiency)
+    wiring = seating.wiring or wiring_of(
+        fabric, inner_share=rates.inner_share, outer_share=rates.outer_share
+    )
+    if not wiring.takes(layout.gpus):
+        told = {**alone.assumed, "shared_links": NOT_ROUTED}
+        return replace(alone, assumed=MappingProxyType(told))
+    active = active_families(layout, seating.families, columns)
+    phases = phase_pressures(wiring, active, seating.rank_to_gpu, _phase_s(alone, columns))
+    wires = wires_of(seating.spreads, links, rates.inner_share, rates.outer_share)
+    slowdown = _slowdowns(seating.families, phases, wires)
+    step = step_time(
+        model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
+        efficiency=efficiency, slowdown=slowdown,
+    )  # fmt: skip
+    told = {**step.assumed, "shared_links": ROUTED}
+    return replace(step, phases=phases, assumed=MappingProxyType(told))
+
+
+def active_families(
+    layout: Layout, families: Sequence[Family], columns: LayoutColumns
+) -> tuple[Active, ...]:
+    """Return *families* with when they run and what they take turns with.
+
+    A layer's own collectives follow one another; dispatch and combine leave them where they run
+    under another micro-batch. Pipeline hops run beside them unless a stage waits for them, and so
+    do gradients (under the backward) and gathered parameters (under the forward) unless nothing
+    overlaps them.
+    """
+    found = []
+    for family in families:
+        phase, stream = family.phase, "layer"
+        if family.digit in {"dp", "edp"}:
+            stream = "data"
+            if family.phase == "end" and columns.overlap_parameters:
+                phase = "forward"
+            if family.phase == "backward" and not columns.overlap_gradients:
+                phase = "end"
+        elif family.digit == "pp" and columns.overlap_hops:
+            stream = "pipeline"
+        elif family.digit in {"ep", "etp"} and columns.overlap_experts:
+            stream = "experts"
+        found.append(
+            Active(family=family, members=family.members(layout), phase=phase, stream=stream)
+        )
+    return tuple(found)
+
+
+def _phase_s(step: Step, columns: LayoutColumns) -> Mapping[str, float]:
+    micro = float(columns.micro_batches)
+    return {
+        "forward": micro * float(step.stages.forward.most(columns.pp)),
+        "backward": micro * float(step.stages.backward.most(columns.pp)),
+    }
+
+
+def _slowdowns(
+    families: Sequence[Family], phases: Sequence[PhasePressure], wires: Wires
+) -> Mapping[str, float]:
+    """Return each digit's factor: the mean over its families, by their time."""
+    named = {family.name: family for family in families}
+    before: dict[str, float] = {}
+    after: dict[str, float] = {}
+    for phase in phases:
+        for one in phase.families:
+            family = named[one.name]
+            tier_s = family.times_per_step * tier_time_s(family, getattr(wires, family.digit))
+            before[one.digit] = before.get(one.digit, 0.0) + tier_s
+            base_s = tier_s if one.meshed else one.busy_s
+            after[one.digit] = after.get(one.digit, 0.0) + base_s * one.slowdown_ratio
+    return {digit: after[digit] / total for digit, total in before.items() if total > 0}
+
+
+def tier_time_s(family: Family, wire: Wire) -> float:
+    """Return one execution of *family* at its tier's rates, start-ups left out [s]."""
+    bare = replace(wire, inside_latency_s=0.0, across_latency_s=0.0, launch_s=0.0)
+    if family.collective in PASSES:
+        return float(PASSES[family.collective] * gather_s(family.payload_bytes, bare))
+    if family.collective == "all_to_all":
+        return float(all_to_all_s(family.payload_bytes, bare))
+    return float(hop_s(family.payload_bytes, bare))

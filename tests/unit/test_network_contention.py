@@ -1,0 +1,180 @@
+"""Families that share links: hand-worked loads, streams that take turns, a digit's factor."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.collectives.links import links_of
+from planner.fabric import Fabric
+from planner.layout import Layout
+from planner.network.contention import Active, phase_pressures, slowdown
+from planner.network.pressure import PhasePressure
+from planner.network.wiring import wiring_of
+from planner.search.placed import placed_spreads
+from planner.steptime.columns import columns_of
+from planner.steptime.shared_links import (
+    NOT_ROUTED,
+    Seating,
+    active_families,
+    seated_step_time,
+    tier_time_s,
+)
+from planner.steptime.step import step_time
+from planner.steptime.wires import wires_of
+from planner.traffic import step_families
+from topologies.fabric_catalogue import generic_cluster, load_cluster
+from topologies.model_reader import read_model
+
+MODEL = read_model("llama-3.1-8b")
+# 16 GPUs in two supernodes of 8: gradient groups of 2 and pipeline hops both cross, on every NIC
+CROSSING = Layout(
+    tp=4, dp=2, pp=2, global_batch=32, micro_batch=1, zero_stage=0, sequence_parallel=False
+)
+SEATS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 6, 7)
+
+
+def pressures(layout: Layout, seats: tuple[int, ...], **phase_s: float) -> dict[str, PhasePressure]:
+    active = active_families(layout, step_families(MODEL, layout), columns_of(layout))
+    found = phase_pressures(wiring_of(generic_cluster(8, 16)), active, seats, phase_s)
+    return {phase.phase: phase for phase in found}
+
+
+def seated(layout: Layout, seats: tuple[int, ...], fabric: Fabric) -> Seating:
+    return Seating(
+        fabric=fabric,
+        families=step_families(MODEL, layout),
+        rank_to_gpu=seats,
+        spreads=placed_spreads(layout, seats, fabric),
+    )
+
+
+def test_the_busiest_nic_carries_a_gradient_ring_and_a_hop_as_counted_by_hand() -> None:
+    # ring of 2: each member sends 2 x 1/2 x V to the other; a hop sends its bytes once
+    families = {family.name: family for family in step_families(MODEL, CROSSING)}
+    gradients, hop = families["dp_reduce"], families["pp_backward"]
+    expected = gradients.payload_bytes + hop.payload_bytes * hop.times_per_step
+
+    backward = pressures(CROSSING, SEATS, backward=10.0)["backward"]
+
+    (nic,) = [link for link in backward.links if link.kind == "network"]
+    assert nic.load_bytes == pytest.approx(expected)
+    assert nic.busy_s == pytest.approx(expected / 50e9)
+    assert nic.busy_share == pytest.approx(expected / 50e9 / 10.0)
+    assert list(nic.by_family_bytes) == ["dp_reduce", "pp_backward"]
+
+
+def test_two_equal_streams_slow_each_other_by_the_others_share_of_the_phase() -> None:
+    lasts_s = 100.0
+
+    backward = pressures(CROSSING, SEATS, backward=lasts_s)["backward"]
+
+    one = {family.name: family for family in backward.families}
+    assert one["dp_reduce"].slowdown_ratio == pytest.approx(1 + one["pp_backward"].busy_s / lasts_s)
+    assert one["pp_backward"].slowdown_ratio == pytest.approx(1 + one["dp_reduce"].busy_s / lasts_s)
+    # TP stays on scale-up links: others want 50 of their 450 GB/s, so TP keeps 400
+    most = (450 / 400 - 1) * (one["dp_reduce"].busy_s + one["pp_backward"].busy_s) / lasts_s
+    assert 1 <= one["tp_backward_reduce"].slowdown_ratio <= 1 + most * 1.001
+
+
+def test_families_of_one_stream_take_turns() -> None:
+    layout = Layout(tp=8, cp=2, global_batch=16, overlap_gradients=False, overlap_parameters=False)
+
+    forward = pressures(layout, tuple(range(16)), forward=1.0)["forward"]
+
+    assert {family.stream for family in forward.families} == {"layer"}
+    assert all(family.slowdown_ratio == 1.0 for family in forward.families)
+
+
+def test_what_is_active_always_halves_an_equal_and_starves_nobody() -> None:
+    assert slowdown([1.0], [2.0], [2.0]) == pytest.approx(2.0)
+    assert slowdown([0.7, 0.7], [2.0, 2.0], [2.0, 2.0]) == pytest.approx(2.0)
+    assert slowdown([], [], []) == 1.0
+
+
+def test_a_step_without_shared_links_is_that_of_the_tiers() -> None:
+    layout = Layout(tp=8, dp=2, global_batch=32, overlap_gradients=False, overlap_parameters=False)
+    fabric, seats = generic_cluster(8, 16), tuple(range(16))
+    seating = seated(layout, seats, fabric)
+
+    step = seated_step_time(MODEL, layout, seating)
+
+    plain = step_time(
+        MODEL, layout, accelerator=fabric.accelerator, links=links_of(fabric),
+        spreads=seating.spreads,
+    )  # fmt: skip
+    assert step.slowdown == pytest.approx({"tp": 1.0, "dp": 1.0})
+    assert float(step.total_s) == pytest.approx(float(plain.total_s))
+
+
+def test_shared_links_lengthen_a_step_and_are_named() -> None:
+    layout = Layout(tp=4, dp=2, pp=2, global_batch=32, micro_batch=1, zero_stage=3)
+    fabric = generic_cluster(8, 16)
+    seating = seated(layout, SEATS, fabric)
+
+    step = seated_step_time(MODEL, layout, seating)
+
+    plain = step_time(
+        MODEL, layout, accelerator=fabric.accelerator, links=links_of(fabric),
+        spreads=seating.spreads,
+    )  # fmt: skip
+    assert float(step.total_s) > float(plain.total_s)
+    assert step.slowdown["pp"] > 1.05
+    assert float(step.communication_s["dp"]) > float(plain.communication_s["dp"])
+    assert {phase.phase for phase in step.phases} >= {"forward", "backward"}
+    assert "shared_links" in step.assumed
+
+
+def test_oversubscription_is_counted_once() -> None:
+    """Pods of 128 GPUs; a stage fills one, so every NIC sends its hop over the core at once."""
+    fabric = load_cluster("llama3-roce")
+    layout = Layout(tp=8, dp=16, pp=8, global_batch=128)
+    seating = seated(layout, tuple(range(1024)), fabric)
+    hop = next(f for f in seating.families if f.name == "pp_forward")
+
+    step = seated_step_time(MODEL, layout, seating)
+
+    even_share = fabric.tier("cluster").shared_bytes_per_s
+    assert even_share < 0.15 * fabric.nic.line_bytes_per_s
+    told = {one.name: one for phase in step.phases for one in phase.families}
+    outer_share = 0.8  # left to its default: nobody fitted these
+    assert told["pp_forward"].alone_s == pytest.approx(hop.payload_bytes / even_share / outer_share)
+    wire = wires_of(seating.spreads, links_of(fabric)).pp
+    assert tier_time_s(hop, wire) == pytest.approx(hop.payload_bytes / even_share)
+
+
+def test_a_ring_that_leaves_a_pod_once_is_not_charged_as_if_all_left() -> None:
+    """Gradient rings over all supernodes: 8 of a pod's 128 NICs cross, which its uplink stands."""
+    fabric = load_cluster("llama3-roce")
+    layout = Layout(tp=8, dp=128, global_batch=128, zero_stage=0)
+    seating = seated(layout, tuple(range(1024)), fabric)
+    (gradients,) = [f for f in seating.families if f.digit == "dp"]
+    active = active_families(layout, [gradients], columns_of(layout))
+
+    (phase,) = phase_pressures(wiring_of(fabric), active, seating.rank_to_gpu, {})
+
+    sent = 2 * 127 / 128 * gradients.payload_bytes
+    assert phase.families[0].alone_s == pytest.approx(sent / fabric.nic.line_bytes_per_s)
+
+
+def test_a_cluster_too_large_to_route_says_so() -> None:
+    fabric = generic_cluster(64, 4096)
+    layout = Layout(tp=8, dp=512, global_batch=512)
+
+    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4096)), fabric))
+
+    assert step.assumed["shared_links"] == NOT_ROUTED
+    assert step.slowdown == {}
+    assert step.phases == ()
+
+
+def test_a_family_on_seats_of_one_gpu_each_is_active_with_its_phase() -> None:
+    layout = Layout(tp=2, pp=2, dp=4, global_batch=32, zero_stage=1)
+    active = active_families(layout, step_families(MODEL, layout), columns_of(layout))
+
+    streams = {one.family.name: (one.phase, one.stream) for one in active}
+
+    assert isinstance(active[0], Active)
+    assert streams["dp_gather"] == ("forward", "data")
+    assert streams["dp_scatter"] == ("backward", "data")
+    assert streams["pp_forward"] == ("forward", "pipeline")
+    assert streams["tp_forward_gather"] == ("forward", "layer")
