@@ -13,6 +13,7 @@ from rich.text import Text
 
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
+from cli.planner_plan import seated_step
 from planner.collectives.links import links_of
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import LayoutColumns, columns_of
@@ -77,17 +78,19 @@ def step_body(seated: Seated, *, seed: int) -> StepBody:
     fabric, layout, model = inputs.fabric, inputs.layout, inputs.model
     columns = columns_of(layout)
     nic = fabric.nic
+    spreads = placed_spreads(layout, seated.rank_to_gpu, fabric)
+    step = seated_step(inputs, seated.rank_to_gpu)
     case = Case(
         model=model,
         columns=columns,
         accelerator=fabric.accelerator,
         links=links_of(fabric),
-        spreads=placed_spreads(layout, seated.rank_to_gpu, fabric),
+        spreads=spreads,
         efficiency=inputs.efficiency,
         in_flight_binds=nic.in_flight * nic.transaction_bytes / nic.turnaround_s
         < nic.line_bytes_per_s,
+        slowdown=step.slowdown,
     )
-    step = case.step()
     memory = step_memory(model, columns, fabric.accelerator.memory_bytes)
     answers = sensitivities(case)
     helps: tuple[Remedy, ...] = ()
@@ -128,7 +131,7 @@ def trace_text(body: StepBody) -> str:
     """Return the step as JSON of the Trace Event Format."""
     case = body.case
     rates = rates_of(case.accelerator, case.columns, case.efficiency)
-    wires = wires_of(case.spreads, case.links, rates.inner_share, rates.outer_share)
+    wires = wires_of(case.spreads, case.links, rates.inner_share, rates.outer_share, case.slowdown)
     hop = float(pipeline_hop_s(case.model, case.columns, wires))
     told = traced(body.step, case.columns, hop).document
     return json.dumps(told, sort_keys=True, separators=(",", ":")) + "\n"

@@ -51,6 +51,14 @@ class PathEntry:
     premise: str
 
 
+def _premise(step: Step, name: str) -> str:
+    """Return what must hold, for a family with the sharing of its links that was reckoned with."""
+    if name in step.slowdown:
+        ratio = float(step.slowdown[name])
+        return f"{name.upper()} shares its links as reckoned: {ratio:.3g} x its tier's time"
+    return _PREMISES.get(name, _PREMISES["compute"])
+
+
 def critical_path(step: Step) -> tuple[PathEntry, ...]:
     """Return the parts of one layout's step that add up to it, the longest first.
 
@@ -67,7 +75,7 @@ def critical_path(step: Step) -> tuple[PathEntry, ...]:
     entries = []
 
     def add(name: str, kind: str, seconds: float, gain: float, own: float) -> None:
-        premise = _PREMISES.get(name, _PREMISES["compute"])
+        premise = _premise(step, name)
         entries.append(
             PathEntry(
                 name=name, kind=kind, seconds=seconds, share=seconds / total,

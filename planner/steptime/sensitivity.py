@@ -7,7 +7,7 @@ collective has an elasticity of 0 until its slack is used up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import log
 
@@ -16,7 +16,7 @@ import numpy as np
 from planner.collectives.links import LinkNumbers
 from planner.fabric import Accelerator
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns
+from planner.steptime.columns import LayoutColumns, Values
 from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.spread import Spreads
 from planner.steptime.step import Step, step_columns
@@ -31,6 +31,7 @@ class Case:
     Args:
         model, columns, accelerator, links, spreads, efficiency: as of ``step_columns``.
         in_flight_binds: the NIC's rate is set by its transactions in flight, not by its line.
+        slowdown: as of ``step_columns``; it stays when the machine changes.
     """
 
     model: ModelSpec
@@ -40,12 +41,13 @@ class Case:
     spreads: Spreads
     efficiency: Efficiency | None = None
     in_flight_binds: bool = False
+    slowdown: Mapping[str, Values] | None = None
 
     def step(self) -> Step:
         """Return the predicted step."""
         return step_columns(
             self.model, self.columns, accelerator=self.accelerator, links=self.links,
-            spreads=self.spreads, efficiency=self.efficiency,
+            spreads=self.spreads, efficiency=self.efficiency, slowdown=self.slowdown,
         )  # fmt: skip
 
 
