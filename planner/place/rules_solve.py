@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _MET = 1e-9
 _SOLVER_MET = 1e-6
+_EXACT_SEATS = 100
 _MODEL_SEATS = 900  # boxes x domains up to which the model of ``rules_model.py`` is built
 
 
@@ -159,9 +160,10 @@ def _best_kept(
             best, least, how = home, cut, method
     if best is None:
         return None
-    better = mended(question, coarse, rules, tile, best, seed)
-    if (cut := cut_bytes(coarse, better)) < least * (1 - _MET):
-        best, least, how = better, cut, f"{how}, then exchanges"
+    if coarse.cells * len(coarse.capacities) > _EXACT_SEATS:  # the model does without a start
+        better = mended(question, coarse, rules, tile, best, seed)
+        if (cut := cut_bytes(coarse, better)) < least * (1 - _MET):
+            best, least, how = better, cut, f"{how}, then exchanges"
     return Answer(
         home=tuple(best.tolist()), objective_bytes=least, lower_bound_bytes=0.0,
         proof=Proof.INCUMBENT, method=how,
