@@ -42,6 +42,15 @@ Hosts = Annotated[
         help="The machines' real names in the cluster's order: host lists, one or more a line.",
     ),
 ]
+PlansCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="NAME|FILE",
+        show_default="the plan's",
+        help="Where the plan's cluster is now, if its file was moved.",
+    ),
+]
 Into = Annotated[
     Path | None,
     typer.Option(
@@ -51,7 +60,13 @@ Into = Annotated[
 
 
 @app.command("export")
-def export(plan: PlanFile, to: To, hosts: Hosts = None, out: Into = None) -> None:
+def export(
+    plan: PlanFile,
+    to: To,
+    hosts: Hosts = None,
+    cluster: PlansCluster = None,
+    out: Into = None,
+) -> None:
     """Write a plan's placement for a launcher or a scheduler, each rank where the plan seats it."""
     from importlib import import_module
 
@@ -61,7 +76,9 @@ def export(plan: PlanFile, to: To, hosts: Hosts = None, out: Into = None) -> Non
     if to not in KINDS:
         raise InputError(f"--to {to!r} is unknown: one of {', '.join(KINDS)}")
     module, name = KINDS[to]
-    text: str = getattr(import_module(f"topologies.{module}"), name)(read_plan(plan, hosts))
+    text: str = getattr(import_module(f"topologies.{module}"), name)(
+        read_plan(plan, hosts, cluster=cluster)
+    )
     if out is None:
         emit(text)
         return
@@ -69,15 +86,13 @@ def export(plan: PlanFile, to: To, hosts: Hosts = None, out: Into = None) -> Non
     note(f"wrote {out}")
 
 
-def read_plan(path: Path, hosts: Path | None) -> Any:
+def read_plan(path: Path, hosts: Path | None, *, cluster: str | None = None) -> Any:
     """Return the SeatedPlan in the document at *path*."""
-    from cli.planner_inputs import Asked
-    from cli.planner_plan import DEFAULT_TIME_LIMIT_S
-    from cli.step_inputs import read_seated
+    from cli.plan_cluster import read_planned
     from topologies.export_seats import seated_plan
 
     names = read_host_names(hosts) if hosts is not None else ()
-    seated = read_seated(Asked(), str(path), seed=0, time_limit_s=DEFAULT_TIME_LIMIT_S)
+    seated = read_planned(path, cluster=cluster)
     fabric = seated.inputs.fabric
     source = f"{len(seated.rank_to_gpu)} ranks on {fabric.name}, from {path.name}"
     return seated_plan(

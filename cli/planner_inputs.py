@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -256,7 +257,7 @@ def inputs_document(inputs: Inputs, **more: Any) -> dict[str, Any]:
         },
         "layout_given": inputs.given,
         "order": layout.order,
-        "fabric": _fabric_document(fabric),
+        "fabric": fabric_document(fabric),
         "efficiency": None if inputs.efficiency is None else asdict(inputs.efficiency),
         "assumed": {**fabric.assumed, **inputs.model.assumed, **inputs.assumed},
         **more,
@@ -269,7 +270,8 @@ def asdict_of(model: ModelSpec) -> dict[str, Any]:
     return {**shape, "attention": asdict(model.attention)}
 
 
-def _fabric_document(fabric: Fabric) -> dict[str, Any]:
+def fabric_document(fabric: Fabric) -> dict[str, Any]:
+    """Return what an answer depends on of a cluster."""
     accelerator, nic = fabric.accelerator, fabric.nic
     return {
         "tiers": [
@@ -300,7 +302,20 @@ def _fabric_document(fabric: Fabric) -> dict[str, Any]:
             "turnaround_s": nic.turnaround_s,
         },
         "sources": fabric.sources,
+        "machines_sha256": machines_sha256(fabric),
     }
+
+
+def machines_sha256(fabric: Fabric) -> str | None:
+    """Return a hash of which GPU is in which machine and domains, or None without machines.
+
+    A plan's seats are numbers of GPUs: they mean the same only while this is the same.
+    """
+    if not fabric.hosts:
+        return None
+    homes = [fabric.domain_index(tier.name).tolist() for tier in fabric.tiers]
+    rows = [(host.name, host.gpus) for host in fabric.hosts]
+    return sha256(repr((rows, homes)).encode()).hexdigest()
 
 
 def _tried(faults: list[str], read: Callable[[], Read]) -> Read | None:

@@ -60,14 +60,14 @@ def _even_if_overfull(asked: Asked) -> Inputs:
 
 
 def _from_plan(asked: Asked, path: Path) -> Seated:
-    plan = _read_plan(path)
+    plan = read_plan_document(path)
     told, seats = _told(path, plan)
     layout = {f.name: told["layout"][f.name] for f in fields(Layout) if f.name in told["layout"]}
-    generic = told.get("cluster_asked", "generic") == "generic"
+    cluster, supernode = _cluster_of(asked, told, path)
     given = replace(
         asked,
-        cluster=asked.cluster or (None if generic else str(told["cluster_asked"])),
-        supernode=asked.supernode or (int(told["supernode"]) if generic else None),
+        cluster=cluster,
+        supernode=supernode,
         gpus=asked.gpus or int(told["gpus"]),
         model=asked.model or str(told["model"]),
         layout={**layout, **{k: v for k, v in asked.layout.items() if v is not None}},
@@ -90,7 +90,25 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
     return Seated(inputs=inputs, rank_to_gpu=seats, source=str(path))
 
 
-def _read_plan(path: Path) -> Mapping[str, Any]:
+def _cluster_of(asked: Asked, told: Mapping[str, Any], path: Path) -> tuple[str | None, int | None]:
+    """Return the plan's cluster and supernodes, or those that were asked for instead."""
+    from topologies.fabric_catalogue import is_foreign  # noqa: PLC0415 - only a plan needs it
+
+    filed = str(told.get("cluster_asked", "generic"))
+    if filed == "generic" and asked.cluster is None:
+        return None, asked.supernode or int(told["supernode"])
+    cluster = asked.cluster or filed
+    try:
+        foreign = is_foreign(cluster)
+    except InputError as error:
+        hint = f"{path} was planned on {filed}: --cluster FILE says where that cluster's file is"
+        raise InputError(*error.faults, hint) from None
+    as_found = foreign or "supernode.size" in told.get("assumed", {})
+    return cluster, asked.supernode or (int(told["supernode"]) if as_found else None)
+
+
+def read_plan_document(path: Path) -> Mapping[str, Any]:
+    """Return the document in the file *path*."""
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path}: larger than {_MOST_BYTES} bytes; not a plan of ours")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.export_command import PlansCluster
 from cli.planner_options import Json, Out, Seed, TimeLimit, command_app
 
 app = command_app()
@@ -57,6 +58,7 @@ def verify(
     allocation: AllocationFile,
     hosts: Hosts = None,
     topology: TopologyFile = None,
+    cluster: PlansCluster = None,
     rank_map: BestOut = None,
     seed: Seed = 0,
     time_limit: TimeLimit = None,
@@ -71,8 +73,9 @@ def verify(
     from cli.verify_report import print_verdict, verdict
 
     found = verdict(
-        plan, allocation, hosts=hosts, topology=topology, seed=seed, time_limit_s=time_limit
-    )
+        plan, allocation, hosts=hosts, topology=topology, cluster=cluster, seed=seed,
+        time_limit_s=time_limit,
+    )  # fmt: skip
     if rank_map is not None:
         write_file(rank_map, found.rank_map)
         note(f"wrote {rank_map}")

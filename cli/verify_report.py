@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cli.export_command import read_host_names
-from cli.planner_inputs import Asked, Inputs
+from cli.plan_cluster import read_planned
+from cli.planner_inputs import Inputs
 from cli.planner_output import document
 from cli.planner_plan import DEFAULT_TIME_LIMIT_S, seated_step
-from cli.step_inputs import read_seated
 from planner.documents import read_bytes
 from planner.fabric import Fabric
 from planner.layout import Layout
@@ -54,12 +54,13 @@ def verdict(
     *,
     hosts: Path | None = None,
     topology: Path | None = None,
+    cluster: str | None = None,
     seed: int = 0,
     time_limit_s: float | None = None,
 ) -> Verdict:
     """Return how far *allocation* is from *plan*; the arguments are those of the command."""
     limit_s = time_limit_s or DEFAULT_TIME_LIMIT_S
-    seated = read_seated(Asked(), str(plan), seed=seed, time_limit_s=limit_s)
+    seated = read_planned(plan, cluster=cluster, seed=seed)
     layout, planned = seated.inputs.layout, seated.inputs.fabric
     families = step_families(seated.inputs.model, layout)
     names = read_host_names(hosts) if hosts is not None else ()

@@ -1,0 +1,123 @@
+"""``--cluster`` with other tools' files, and a plan whose cluster's file moved or changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TREE = "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]\n"
+WORK = ("--gpus", 32, "--model", "llama-3.1-8b", "--tp", 8, "--dp", 4)
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cli.planner_app", *map(str, words)],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    path = tmp_path / "topology.conf"
+    path.write_text(TREE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def plan(tree: Path, tmp_path: Path) -> Path:
+    file = tmp_path / "plan.json"
+    made = run("place", "--cluster", f"{tree},gpus-per-node=8", *WORK, "--out", file)
+    assert made.returncode == 0, made.stderr
+    return file
+
+
+def test_the_file_itself_and_what_import_wrote_of_it_give_the_same_seats(
+    tree: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    wrote = run("topology", "import", tree, "--gpus-per-node", 8, "--out", file)
+    assert wrote.returncode == 0, wrote.stderr
+
+    direct = json.loads(
+        run("place", "--cluster", f"{tree},gpus-per-node=8", *WORK, "--json").stdout
+    )
+    by_way = json.loads(run("place", "--cluster", file, *WORK, "--json").stdout)
+
+    for key in ("placement", "cut", "step"):
+        assert direct[key] == by_way[key]
+    # DP of 4 in four machines, each a supernode: its sums cross, 3 of 3 ways at least.
+    assert direct["cut"]["objective_bytes"] > 0
+    assert "as generic of the catalogue" in direct["inputs"]["assumed"]["nic.rate"]
+
+
+def test_show_and_check_take_it_and_say_where_the_figures_come_from(tree: Path) -> None:
+    shown = json.loads(run("topology", "show", f"{tree},rates-from=hgx-h100", "--json").stdout)
+    checked = run("topology", "check", "--cluster", f"{tree},rates-from=hgx-h100")
+
+    assert [t["domain_gpus"] for t in shown["tiers"]] == [{"8": 4}, {"16": 2}, {"32": 1}]
+    assert "hgx-h100" in shown["assumed"]["nic.rate"]
+    assert checked.returncode == 0
+    assert "single point of failure" in checked.stdout
+
+
+def test_what_the_file_does_not_say_is_asked_for(tree: Path) -> None:
+    found = run("place", "--cluster", tree, *WORK)
+
+    assert found.returncode == 2
+    assert "does not say how many GPUs n1 has" in found.stderr
+    assert "FILE,gpus-per-node=8" in found.stderr
+
+
+def test_a_plan_finds_its_clusters_file_where_it_was_moved(
+    plan: Path, tree: Path, tmp_path: Path
+) -> None:
+    before = run("export", plan, "--to", "rank-map").stdout
+    moved = tree.rename(tmp_path / "elsewhere.conf")
+
+    lost = run("export", plan, "--to", "rank-map")
+    found = run("export", plan, "--to", "rank-map", "--cluster", f"{moved},gpus-per-node=8")
+
+    assert lost.returncode == 2
+    assert "there is no such file" in lost.stderr
+    assert "--cluster FILE says where" in lost.stderr
+    assert found.stdout == before
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("n[3-4]", "n[3-5]"), "tier supernode: planned with 4 domains"),
+        (("n[1-2]", "m[1-2]"), "its machines have other names"),
+        (("SwitchName=top", "SwitchName=up"), ""),
+    ],
+)
+def test_a_plan_on_a_cluster_that_changed_since_is_refused(
+    plan: Path, tree: Path, change: tuple[str, str], fault: str
+) -> None:
+    tree.write_text(TREE.replace(*change), encoding="utf-8")
+
+    for words in (("export", plan, "--to", "slurm"), ("verify", plan, "--allocation", plan)):
+        told = run(*words)
+        if not fault:
+            assert words[0] == "verify" or told.returncode == 0  # switches' names seat nobody
+            continue
+        assert told.returncode == 2
+        assert fault in told.stderr
+        assert "make the plan anew" in told.stderr
+
+
+def test_a_plan_on_a_rebuilt_cluster_is_read_with_the_same_supernodes(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    words = ("--cluster", "hgx-h100", "--supernode", 16, *WORK)
+    assert run("place", *words, "--out", file).returncode == 0
+
+    rows = run("export", file, "--to", "rank-map").stdout.split()
+
+    assert {row.rpartition(",")[2] for row in rows[1:]} == {"sn00", "sn01"}  # 32 / 16
