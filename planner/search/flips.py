@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, partial
 from math import exp, isfinite, log
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from planner.search.pool import AS_IT_IS, Change, Pool
 from planner.steptime.uncertainty import faster
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 WIDEST_FACTOR = 32.0
 _GRID = 8
@@ -84,22 +90,55 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
 
 
 class _Steps:
-    """The best steps of some pools, each change evaluated once."""
+    """The best steps of some pools, each change evaluated once.
+
+    Every step is monotone in every property. Between two changes of one property that are known, a
+    row can therefore be the best only if the smaller of its two steps there is no longer than the
+    least of all larger ones; the others are not evaluated again.
+    """
 
     def __init__(self, pools: Sequence[Pool]) -> None:
         self._pools = tuple(pools)
         self._known: dict[tuple[str, Change], tuple[float, int]] = {}
+        self._steps_s: dict[str, dict[tuple[str, float], NDArray[np.float64]]] = {}
 
     def best(self, pool: Pool, change: Change) -> tuple[float, int]:
+        """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
         key = (pool.name, change)
         if key not in self._known:
-            self._known[key] = pool.best(change)
+            name, factor = _varied(change)
+            total = pool.steps_s(change, self._among(pool.name, name, factor))
+            row = int(total.argmin())
+            self._known[key] = (
+                (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
+            )
+            self._steps_s.setdefault(pool.name, {})[name, factor] = total
         return self._known[key]
+
+    def _among(self, pool: str, name: str, factor: float) -> NDArray[np.bool_] | None:
+        """Return the rows that can be the best at *factor*, or None where nothing bounds it."""
+        known = self._steps_s.get(pool, {})
+        at = {f: total for (n, f), total in known.items() if n == name or f == 1.0}
+        below = max((f for f in at if f < factor), default=None)
+        above = min((f for f in at if f > factor), default=None)
+        if below is None or above is None:
+            return None
+        one, two = at[below], at[above]
+        among: NDArray[np.bool_] = np.minimum(one, two) <= np.maximum(one, two).min() * (1.0 + 1e-9)
+        return among
 
     def ranked(self, change: Change) -> list[tuple[Pool, float]]:
         """Return the pools and their best steps [s], the fastest first."""
         steps = [(pool, self.best(pool, change)[0]) for pool in self._pools]
         return sorted(steps, key=lambda one: one[1])
+
+
+def _varied(change: Change) -> tuple[str, float]:
+    """Return the one property that differs, and by which factor."""
+    for one in fields(Change):
+        if getattr(change, one.name) != 1.0:
+            return one.name, float(getattr(change, one.name))
+    return "", 1.0
 
 
 def _winner_at(

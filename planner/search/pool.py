@@ -9,13 +9,15 @@ share a space share their candidates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, TierNumbers, in_flight_bytes_per_s
-from planner.search.evaluate import Machine, times
+from planner.search.evaluate import Machine, step_of, taken
+from planner.search.seats import joined, rows_of
+from planner.search.space import first_of_each
 from planner.steptime.columns import LayoutColumns
 from planner.steptime.memory import step_memory
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from planner.layout import Layout
     from planner.model import ModelSpec
     from planner.search.search import Swept
+    from planner.steptime.spread import Spreads
 
 KEPT_ROWS = 320
 
@@ -71,6 +74,9 @@ class Pool:
         columns: the layouts.
         swept: the space they are of.
         rows: their rows in it.
+        spreads: how their groups sit, seating after seating.
+        seatings: how many there are [1].
+        fitting: by sequence length, as a factor, which fit; filled when asked.
     """
 
     name: str
@@ -81,6 +87,9 @@ class Pool:
     columns: LayoutColumns
     swept: Swept
     rows: NDArray[np.int64]
+    spreads: Spreads
+    seatings: int
+    fitting: dict[float, NDArray[np.bool_]] = field(default_factory=dict, compare=False)
 
     def best(self, change: Change = AS_IT_IS) -> tuple[float, int]:
         """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
@@ -88,15 +97,34 @@ class Pool:
         row = int(total.argmin())
         return (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
 
-    def steps_s(self, change: Change = AS_IT_IS) -> NDArray[np.float64]:
-        """Return the step of every row under *change* [s], infinite where it does not fit."""
+    def steps_s(
+        self, change: Change = AS_IT_IS, among: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the step of every row under *change* [s], infinite where it does not fit.
+
+        Args:
+            change: what differs.
+            among: the rows that matter; all others are infinite.
+        """
         columns = self.columns
         if change.seq != 1.0:
             columns = replace(columns, seq=columns.seq * change.seq)
-        fits = step_memory(self.model, columns, self.machine.accelerator.memory_bytes).fits
-        machine = replace(self.machine, links=self.changed_links(change))
-        total, _ = times(self.model, columns, machine)
-        return np.where(fits, total, np.inf)
+        if change.seq not in self.fitting:
+            capacity = self.machine.accelerator.memory_bytes
+            self.fitting[change.seq] = step_memory(self.model, columns, capacity).fits
+        wanted = self.fitting[change.seq] if among is None else self.fitting[change.seq] & among
+        total = np.full(len(self.rows), np.inf)
+        rows = np.flatnonzero(wanted)
+        if rows.size:
+            machine = replace(self.machine, links=self.changed_links(change))
+            # A call costs as much as a thousand rows: all seatings go in one.
+            every = rows + len(self.rows) * np.arange(self.seatings)[:, None]
+            step = step_of(
+                self.model, taken(columns, np.tile(rows, self.seatings)), machine,
+                rows_of(self.spreads, every.ravel()),
+            )  # fmt: skip
+            total[rows] = np.reshape(step.total_s, every.shape).min(axis=0)
+        return total
 
     def layout(self, row: int) -> Layout:
         """Return the layout of one row."""
@@ -141,10 +169,13 @@ def pool_of(name: str, model: ModelSpec, fabric: Fabric, swept: Swept) -> Pool:
     names = [tier.name for tier in fabric.tiers]
     outer = fabric.tiers[names.index("supernode") + 1 :]
     rows = _candidates(swept)
+    columns = _columns(swept, rows)
+    seatings = swept.machine.seats.spreads(columns)
     every = Pool(
         name=name, model=model, machine=swept.machine,
         raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), nic=fabric.nic,
-        columns=_columns(swept, rows), swept=swept, rows=rows,
+        columns=columns, swept=swept, rows=rows, spreads=joined(seatings, len(rows)),
+        seatings=len(seatings),
     )  # fmt: skip
     good = [np.argsort(every.steps_s(one), kind="stable")[:KEPT_ROWS] for one in _SCENARIOS]
     return _with_rows(every, rows[np.unique(np.concatenate(good))])
@@ -166,7 +197,12 @@ def shared_pools(pools: Sequence[Pool]) -> tuple[Pool, ...]:
 
 
 def _with_rows(pool: Pool, rows: NDArray[np.int64]) -> Pool:
-    return replace(pool, rows=rows, columns=_columns(pool.swept, rows))
+    columns = _columns(pool.swept, rows)
+    seatings = pool.machine.seats.spreads(columns)
+    return replace(
+        pool, rows=rows, columns=columns, spreads=joined(seatings, len(rows)),
+        seatings=len(seatings), fitting={},
+    )  # fmt: skip
 
 
 def _columns(swept: Swept, rows: NDArray[np.int64]) -> LayoutColumns:
@@ -188,9 +224,7 @@ def _first_of_each(
     table: Mapping[str, NDArray[np.int64]], rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     names = ("tp", "cp", "ep", "etp", "dp", "pp", "recompute", "zero_stage")
-    keys = np.stack([table[name][rows] for name in names], axis=1)
-    _, first = np.unique(keys, axis=0, return_index=True)
-    return rows[first]
+    return rows[first_of_each([table[name][rows] for name in names])]
 
 
 def _filled(columns: LayoutColumns) -> LayoutColumns:

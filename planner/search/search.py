@@ -22,7 +22,7 @@ from planner.search.evaluate import Evaluated, Machine, evaluate
 from planner.search.given import out_of_memory
 from planner.search.placed import placed_spreads, tier_indices
 from planner.search.seats import RankOrderSeats
-from planner.search.space import Choices, Space, layout_space, wide_choices
+from planner.search.space import Choices, Space, first_of_each, layout_space, wide_choices
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import Memory, step_memory
 from planner.steptime.step import Step, layout_memory, step_time
@@ -161,7 +161,7 @@ def best_of_each(space: Space, found: Evaluated) -> NDArray[np.int64]:
         found.rows, found.worst_bytes, np.round(np.log(found.serial_s) * 1e9),
         np.round(np.log(found.total_s) * 1e9),
     ))  # fmt: skip
-    _, first = np.unique(space.degrees(found.rows[order]), axis=0, return_index=True)
+    first = first_of_each(list(space.degrees(found.rows[order]).T))
     return order[np.sort(first)]
 
 

@@ -36,6 +36,7 @@ class RankOrderSeats:
         self._domain_gpus = [float(np.bincount(home).max()) for home in homes]
         self._uneven = any(_is_uneven(home) for home in homes)
         self._counted: dict[tuple[int, ...], Spread] = {}
+        self._known: dict[tuple[tuple[int, ...], str], Spreads] = {}
 
     def spreads(self, columns: LayoutColumns) -> list[Spreads]:
         """Return the spreads of *columns* in the seating of each rank order."""
@@ -45,11 +46,17 @@ class RankOrderSeats:
             return [contiguous_spread(columns, self._domain_gpus, order) for order in SEATINGS]
         few, which = _unique_degrees(columns)
         return [
-            _rows_of(stacked([self._of(degrees, order) for degrees in few]), which)
+            rows_of(stacked([self._of(degrees, order) for degrees in few]), which)
             for order in SEATINGS
         ]
 
     def _of(self, degrees: tuple[int, ...], order: str) -> Spreads:
+        key = (degrees, order)
+        if key not in self._known:
+            self._known[key] = self._count(degrees, order)
+        return self._known[key]
+
+    def _count(self, degrees: tuple[int, ...], order: str) -> Spreads:
         tp, cp, ep, etp, dp, pp = degrees
         edp = tp * cp * dp // (etp * ep)
         late = order.endswith("dp")
@@ -94,10 +101,31 @@ def _unique_degrees(columns: LayoutColumns) -> tuple[list[tuple[int, ...]], NDAr
     return [tuple(map(int, row)) for row in few], np.repeat(place.ravel(), lengths)
 
 
-def _rows_of(spreads: Spreads, rows: NDArray[np.int64]) -> Spreads:
+def joined(spreads: Sequence[Spreads], rows: int) -> Spreads:
+    """Return several spreads of the same *rows* rows as one, one after the other."""
+
+    def both(values: Sequence[Any]) -> Any:
+        return np.concatenate([np.broadcast_to(np.asarray(v, float), rows) for v in values])
+
+    def one(name: str) -> Spread:
+        parts = [getattr(each, name) for each in spreads]
+        tiers = range(len(parts[0].members))
+        return Spread(
+            group_size=both([p.group_size for p in parts]),
+            members=tuple(both([p.members[t] for p in parts]) for t in tiers),
+            domains=tuple(both([p.domains[t] for p in parts]) for t in tiers),
+            least_members=both([p.least_members for p in parts]),
+        )
+
+    return Spreads(**{name: one(name) for name in DIGITS})
+
+
+def rows_of(spreads: Spreads, rows: NDArray[np.int64]) -> Spreads:
+    """Return the spreads of some rows; scalars stay scalars."""
+
     def some(spread: Spread) -> Spread:
         def take(value: Any) -> Any:
-            return value[rows]
+            return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
 
         return Spread(
             group_size=take(spread.group_size), members=tuple(map(take, spread.members)),

@@ -6,7 +6,7 @@ micro-batch, recomputation): a degree that cannot be strikes all its runs at onc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,23 @@ def layout_space(
         blocks.append({name: column.astype(np.int32) for name, column in table.items()})
     whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     return Space(table=whole, considered=considered, rejected=rejected)
+
+
+def first_of_each(keys: Sequence[Ints]) -> Ints:
+    """Return the positions at which each combination of *keys* occurs first, by combination.
+
+    Args:
+        keys: whole numbers of at least 0, one array for each part of the combination.
+
+    >>> first_of_each([np.array([2, 1, 2]), np.array([0, 5, 0])]).tolist()
+    [1, 0]
+    """
+    code = np.zeros(len(keys[0]), dtype=np.int64)
+    for key in keys:
+        values, place = np.unique(key, return_inverse=True)
+        code = code * len(values) + place.ravel()
+    _, first = np.unique(code, return_index=True)
+    return first
 
 
 def divisors(number: int) -> tuple[int, ...]:
