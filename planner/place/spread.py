@@ -9,6 +9,7 @@ Symbols and proofs: ``FORMULATION.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import numpy as np
 from planner.place.question import Kind, held_units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -139,7 +140,7 @@ def table(term: Term, held: int, floor: int = 1) -> NDArray[np.float64]:
     [inf, inf, 1.0, 2.0, 3.0]
     """
     t = np.arange(term.groups + 1)
-    costs = paid(term, held, t, np.full(len(t), term.size), np.full(len(t), term.groups))
+    costs = paid(term, held, t, np.full(len(t), term.size), lambda _: np.full(len(t), term.groups))
     costs[: min(max(floor, 0), len(costs))] = np.inf
     return costs
 
@@ -149,22 +150,22 @@ def paid(
     held: int,
     t: NDArray[np.int64],
     part: NDArray[np.int64],
-    whole: NDArray[np.int64],
+    holding: Callable[[int], NDArray[np.int64]],
 ) -> NDArray[np.float64]:
-    """Return the least that *held* cells in t groups pay, with parts and whole groups limited.
+    """Return the least that *held* cells in t groups pay, with their parts limited.
 
     Args:
         term: the family.
         held: cells of the domain, C [1].
         t: groups touched.
         part: the most cells that one group can hold, M <= n.
-        whole: the most groups that can be held whole.
+        holding: of j, the most groups of which j cells or more can be held.
     """
     n = term.size
     below = np.minimum(part, n - 1)
     seen = np.clip(t, 1, held)
     spare = held - seen
-    full = np.minimum(np.minimum(spare // (n - 1), whole), seen) * (part == n)
+    full = np.minimum(np.minimum(spare // (n - 1), holding(n)), seen) * (part == n)
     possible = (t == seen) & (full * n + (seen - full) * below >= held)
     costs = term.touch_bytes * seen
     if term.ring_bytes:
@@ -174,7 +175,8 @@ def paid(
             np.array(term.part_bytes), held - full * n, seen - full, below
         )
     for most, price in term.shares:
-        pieces = seen + np.minimum(spare // most, seen * ((n - 1) // most))
+        parted = np.minimum(seen, holding(most + 1)) * ((part - 1) // most)
+        pieces = seen + np.minimum(spare // most, parted)
         costs = costs - price * pieces
     return np.where(possible, costs, np.inf)
 
@@ -218,9 +220,7 @@ class Tables:
     @property
     def coupled(self) -> bool:
         """Whether ``totals`` can exceed the sum of the tables."""
-        return len(self.terms) > 1 and any(
-            term.ring_bytes or term.part_bytes for term in self.terms
-        )
+        return len(self.terms) > 1 and any(_by_parts(term) for term in self.terms)
 
     def totals(self, touches: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return what a domain pays at least that touches so many groups of each family [bytes].
@@ -232,32 +232,48 @@ class Tables:
         for i, term in enumerate(self.terms):
             t = touches[:, i]
             alone = self.costs[i][t]
-            if term.ring_bytes or term.part_bytes:
-                part, whole = self._limits(i, touches)
-                alone = np.maximum(alone, paid(term, self.held, t, part, whole))
+            if _by_parts(term):
+                tied = paid(
+                    term, self.held, t, self._part(i, touches), partial(self._holding, i, touches)
+                )
+                alone = np.maximum(alone, tied)
             total = total + alone
         return total
 
-    def _limits(
-        self, i: int, touches: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the largest part and the most whole groups that the other touches leave.
+    def _part(self, i: int, touches: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the most cells of one group that the touches of the others leave room for.
 
-        A group of family i crosses a group of family j in at most n_(i and j) cells, so a part of
-        M cells touches M / n_(i and j) of them; whole groups that share those of j differ along
-        axes of j alone, and there are n_(j without i) of these.
+        A group of family i meets a group of family j in at most n_(i and j) cells, so a part of M
+        cells touches M / n_(i and j) of them.
         """
-        mine = self.terms[i]
-        part = np.full(len(touches), mine.size)
-        whole = np.full(len(touches), mine.groups)
-        for j, other in enumerate(self.terms):
-            if j == i:
-                continue
-            both = prod(self.sizes[a] for a in mine.axes if a in other.axes)
-            aside = prod(self.sizes[a] for a in other.axes if a not in mine.axes)
+        part = np.full(len(touches), self.terms[i].size)
+        for j, both, _ in self._others(i):
             part = np.minimum(part, touches[:, j] * both)
-            whole = np.minimum(whole, aside * (touches[:, j] // (mine.size // both)))
-        return part, whole
+        return part
+
+    def _holding(self, i: int, touches: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
+        """Return the most groups of family i of which *cells* or more can be held.
+
+        Groups that meet the same groups of j differ along axes of j alone: n_(j without i) of
+        them. Each such class touches at least cells / n_(i and j) groups of j, and no two the same.
+        """
+        most = np.full(len(touches), self.terms[i].groups)
+        for j, both, aside in self._others(i):
+            most = np.minimum(most, aside * (touches[:, j] // -(-cells // both)))
+        return most
+
+    def _others(self, i: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (j, n_(i and j), n_(j without i)) of the other families."""
+        mine = self.terms[i].axes
+        for j, other in enumerate(self.terms):
+            if j != i:
+                both = prod(self.sizes[a] for a in other.axes if a in mine)
+                yield j, both, other.size // both
+
+
+def _by_parts(term: Term) -> bool:
+    """Return whether it matters how the cells lie in the groups that are touched."""
+    return bool(term.ring_bytes or term.part_bytes or term.shares)
 
 
 def tables(
