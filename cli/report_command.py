@@ -28,8 +28,23 @@ HtmlOut = Annotated[
 ]
 
 
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices", metavar="FILE", show_default=False,
+        help="Your price list (YAML); without one there is no money.",
+    ),
+]  # fmt: skip
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
+    ),
+]
+
+
 @app.command("report")
-def report(plans: Plans, out: HtmlOut = None) -> None:
+def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: HtmlOut = None) -> None:
     """Write one HTML file about a plan, or about several side by side.
 
     It opens in any browser without a network, prints on A4, and reads without JavaScript.
@@ -38,9 +53,18 @@ def report(plans: Plans, out: HtmlOut = None) -> None:
     from cli.report_html import report as page_of
     from cli.report_html_read import read_plan
     from planner.errors import InputError
+    from planner.procure.price_file import read_prices
+    from planner.procure.run import parse_tokens
 
     read = []
     faults: list[str] = []
+    listed = None
+    if prices is not None:
+        try:
+            listed = read_prices(prices)
+        except InputError as error:
+            faults += error.faults
+    wanted = None if tokens is None else parse_tokens(tokens)
     for path in plans:
         try:
             read.append(read_plan(path))
@@ -51,7 +75,7 @@ def report(plans: Plans, out: HtmlOut = None) -> None:
     for plan in read:
         if not plan.untouched:
             note(f"{plan.name}: the hash is not that of its inputs; the report says so")
-    text = page_of(read)
+    text = page_of(read, listed, wanted)
     if out is None:
         emit(text)
         return

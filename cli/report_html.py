@@ -9,20 +9,26 @@ import shlex
 from collections.abc import Sequence
 
 from cli.planner_version import __version__
+from cli.report_html_bill import Account, accounts, bill_part, costs_of
 from cli.report_html_compare import candidates
 from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_style import SCRIPT, STYLE, policy
-from cli.report_html_words import assumptions, command_of, comparison, recommendation, sources
+from cli.report_html_words import Cost, assumptions, command_of, comparison, recommendation, sources
 from cli.report_pictures import safe
+from planner.procure.prices import PriceList
 
 
-def report(plans: Sequence[PlanFile]) -> str:
+def report(
+    plans: Sequence[PlanFile], prices: PriceList | None = None, tokens: float | None = None
+) -> str:
     """Return the report about *plans*: one, or a comparison of several.
 
     Args:
         plans: at least one plan.
+        prices: the reader's price list; without one no money is shown.
+        tokens: of the whole training run, for its days and its cost [1].
     """
     names = candidate_names(plans)
     several = len(plans) > 1
@@ -32,15 +38,16 @@ def report(plans: Sequence[PlanFile]) -> str:
         if several
         else f"{first['model']} on {first['gpus']:,} GPUs of {first['cluster']}"
     )
-    parts = [_recommended(plans, names)]
+    found = accounts(plans, prices, tokens)
+    parts = [_recommended(plans, names, costs_of(found))]
     if several:
-        parts.append(candidates(plans, names))
+        parts.append(candidates(plans, names, found))
     for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
         parts += plan_parts(plan, i, name if several else "")
-    parts += [_bill(), *_premises(plans, names), _origin(plans, names)]
-    links = "".join(f'<li><a href="#{p.anchor}">{safe(p.title)}</a></li>' for p in parts)
+    parts += [_bill(found, names, prices, tokens), *_premises(plans, names)]
+    parts.append(_origin(plans, names, prices, tokens))
     body = "".join(
-        f'<section aria-labelledby="{p.anchor}"><h2 id="{p.anchor}">{safe(p.title)}</h2>'
+        f'<section aria-labelledby="{p.anchor}"><h2 id="{p.anchor}">{safe(p.heading)}</h2>'
         f"{p.body}</section>"
         for p in parts
     )
@@ -51,8 +58,22 @@ def report(plans: Sequence[PlanFile]) -> str:
         '<meta name="referrer" content="no-referrer">'
         f"<title>{safe(title)} - planner report</title><style>{STYLE}</style></head>\n"
         f"<body><header><h1>{safe(title)}</h1></header>\n"
-        f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n<main>{body}</main>\n'
+        f'<nav aria-label="Contents">{contents(parts)}</nav>\n<main>{body}</main>\n'
         f"<footer>planner {safe(__version__)}</footer>\n<script>{SCRIPT}</script></body></html>\n"
+    )
+
+
+def contents(parts: Sequence[Part]) -> str:
+    """Return the links to the parts: those of one plan on a line of their own."""
+    lines: dict[str, list[Part]] = {}
+    for part in parts:
+        lines.setdefault(part.plan, []).append(part)
+    return "".join(
+        "<ul>"
+        + (f"<li><b>{safe(plan)}</b></li>" if plan else "")
+        + "".join(f'<li><a href="#{p.anchor}">{safe(p.title)}</a></li>' for p in each)
+        + "</ul>"
+        for plan, each in lines.items()
     )
 
 
@@ -66,8 +87,15 @@ def candidate_names(plans: Sequence[PlanFile]) -> list[str]:
     return [f"{stem} ({i + 1})" if stems.count(stem) > 1 else stem for i, stem in enumerate(stems)]
 
 
-def _recommended(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
-    sentences = recommendation(plans[0]) if len(plans) == 1 else comparison(plans, names)
+def _bill(
+    found: Sequence[Account | None], names: Sequence[str], prices: PriceList | None,
+    tokens: float | None,
+) -> Part:  # fmt: skip
+    return bill_part(found, names, priced=prices is not None, asked_tokens=tokens is not None)
+
+
+def _recommended(plans: Sequence[PlanFile], names: Sequence[str], costs: Sequence[Cost]) -> Part:
+    sentences = recommendation(plans[0]) if len(plans) == 1 else comparison(plans, names, costs)
     body = "".join(f'<p class="lead">{safe(sentence)}</p>' for sentence in sentences)
     for plan, name in zip(plans, names, strict=True):
         if not plan.untouched:
@@ -76,14 +104,6 @@ def _recommended(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
                 "the file was changed after it was made.</p>"
             )
     return Part(anchor="recommendation", title="Recommendation", body=body)
-
-
-def _bill() -> Part:
-    return Part(
-        anchor="bill",
-        title="Bill of materials, power and money",
-        body="<p>A plan file holds no parts list, power or prices, so this report claims none.</p>",
-    )
 
 
 def _premises(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Part]:
@@ -127,14 +147,19 @@ def _shared(found: Sequence[dict[str, str]], names: Sequence[str]) -> list[list[
     return [[*pair, whose[pair]] if len(names) > 1 else list(pair) for pair in sorted(rows)]
 
 
-def _origin(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
+def _origin(
+    plans: Sequence[PlanFile], names: Sequence[str], prices: PriceList | None, tokens: float | None
+) -> Part:
     rows = [
         [name, plan.document["inputs"]["sha256"], plan.document["version"]]
         for plan, name in zip(plans, names, strict=True)
     ]
+    asked = ["planner", "report", *(plan.name for plan in plans)]
+    asked += [] if prices is None else ["--prices", "prices.yaml"]
+    asked += [] if tokens is None else ["--tokens", f"{tokens:g}"]
     commands = "\n".join(
         [*(command_of(plan.document) + " --out " + shlex.quote(plan.name) for plan in plans),
-         shlex.join(["planner", "report", *(plan.name for plan in plans), "--out", "report.html"])]
+         shlex.join([*asked, "--out", "report.html"])]
     )  # fmt: skip
     body = (
         table("Hash of the inputs", ["Plan", "SHA-256 of its inputs", "Made by planner"], rows)

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cli.report_html_bill import Account, costs_of
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
-from cli.report_html_words import layout_words
+from cli.report_html_traffic import crossings
+from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import Bar, Point, bars, plane
 from planner.units import format_bytes, format_share, format_time
 
 
-def candidates(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
-    """Return the part that compares *plans*."""
+def candidates(
+    plans: Sequence[PlanFile], names: Sequence[str], found: Sequence[Account | None]
+) -> Part:
+    """Return the part that compares *plans*.
+
+    Args:
+        plans: at least two.
+        names: what they are called.
+        found: what each takes to run; money is shown where it is known of all.
+    """
+    costs = costs_of(found)
     heads = ["Plan", "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Cut", "Gap",
              "Memory", "Fits"]  # fmt: skip
+    heads += ["A million tokens"] if costs else []
     rows: list[list[str | Num]] = []
-    for plan, name in zip(plans, names, strict=True):
+    for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
         d = plan.document
         inputs, step, cut, memory = d["inputs"], d["step"], d["cut"], d["memory"]
         rows.append([
@@ -28,6 +40,7 @@ def candidates(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
             Num(cut["gap"], format_share(cut["gap"])),
             Num(memory["worst_stage_bytes"], format_bytes(memory["worst_stage_bytes"])),
             "yes" if memory["fits"] else "no",
+            *([Num(costs[i].amount, costs[i].text)] if costs else []),
         ])  # fmt: skip
     speed = [
         Bar(label=name, value=p.document["step"]["tokens_per_s"],
@@ -38,6 +51,8 @@ def candidates(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
         table("The candidates", heads, rows)
         + "<h3>Tokens a second</h3>"
         + bars("Tokens a second by candidate", speed)
+        + "<h3>What falls on the cut, by family</h3>"
+        + bars("Bytes of a step across the cut, by family and candidate", _falls(plans, names))
         + "<h3>Time of a step against bytes that cross</h3>"
         + plane("Time of a step against bytes across the cut", _points(plans, names),
                 "time of a step, with the range of 90 % of such estimates",
@@ -48,6 +63,21 @@ def candidates(plans: Sequence[PlanFile], names: Sequence[str]) -> Part:
                 _flips(plans, names))
     )  # fmt: skip
     return Part(anchor="candidates", title="Candidates side by side", body=body)
+
+
+def _falls(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Bar]:
+    """Return a bar for each digit and candidate: what of it crosses."""
+    cuts: dict[str, list[float]] = {}
+    for i, plan in enumerate(plans):
+        for crossing in crossings(plan):
+            digit = crossing.family["digit"]
+            cuts.setdefault(digit, [0.0] * len(plans))[i] += crossing.cut_bytes
+    return [
+        Bar(label=name, value=value, text=format_bytes(value) if value else "none",
+            group=f"{digit.upper()} ({DIGITS[digit]})")
+        for digit, values in cuts.items() if any(values)
+        for name, value in zip(names, values, strict=True)
+    ]  # fmt: skip
 
 
 def _points(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Point]:
@@ -78,6 +108,6 @@ def _flips(plans: Sequence[PlanFile], names: Sequence[str]) -> list[list[str | N
     order = sorted(rates, key=lambda i: -rates[i])
     return [
         [names[order[0]], names[i],
-         Num(rates[order[0]] / rates[i] - 1, format_share(rates[order[0]] / rates[i] - 1))]
+         Num(rates[order[0]] / rates[i] - 1, small_share(rates[order[0]] / rates[i] - 1))]
         for i in order[1:] if rates[i] > 0
     ]  # fmt: skip

@@ -16,13 +16,20 @@ class Part:
 
     Args:
         anchor: its id, of our own making.
-        title: its heading.
+        title: what it is about.
         body: its HTML.
+        plan: which plan it is about, where there are several.
     """
 
     anchor: str
     title: str
     body: str
+    plan: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Its heading in the page."""
+        return f"{self.plan}: {self.title[:1].lower()}{self.title[1:]}" if self.plan else self.title
 
 
 @dataclass(frozen=True, slots=True)

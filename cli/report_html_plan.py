@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,13 @@ from cli.report_html_cluster import drawing_of_cluster
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_seats import seats_section
+from cli.report_html_step import memory_section, step_section
 from cli.report_html_traffic import Crossing, adds_up, crossings, rank_order_bytes, total_between
-from cli.report_html_words import DIGITS, part_words, proof_words, seating_words
-from cli.report_pictures import Bar, Piece, bars, safe, stacked
+from cli.report_html_words import DIGITS, proof_words, seating_words
+from cli.report_pictures import Bar, bars, safe
 from cli.report_pictures_seats import heat
 from planner.units import format_bytes, format_rate, format_share, format_time
 
-_PATH_COLOURS = {"gemm": "c0", "attention": "c4", "memory": "c3", "recompute": "c7", "host": "c7",
-                 "bubble": "c7", "update": "c6", "fixed": "c6"}  # fmt: skip
-_WIRE_COLOURS = {"tp": "c5", "ep": "c1", "pp": "c2", "dp": "c6"}
-_MEMORY_COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
 _PAIRS_SHOWN = 10
 
 
@@ -35,17 +32,16 @@ def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
     found = crossings(plan)
     domains = plan.document["placement"]["domains"]
     between = total_between(found, len(domains))
-    after = f": {name}" if name else ""
     made = [
         ("cluster", "Cluster", _cluster(plan)),
         ("seats", "Who sits where", seats_section(plan, index, found)),
         ("traffic", "What crosses", _traffic(plan, found)),
         ("between", f"Traffic between {plan.document['cut']['tier']}s", _between(plan, between)),
-        ("step", "The step", _step(plan.document["step"])),
-        ("memory", "Memory of the fullest GPU", _memory(plan.document["memory"])),
+        ("step", "The step", step_section(plan.document)),
+        ("memory", "Memory of each stage", memory_section(plan.document["memory"])),
     ]
     return [
-        Part(anchor=f"{key}-{index}", title=f"{title}{after}", body=body)
+        Part(anchor=f"{key}-{index}", title=title, body=body, plan=name)
         for key, title, body in made
     ]
 
@@ -180,74 +176,4 @@ def _between(plan: PlanFile, between: Any) -> str:
         "only its sum is known; it is spread evenly over the pairs of a group's domains.</p>"
         + heat(f"Traffic between {tier}s", between, domains, format_bytes)
         + table("The pairs with the most", ["From", "To", "Bytes a step"], rows)
-    )  # fmt: skip
-
-
-def _step(step: Mapping[str, Any]) -> str:
-    path = [entry for entry in step["critical_path"] if entry["seconds"] > 0]
-    shown = [_piece(entry, entry["seconds"]) for entry in path]
-    hidden: list[Piece] = []
-    rest = step["total_s"] - sum(entry["seconds"] for entry in path)
-    if rest < 1e-6 * step["total_s"]:
-        rest = 0.0
-    if rest > 0:
-        shown.append(Piece(label="in no part", value=rest, text=format_time(rest), colour="hatch"))
-    hatched = " What the model adds to the whole but to no part is hatched." if rest > 0 else ""
-    for entry in step["critical_path"]:
-        slack = entry["own_s"] - entry["seconds"]
-        if entry["kind"] == "communication" and slack > 1e-9:
-            hidden.append(_piece(entry, slack, ", hidden"))
-    low, high = step["interval_s"]
-    lines: list[tuple[str, list[Piece]]] = [("on the path", shown)]
-    if hidden:
-        lines.append(("hidden under it", hidden))
-    rows: list[list[str | Num]] = [
-        [part_words(e), Num(e["seconds"], format_time(e["seconds"])),
-         Num(e["share"], format_share(e["share"])),
-         Num(max(e["own_s"] - e["seconds"], 0), format_time(max(e["own_s"] - e["seconds"], 0))),
-         Num(e["gain_if_free_s"], format_time(e["gain_if_free_s"])), str(e["premise"])]
-        for e in step["critical_path"]
-    ]  # fmt: skip
-    exposed = sum(step["exposed_s"].values())
-    whole = sum(step["communication_s"].values())
-    return (
-        f"<p>A step takes {safe(format_time(step['total_s']))}; 90 % of such estimates fall "
-        f"between {safe(format_time(low))} and {safe(format_time(high))}. Of "
-        f"{safe(format_time(whole))} of communication {safe(format_time(exposed))} is exposed: it "
-        "lengthens the step. Parts are drawn one after another by length, not in the order in "
-        f"which they run; what is hidden runs under the computation.{hatched}</p>"
-        + stacked("The step, part by part", lines, step["total_s"], format_time(step["total_s"]))
-        + table("The critical path",
-                ["Part", "In the step", "Share", "Hidden", "Gain if free", "Premise"], rows)
-    )  # fmt: skip
-
-
-def _piece(entry: Mapping[str, Any], value: float, more: str = "") -> Piece:
-    wire = entry["kind"] == "communication"
-    colour = (_WIRE_COLOURS if wire else _PATH_COLOURS).get(entry["name"], "c7")
-    return Piece(
-        label=part_words(entry) + more, value=value, text=format_time(value), colour=colour
-    )
-
-
-def _memory(memory: Mapping[str, Any]) -> str:
-    parts = sorted(memory["parts"].items(), key=lambda item: (-item[1], item[0]))
-    pieces = [
-        Piece(label=name, value=value, text=format_bytes(value), colour=_MEMORY_COLOURS[i % 8])
-        for i, (name, value) in enumerate(parts) if value > 0
-    ]  # fmt: skip
-    margin = memory.get("margin_bytes", 0.0)
-    if margin:
-        pieces.append(
-            Piece(label="margin", value=margin, text=format_bytes(margin), colour="hatch")
-        )
-    full = memory["capacity_bytes"]
-    used = memory["worst_stage_bytes"] + margin
-    verdict = "fits" if memory["fits"] else "does not fit"
-    return (
-        f"<p>The {safe(memory.get('stage', 'fullest'))} stage needs {safe(format_bytes(used))} "
-        f"with its margin, of {safe(format_bytes(full))}: it {verdict}. A plan file holds the "
-        "fullest stage only.</p>"
-        + stacked("Memory of the fullest GPU", [("fullest GPU", pieces)], full,
-                  f"{format_bytes(full)} on the GPU")
     )  # fmt: skip

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 256 * 2**20
 _MOST_FAULTS = 20
+_MOST_STAGES = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +174,34 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
         unknown = [name for name in family["axes"] if name not in names]
         if unknown or not family["axes"]:
             yield f"traffic[{i}].axes: expected some of {sorted(names)}, got {family['axes']}"
+    yield from _stage_contradictions(document)
     low, high = document["step"]["interval_s"]
     if not low <= high:
         yield f"step.interval_s: expected the lesser first, got {low} and {high}"
+
+
+def _stage_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the stages of a plan's step do not agree with its axes or with each other."""
+    if "stages" not in document:
+        return
+    stages = document["stages"]
+    wanted = 1
+    for axis in document["axes"]:
+        wanted *= axis["size"] if axis["name"].rstrip("0123456789") == "pp" else 1
+    lists = {key: stages[key] for key in ("forward_s", "backward_s", "weights_s")}
+    for key in ("traffic_s", "exposed_s"):
+        lists |= {f"{key}.{family[:20]}": values for family, values in stages[key].items()}
+    for key, values in lists.items():
+        if len(values) != wanted:
+            yield f"stages.{key}: expected {wanted} numbers, one a stage, got {len(values)}"
+    if stages["chunks"] > 1 and (stages["micro_batches"] % wanted or stages["schedule"] != "1f1b"):
+        yield (
+            f"stages.micro_batches: {stages['micro_batches']} of {stages['chunks']} virtual stages "
+            f"do not go round {wanted} stages"
+        )
+    most = max(stages["chunks"], wanted, 1)
+    if most > _MOST_STAGES:
+        yield f"stages: expected at most {_MOST_STAGES} stages and virtual stages, got {most}"
 
 
 def _same_members(plan: PlanFile, family: Mapping[str, Any]) -> bool:

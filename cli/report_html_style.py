@@ -53,6 +53,7 @@ svg.scale{width:400px;max-width:100%}
 .edge{stroke:var(--page);stroke-width:1}
 .open{fill:var(--page);stroke:var(--soft);stroke-width:2}
 .gap{fill:var(--page)}
+.critical{fill:none;stroke:var(--ink);stroke-width:1.6}
 .room{fill:var(--panel);stroke:var(--line)}
 .leaving{fill:#d55e00}
 .free{fill:var(--free);stroke:var(--line);stroke-dasharray:1 1}
@@ -78,7 +79,8 @@ h2{font-size:20px;margin:36px 0 8px;padding-top:10px;border-top:2px solid var(--
 h3{font-size:16px;margin:20px 0 6px}
 p{margin:6px 0;max-width:76ch}
 a{color:var(--link)}
-nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:8px 0;list-style:none;font-size:14px}
+nav b{font-weight:600}
+nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:6px 0;list-style:none;font-size:14px}
 .lead{font-size:17px}
 .soft{color:var(--soft);font-size:13.5px}
 .warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
@@ -87,7 +89,9 @@ svg{display:block;width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-app
 table{border-collapse:collapse;margin:10px 0;font-size:14px;min-width:50%}
 caption{text-align:left;font-weight:600;padding:4px 0}
 th,td{padding:4px 12px 4px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
-th.n,td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}
+td.n{white-space:nowrap}
+th{vertical-align:bottom}
 th[tabindex]{cursor:pointer}
 th[aria-sort=ascending]::after{content:" \\2191"}
 th[aria-sort=descending]::after{content:" \\2193"}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
 from typing import Any
 
 from cli.report_html_read import PlanFile
+from planner.steptime.uncertainty import faster
 from planner.units import format_bytes, format_share, format_time
 
 DIGITS = {
@@ -17,7 +20,7 @@ DIGITS = {
 _PARTS = {
     "gemm": "matrix products", "memory": "memory-bound work", "host": "kernel launches",
     "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
-    "fixed": "data and logging",
+    "fixed": "data and logging", "straggling": "waiting for the slowest",
 }  # fmt: skip
 _OPTIONS = {
     "tp": "--tp", "cp": "--cp", "ep": "--ep", "etp": "--etp", "dp": "--dp", "pp": "--pp",
@@ -25,7 +28,16 @@ _OPTIONS = {
     "global_batch": "--global-batch", "seq": "--seq", "recompute": "--recompute",
     "precision": "--precision",
 }  # fmt: skip
+_NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
 SEATINGS = {"megatron-order": "Megatron's rank order"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a million tokens cost: a number, and as people read it."""
+
+    amount: float
+    text: str
 
 
 def layout_words(document: Mapping[str, Any]) -> str:
@@ -110,8 +122,17 @@ def _against(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def comparison(plans: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
-    """Return the three sentences about several plans: the best, by how much, and the doubt."""
+def comparison(
+    plans: Sequence[PlanFile], names: Sequence[str], costs: Sequence[Cost] = ()
+) -> list[str]:
+    """Return the three sentences about several plans: the best, by how much, and the doubt.
+
+    Args:
+        plans: at least two.
+        names: what they are called.
+        costs: of a million tokens of each plan, as a number and as people read it; empty where
+            one is not known.
+    """
     fitting = [i for i, plan in enumerate(plans) if plan.document["memory"]["fits"]]
     if not fitting:
         return [
@@ -119,35 +140,106 @@ def comparison(plans: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
             "The side-by-side table says what each needs.",
             "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
         ]
-    work = {_work(plan) for plan in plans}
     order = sorted(fitting, key=lambda i: -float(plans[i].document["step"]["tokens_per_s"]))
-    best = plans[order[0]].document
-    rate = best["step"]["tokens_per_s"]
-    first = (
-        f"Take {names[order[0]]}: {rate:,.0f} tokens/s, a step of "
-        f"{format_time(best['step']['total_s'])}, {format_bytes(best['cut']['objective_bytes'])} a "
-        f"step across {best['cut']['tier']}s."
-    )
     if len(order) == 1:
-        second = "It is the only candidate that fits in memory."
+        sentences = [
+            f"Take {names[order[0]]}: {_speed(plans[order[0]])}.",
+            "It is the only candidate that fits in memory.",
+            "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
+        ]
     else:
-        next_best = plans[order[1]].document["step"]["tokens_per_s"]
-        second = (
-            f"The next, {names[order[1]]}, brings {format_share(1 - next_best / rate)} fewer "
-            "tokens a second: the winner flips when the first turns out that much slower, or "
-            f"the next {format_share(rate / next_best - 1)} faster."
+        alike = [order[0], *(i for i in order[1:] if not _told_apart(plans, order[0], i))]
+        sentences = (
+            _tied(plans, names, order, alike, costs)
+            if len(alike) > 1
+            else _decided(plans, names, order, costs)
         )
-    third = (
-        f"In doubt: the 90 % intervals of {_overlapping(plans, order)} of the {len(order) - 1} "
-        "others overlap the winner's; plans share one model of the step, so errors that they "
-        "share do not change their order."
-    )
-    if len(work) > 1:
-        third += (
+    if len({_work(plan) for plan in plans}) > 1:
+        sentences[-1] += (
             " The candidates do not do the same work (model, batch, sequence or GPUs differ): "
             "compare tokens a second with care."
         )
-    return [first, second, third]
+    return sentences
+
+
+def _speed(plan: PlanFile) -> str:
+    step, cut = plan.document["step"], plan.document["cut"]
+    return (
+        f"{step['tokens_per_s']:,.0f} tokens/s, a step of {format_time(step['total_s'])}, "
+        f"{format_bytes(cut['objective_bytes'])} a step across {cut['tier']}s"
+    )
+
+
+def _tied(
+    plans: Sequence[PlanFile], names: Sequence[str], order: Sequence[int], alike: Sequence[int],
+    costs: Sequence[Cost],
+) -> list[str]:  # fmt: skip
+    """Return what to say when the fastest cannot be told from others."""
+    fewest = min(alike, key=lambda i: float(plans[i].document["cut"]["objective_bytes"]))
+    pick, why = fewest, "the one that asks least of the network between its supernodes"
+    if costs:
+        pick = min(alike, key=lambda i: costs[i].amount)
+        why = f"the cheapest of them at {costs[pick].text} a million tokens"
+    rest = [i for i in order if i not in alike]
+    behind = f"; {_listed([names[i] for i in rest])} {_is(rest)} surely slower" if rest else ""
+    fewer = 1 - _rate(plans[alike[-1]]) / _rate(plans[alike[0]])
+    order_words = (
+        f"On speed {_listed([names[i] for i in alike])} cannot be told apart: from first to last "
+        f"{small_share(fewer)}, less than the model knows{behind}."
+    )
+    doubt = (
+        "; another price list may turn it."
+        if costs
+        else ", and with it the choice: no prices were given, and price or power may well decide."
+    )
+    return [
+        f"Take {names[pick]}, {why}: {_speed(plans[pick])}.",
+        order_words,
+        f"In doubt: the order of these {len(alike)}{doubt}",
+    ]
+
+
+def _decided(
+    plans: Sequence[PlanFile], names: Sequence[str], order: Sequence[int], costs: Sequence[Cost]
+) -> list[str]:
+    """Return what to say when the fastest is surely the fastest."""
+    first, second = order[:2]
+    faster_by = _rate(plans[first]) / _rate(plans[second]) - 1
+    fewer = 1 - 1 / (1 + faster_by)
+    text = (
+        f"The next, {names[second]}, brings {small_share(fewer)} fewer tokens a second: it wins "
+        f"only where it turns out {small_share(faster_by)} faster, or costs that much less"
+    )
+    doubt = (
+        f"In doubt: little of the order by speed, for {names[first]} is the faster in nine cases "
+        "of ten by the model's own error; errors that all plans share do not change it"
+    )
+    if costs:
+        cheapest = min(order, key=lambda i: costs[i].amount)
+        doubt += (
+            f". A million tokens cost least on it, too: {costs[first].text}"
+            if cheapest == first
+            else f". But a million tokens cost least on {names[cheapest]}: {costs[cheapest].text}, "
+            f"against {costs[first].text} on {names[first]}"
+        )
+    return [f"Take {names[first]}: {_speed(plans[first])}.", f"{text}.", f"{doubt}."]
+
+
+def _rate(plan: PlanFile) -> float:
+    return float(plan.document["step"]["tokens_per_s"])
+
+
+def _is(many: Sequence[int]) -> str:
+    return "are" if len(many) > 1 else "is"
+
+
+def small_share(share: float) -> str:
+    """Return a share, of which nobody needs to know that it is 0.0131 %.
+
+    >>> small_share(0.000131), small_share(0.022)
+    ('less than 0.1 %', '2.2 %')
+    """
+    return "less than 0.1 %" if share < 0.001 else format_share(share, digits=2)
 
 
 def _work(plan: PlanFile) -> tuple[Any, ...]:
@@ -156,17 +248,27 @@ def _work(plan: PlanFile) -> tuple[Any, ...]:
     return inputs["model"], inputs["gpus"], layout["global_batch"], layout["seq"]
 
 
-def _overlapping(plans: Sequence[PlanFile], order: Sequence[int]) -> int:
-    """Return how many others' intervals of tokens a second reach into the best's."""
+def _told_apart(plans: Sequence[PlanFile], first: int, other: int) -> bool:
+    """Return whether the first is the faster in nine cases of ten, by the model's own error.
 
-    def rates(i: int) -> tuple[float, float]:
-        step = plans[i].document["step"]
-        tokens = step["tokens_per_s"] * step["total_s"]
-        low_s, high_s = step["interval_s"]
-        return tokens / max(high_s, 1e-12), tokens / max(low_s, 1e-12)
+    Part of the error is common to plans of one model of the step, and does not count.
+    """
+    a, b = (plans[i].document["step"] for i in (first, other))
+    low_s, high_s = a["interval_s"]
+    if low_s <= 0:
+        return False
+    spread = log(high_s / low_s) / (2 * _NINETY_PERCENT)
+    first_s, other_s = (1 / max(step["tokens_per_s"], 1e-300) for step in (a, b))
+    return faster(first_s, other_s, spread).told_apart
 
-    least = rates(order[0])[0]
-    return sum(rates(i)[1] >= least for i in order[1:])
+
+def _listed(words: Sequence[str]) -> str:
+    """Return words as a list.
+
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def assumptions(document: Mapping[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WIDTH = 960
 _UNSEEN = re.compile(
@@ -204,15 +204,25 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[Piece]]], full: float
     parts.append(f'<path class="axis" d="M{number(left)} 18V{number(y)}"/>')
     told = "; ".join(f"{p.label} {p.text}" for _, pieces in rows for p in pieces)
     body = "".join(parts)
-    keys = [piece for _, pieces in rows for piece in pieces]
-    return picture(f"{title}: {told}", y + 4, body) + legend(keys)
+    return picture(f"{title}: {told}", y + 4, body) + legend(_keys(rows))
+
+
+def _keys(rows: Sequence[tuple[str, Sequence[Piece]]]) -> list[Piece]:
+    """Return each label once, with its value where only one bar has it."""
+    keys: dict[str, Piece] = {}
+    for _, pieces in rows:
+        for piece in pieces:
+            known = keys.get(piece.label)
+            keys[piece.label] = piece if known is None else replace(piece, text="")
+    return list(keys.values())
 
 
 def legend(pieces: Sequence[Piece]) -> str:
     """Return the key of a picture as a list in the page."""
     items = "".join(
         '<li><svg class="key" viewBox="0 0 12 12" aria-hidden="true">'
-        f"{box(0, 0, 12, 12, p.colour + ' edge')}</svg> {safe(p.label)} <b>{safe(p.text)}</b></li>"
+        f"{box(0, 0, 12, 12, p.colour + ' edge')}</svg> {safe(p.label)}"
+        f"{f' <b>{safe(p.text)}</b>' if p.text else ''}</li>"
         for p in pieces
     )
     return f'<ul class="legend">{items}</ul>'
@@ -225,10 +235,12 @@ def plane(
     """Return points with their x intervals; those on the front are filled, and joined."""
     left, top, width, height = 110.0, 14.0, WIDTH - 250.0, 250.0
     x_most = max(point.high for point in points) * 1.05 or 1.0
+    x_least = min(point.low for point in points) * 0.9
+    x_least = x_least if x_least > x_most / 3 else 0.0  # far from 0, the axis starts near them
     y_most = max(point.y for point in points) * 1.1 or 1.0
 
     def at_x(x: float) -> float:
-        return left + width * x / x_most
+        return left + width * (x - x_least) / (x_most - x_least)
 
     def at_y(y: float) -> float:
         return top + height * (1 - y / y_most)
@@ -237,10 +249,12 @@ def plane(
         f'<path class="axis" d="M{number(left)} {number(top)}v{number(height)}h{number(width)}"/>'
     ]
     for i in range(5):
-        x, y = x_most * i / 4, y_most * i / 4
+        x, y = x_least + (x_most - x_least) * i / 4, y_most * i / 4
         parts.append(word(at_x(x), top + height + 16, x_text(x), anchor="middle", style="small"))
         parts.append(word(left - 6, at_y(y) + 4, y_text(y), anchor="end", style="small"))
-    parts.append(word(left + width / 2, top + height + 34, x_name, anchor="middle"))
+    starts = f" (starts at {x_text(x_least)})" if x_least else ""
+    parts.append(word(left + width / 2, top + height + 34, x_name + starts, anchor="middle",
+                      most=100))  # fmt: skip
     parts.append(word(left + 6, top + 10, y_name))
     front = sorted((p for p in points if p.best), key=lambda p: (p.x, p.y))
     if len(front) > 1:

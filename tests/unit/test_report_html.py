@@ -255,6 +255,8 @@ def test_every_picture_has_words_and_every_anchor_a_target(tmp_path: Path) -> No
 
 def test_a_comparison_names_the_fastest_and_what_would_flip_it(tmp_path: Path) -> None:
     slow, fast, full = small_plan(), small_plan(), small_plan()
+    for document in (slow, fast, full):
+        document["step"]["interval_s"] = [1.9, 2.1]
     fast["step"]["tokens_per_s"] = 640.0
     full["step"]["tokens_per_s"] = 900.0
     full["memory"]["fits"] = False
@@ -266,7 +268,24 @@ def test_a_comparison_names_the_fastest_and_what_would_flip_it(tmp_path: Path) -
     assert lead[0].startswith("Take fast: 640 tokens/s")
     assert "20 % fewer tokens" in lead[1]
     assert "25 % faster" in lead[1]
-    assert "of 1 of the 1 others overlap" in lead[2]
+    assert lead[2].startswith("In doubt: little of the order by speed, for fast is the faster")
+
+
+def test_plans_closer_than_the_model_can_tell_are_called_a_tie(tmp_path: Path) -> None:
+    one, two, slow = small_plan(), small_plan(), small_plan()
+    two["step"]["tokens_per_s"], slow["step"]["tokens_per_s"] = 510.0, 100.0
+    two["cut"]["objective_bytes"] = 60.0
+
+    page = report([saved(tmp_path, d, f"{n}.json")
+                   for d, n in ((one, "one"), (two, "two"), (slow, "slow"))])  # fmt: skip
+
+    lead = re.findall(r'<p class="lead">(.*?)</p>', page)
+    assert lead[0].startswith("Take two, the one that asks least of the network")
+    assert lead[1] == (
+        "On speed one and two cannot be told apart: from first to last 0.39 %, less than the model "
+        "knows; slow is surely slower."
+    )
+    assert "no prices were given" in lead[2]
 
 
 def test_a_bar_far_beyond_the_rest_is_broken_and_says_so() -> None:

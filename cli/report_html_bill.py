@@ -1,0 +1,225 @@
+"""What is bought, what it draws and, with the reader's prices, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cli.report_html_parts import Num, Part, table
+from cli.report_html_read import PlanFile
+from cli.report_html_words import Cost
+from cli.report_pictures import Bar, bars, safe
+from planner.procure.bill import Bill, BillLine
+from planner.procure.prices import PriceList
+from planner.procure.run import Run, run_of
+from planner.units import format_power, format_rate
+
+_NAMES = {
+    "nic": "NIC", "scale_up_switch": "scale-up switch", "leaf": "leaf switch",
+    "spine": "spine switch", "core": "core switch",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What one plan's cluster is made of, and what running it takes.
+
+    Args:
+        bill: its parts.
+        run: power, days and, where prices are known, money.
+    """
+
+    bill: Bill
+    run: Run
+
+
+def accounts(
+    plans: Sequence[PlanFile], prices: PriceList | None, tokens: float | None
+) -> list[Account | None]:
+    """Return the account of each plan, None of one whose file lists no parts.
+
+    Args:
+        plans: at least one plan.
+        prices: the reader's price list, if any.
+        tokens: of the whole training run, if asked [1].
+    """
+    found: list[Account | None] = []
+    for plan in plans:
+        if "bill" not in plan.document:
+            found.append(None)
+            continue
+        bill = priced_bill(plan.document, prices)
+        rate, gpus = plan.document["step"]["tokens_per_s"], plan.document["inputs"]["gpus"]
+        found.append(Account(bill=bill, run=run_of(max(rate, 1e-9), gpus, bill, prices, tokens)))
+    return found
+
+
+def costs_of(found: Sequence[Account | None]) -> list[Cost]:
+    """Return what a million tokens cost on each plan; nothing where that is not known of one."""
+    costs = [
+        Cost(million, amount(million, one.bill.currency))
+        for one in found
+        if one is not None and (million := _million(one)) is not None
+    ]
+    return costs if len(costs) == len(found) else []
+
+
+def bill_part(
+    found: Sequence[Account | None], names: Sequence[str], *, priced: bool, asked_tokens: bool
+) -> Part:
+    """Return the part about parts, power and money.
+
+    Args:
+        found: the account of each plan.
+        names: what each plan is called.
+        priced: there is a price list.
+        asked_tokens: the tokens of the run are known.
+    """
+    known = [(name, one) for name, one in zip(names, found, strict=True) if one is not None]
+    body = _whole(known, priced=priced, asked_tokens=asked_tokens) if known else ""
+    for name, one in zip(names, found, strict=True):
+        if one is None:
+            body += (
+                f"<p>{safe(name)}: its file lists no parts. Make it again with <code>planner place "
+                "--json</code>.</p>"
+            )
+    alike: dict[tuple[BillLine, ...], list[str]] = {}
+    for name, one in known:
+        alike.setdefault(one.bill.lines, []).append(name)
+    for lines, theirs in alike.items():
+        of = f" of {', '.join(theirs)}" if len(names) > 1 else ""
+        currency = known[0][1].bill.currency
+        body += table(f"Bill of materials{of}", *_lines(lines, currency, priced=priced))
+    body += (
+        "<p>Links inside a supernode come with it. A link's line stands for its cables and optics. "
+        "Power is that of the parts whose power is known; cooling counts where the price list says "
+        "how much.</p>"
+    )
+    return Part(anchor="bill", title="Bill of materials, power and money", body=body)
+
+
+def priced_bill(document: Mapping[str, Any], prices: PriceList | None) -> Bill:
+    """Return the parts of a plan with the prices of the list; nothing is guessed.
+
+    The same as ``planner.procure.bill.bill_of_materials``, from a plan's file instead of a graph.
+    """
+    items = {} if prices is None else prices.items
+    lines = []
+    for line in document["bill"]["lines"]:
+        priced = items.get(line["item"])
+        own_w = line["power_w"] or 0.0
+        lines.append(
+            BillLine(
+                item=line["item"], count=line["count"], link_bytes_per_s=line["link_bytes_per_s"],
+                power_w=((priced.power_w if priced else 0.0) or own_w) or None,
+                price=None if priced is None else priced.price,
+                source="" if priced is None else f"{priced.source}, {priced.date}",
+            )
+        )  # fmt: skip
+    silent = (line.item for line in lines if not line.power_w and not line.link_bytes_per_s)
+    return Bill(
+        lines=tuple(lines),
+        currency="" if prices is None else prices.currency,
+        unpriced=tuple(dict.fromkeys(line.item for line in lines if line.price is None)),
+        without_power=tuple(dict.fromkeys(silent)),
+    )
+
+
+def _whole(known: Sequence[tuple[str, Account]], *, priced: bool, asked_tokens: bool) -> str:
+    """Return the sentences on what is missing, and the plans side by side."""
+    rows: list[list[str | Num]] = [
+        [name, _money(one.bill.total, one.bill.currency),
+         Num(one.run.power_w, format_power(one.run.power_w) if one.run.power_w else ""),
+         Num(one.run.tokens_per_day, f"{one.run.tokens_per_day / 1e9:,.4g} billion"),
+         _days(one.run), _energy(one.run), _money(one.run.cost, one.bill.currency),
+         _money(_million(one), one.bill.currency)]
+        for name, one in known
+    ]  # fmt: skip
+    heads = ["Plan", "Purchase", "Power", "Tokens a day", "Days", "Energy", "Cost of the run",
+             "Cost of a million tokens"]  # fmt: skip
+    said = _missing([one for _, one in known], priced=priced, asked_tokens=asked_tokens)
+    text = "".join(f"<p>{safe(why)}</p>" for why in said)
+    text += table("What it takes to run", heads, rows)
+    if len(known) > 1 and all(_million(one) is not None for _, one in known):
+        text += "<h3>Cost of a million tokens</h3>" + bars(
+            "Cost of a million tokens by candidate",
+            [Bar(label=name, value=_million(one) or 0.0,
+                 text=amount(_million(one) or 0.0, one.bill.currency))
+             for name, one in known],
+        )  # fmt: skip
+    return text
+
+
+def _million(one: Account) -> float | None:
+    cost = one.run.cost_per_token
+    return None if cost is None else cost * 1e6
+
+
+def _missing(known: Sequence[Account], *, priced: bool, asked_tokens: bool) -> list[str]:
+    said = []
+    if priced:
+        whys = {one.run.why_no_cost for one in known if one.run.cost_per_token is None}
+        said += [f"No cost of a token: {why}." for why in sorted(whys) if why]
+        unpriced = sorted({item for one in known for item in one.bill.unpriced})
+        if unpriced:
+            said.append(f"No sum of the purchase: the list has no price for {', '.join(unpriced)}.")
+    else:
+        said.append(
+            "The columns of money are empty: no price list was given. With a file of your own "
+            "prices, each with its source and date, they are filled: planner report … --prices "
+            "prices.yaml."
+        )
+    silent = sorted({item for one in known for item in one.bill.without_power})
+    if silent:
+        said.append(
+            f"The power lacks {', '.join(_NAMES.get(item, item) for item in silent)}: nobody said "
+            "what they draw."
+        )
+    if not asked_tokens:
+        said.append("Days and energy of a run are empty: --tokens, e.g. 15T, was not given.")
+    return said
+
+
+def _lines(
+    lines: Sequence[BillLine], currency: str, *, priced: bool
+) -> tuple[list[str], list[list[str | Num]]]:
+    heads = ["Part", "Pieces", "Rate of one", "Power of one", "Power", "Price of one", "Price",
+             "Source of the price"]  # fmt: skip
+    rows: list[list[str | Num]] = [
+        [_NAMES.get(line.item, line.item), Num(line.count, f"{line.count:,}"),
+         Num(line.link_bytes_per_s, format_rate(line.link_bytes_per_s))
+         if line.link_bytes_per_s else Num(0, ""),
+         Num(line.power_w or 0.0, format_power(line.power_w) if line.power_w else ""),
+         Num((line.power_w or 0.0) * line.count,
+             format_power(line.power_w * line.count) if line.power_w else ""),
+         _money(line.price, currency),
+         _money(None if line.price is None else line.price * line.count, currency),
+         line.source or ("no price" if priced else "")]
+        for line in lines
+    ]  # fmt: skip
+    return heads, rows
+
+
+def _money(value: float | None, currency: str) -> Num:
+    return Num(value or 0.0, "" if value is None else amount(value, currency))
+
+
+def amount(value: float, currency: str) -> str:
+    """Return an amount of money, in whole units where it is large.
+
+    >>> amount(1234567.8, "USD"), amount(0.4567, "EUR")
+    ('1,234,568 USD', '0.457 EUR')
+    """
+    return f"{value:,.0f} {currency}" if value >= 1000 else f"{value:,.3g} {currency}"
+
+
+def _days(run: Run) -> Num:
+    return Num(run.days or 0.0, "" if run.days is None else f"{run.days:,.3g}")
+
+
+def _energy(run: Run) -> Num:
+    if run.energy_j is None:
+        return Num(0.0, "")
+    hours = run.energy_j / 3.6e9  # MWh
+    return Num(run.energy_j, f"{hours:,.0f} MWh" if hours >= 10 else f"{hours:.3g} MWh")
