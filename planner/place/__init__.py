@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +15,15 @@ from planner.errors import InfeasibleError, InputError, PlannerError
 from planner.place.answer import Answer, Baseline, Placement, Proof, SeatedDomain, TierCut
 from planner.place.baselines import baselines
 from planner.place.borders import tier_cuts
-from planner.place.check import CheckedEntry, checked_cut_bytes
+from planner.place.check import CheckedEntry, checked_cuts
 from planner.place.expand import seats
 from planner.place.question import Question, ask, cut_bytes
 from planner.place.solve import solve_question
+from planner.place.tiers import WAYS, TierBound, seat_tiers, weights_of
+from planner.place.tree import tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.fabric import Fabric
     from planner.layout import Layout
@@ -39,6 +43,8 @@ __all__ = [
 ]
 
 _CHECK_SHARE = 1e-9  # relative; two orders of the same floating-point sum
+_TIERS_SHARE = 0.25  # of the time limit, for the tiers besides the asked one
+_TIERS_S = 0.5  # seconds they may take at least
 
 
 def place(
@@ -48,10 +54,15 @@ def place(
     *,
     tier: str = "supernode",
     objective: str = "total",
+    tiers: str = "lexicographic",
+    tier_weights: Mapping[str, float] | None = None,
     seed: int = 0,
     time_limit_s: float = 20.0,
 ) -> Placement:
     """Return the placement of *layout* on *fabric* that crosses the tier's cut least.
+
+    Of such placements one that crosses the other tiers as little as was found: the outer ones,
+    from the inside outwards, then the inner ones.
 
     Args:
         layout: the parallel degrees; its ranks are what is seated.
@@ -59,6 +70,9 @@ def place(
         fabric: the cluster; it may have more GPUs than ranks.
         tier: the tier whose cut is minimised.
         objective: ``total``, the bytes over all the tier's borders.
+        tiers: ``lexicographic``: the asked tier first; ``weighted``: the least sum over all tiers
+            of cut x weight.
+        tier_weights: of some tiers, instead of 1 / rate of all its borders [s/byte].
         seed: of everything random.
         time_limit_s: seconds a solver may take, 0 to do without one [s].
 
@@ -69,6 +83,10 @@ def place(
         PlannerError: the independent checker disagrees; nothing is returned then.
     """
     _refuse(layout, fabric, tier, objective)
+    if tiers not in WAYS:
+        raise InputError(f"tiers {tiers!r} is unknown: one of {', '.join(WAYS)}")
+    tree = tree_of(fabric)
+    weights = weights_of(tree, tier_weights) if tiers == "weighted" else None
     question = ask(layout, families, fabric.capacities(tier))
     answer = solve_question(question, time_limit_s=time_limit_s, seed=seed)
     rivals = [
@@ -77,34 +95,74 @@ def place(
         )
         for name, home in baselines(question, seed)
     ]
-    rank_to_gpu = seats(np.array(answer.home), fabric, tier)
-    checked = _checked(layout, families, fabric, tier, rank_to_gpu)
-    _agree(answer, checked)
-    home = np.array(answer.home)
+    asked = tree.names.index(tier)
+    seated = seat_tiers(
+        question,
+        tree,
+        asked,
+        np.array(answer.home),
+        asked_bound=TierBound(
+            cut_bytes=answer.objective_bytes,
+            lower_bound_bytes=answer.lower_bound_bytes,
+            proof=answer.proof,
+            among="all",
+        ),
+        weights=weights,
+        ends_s=monotonic() + max(_TIERS_SHARE * time_limit_s, _TIERS_S),
+    )
+    rank_to_gpu = seats(seated.home, fabric, tree.names[0])
+    checked = _checked(layout, families, fabric, rank_to_gpu)
+    for name, bound, counted in zip(tree.names, seated.bounds, checked, strict=True):
+        _agree(name, bound.cut_bytes, counted.total_bytes)
+    first = seated.bounds[asked]
     return Placement(
         rank_to_gpu=rank_to_gpu,
         tier=tier,
         objective=objective,
-        objective_bytes=answer.objective_bytes,
-        lower_bound_bytes=answer.lower_bound_bytes,
-        proof=answer.proof,
-        method=answer.method,
-        checked_bytes=checked.total_bytes,
+        objective_bytes=first.cut_bytes,
+        lower_bound_bytes=first.lower_bound_bytes,
+        proof=first.proof,
+        method=seated.method or answer.method,
+        checked_bytes=checked[asked].total_bytes,
         by_family={
-            family.name: crossed for family, crossed in zip(families, checked.by_entry, strict=True)
+            family.name: crossed
+            for family, crossed in zip(families, checked[asked].by_entry, strict=True)
         },
-        domains=tuple(
-            SeatedDomain(
-                name=domain.name,
-                tier=tier,
-                capacity=len(domain.gpus),
-                ranks=tuple(np.flatnonzero(home == s).tolist()),
+        domains=_domains(fabric, tier, rank_to_gpu),
+        tiers=tuple(
+            replace(
+                cut,
+                lower_bound_bytes=bound.lower_bound_bytes,
+                proof=bound.proof,
+                among=bound.among,
+                checked_bytes=counted.total_bytes,
             )
-            for s, domain in enumerate(fabric.tier(tier).domains)
+            for cut, bound, counted in zip(
+                tier_cuts(layout, families, fabric, rank_to_gpu),
+                seated.bounds,
+                checked,
+                strict=True,
+            )
         ),
-        tiers=tier_cuts(layout, families, fabric, rank_to_gpu),
         baselines=tuple(rivals),
         seed=seed,
+        ways=tiers,
+        tier_order=tuple(tree.names[t] for t in seated.order if len(tree.capacities[t]) > 1),
+        weighted_s=seated.weighted_s,
+        weighted_bound_s=seated.weighted_bound_s,
+    )
+
+
+def _domains(fabric: Fabric, tier: str, rank_to_gpu: Sequence[int]) -> tuple[SeatedDomain, ...]:
+    home = fabric.domain_index(tier)[np.asarray(rank_to_gpu)]
+    domains = fabric.tier(tier).domains
+    ranks = np.argsort(home, kind="stable").tolist()
+    ends = np.cumsum(np.bincount(home, minlength=len(domains))).tolist()
+    return tuple(
+        SeatedDomain(
+            name=domain.name, tier=tier, capacity=len(domain.gpus), ranks=tuple(ranks[start:end])
+        )
+        for domain, start, end in zip(domains, [0, *ends[:-1]], ends, strict=True)
     )
 
 
@@ -130,9 +188,8 @@ def _checked(
     layout: Layout,
     families: Sequence[Family],
     fabric: Fabric,
-    tier: str,
     rank_to_gpu: Sequence[int],
-) -> CheckedCut:
+) -> tuple[CheckedCut, ...]:
     entries = [
         CheckedEntry(
             collective=family.collective,
@@ -144,22 +201,14 @@ def _checked(
         )
         for family in families
     ]
-    return checked_cut_bytes(
-        fabric.graph,
-        fabric.gpus,
-        rank_to_gpu,
-        entries,
-        tier=tier,
-        tiers=[t.name for t in fabric.tiers],
+    return checked_cuts(
+        fabric.graph, fabric.gpus, rank_to_gpu, entries, tiers=[t.name for t in fabric.tiers]
     )
 
 
-def _agree(answer: Answer, checked: CheckedCut) -> None:
-    if abs(answer.objective_bytes - checked.total_bytes) > _CHECK_SHARE * max(
-        answer.objective_bytes, checked.total_bytes
-    ):
+def _agree(tier: str, cut_bytes: float, counted_bytes: float) -> None:
+    if abs(cut_bytes - counted_bytes) > _CHECK_SHARE * max(cut_bytes, counted_bytes):
         raise PlannerError(
-            f"the placement's cut of {answer.objective_bytes:.0f} bytes is "
-            f"{checked.total_bytes:.0f} by the independent checker: this is a fault of the "
-            "planner, and the placement is withheld"
+            f"the placement's {tier} cut of {cut_bytes:.0f} bytes is {counted_bytes:.0f} by the "
+            "independent checker: this is a fault of the planner, and the placement is withheld"
         )

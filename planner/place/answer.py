@@ -76,12 +76,26 @@ class TierCut:
         cut_bytes: bytes over all domains' borders in one step [bytes].
         cut_time_s: the longest that any one border takes for its bytes at line rate [s].
         bottleneck_link: the domain whose border takes that long.
+        lower_bound_bytes: what crosses at least [bytes].
+        proof: how the cut is known to be the least; ``INCUMBENT`` where that is open.
+        among: what it is the least of: ``all`` placements, or only those ``as good before``, at the
+            tiers that come first.
+        checked_bytes: the cut by the independent checker [bytes].
     """
 
     tier: str
     cut_bytes: float
     cut_time_s: float
     bottleneck_link: str
+    lower_bound_bytes: float = 0.0
+    proof: Proof = Proof.INCUMBENT
+    among: str = "all"
+    checked_bytes: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """(cut - bound) / cut, 0 when both are 0 [share]."""
+        return 1 - self.lower_bound_bytes / self.cut_bytes if self.cut_bytes else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +116,10 @@ class Placement:
         tiers: cuts of every tier, innermost first.
         baselines: what the answer is held against.
         seed: of everything random in it.
+        ways: how the tiers were ranked: ``lexicographic`` or ``weighted``.
+        tier_order: the tiers by importance, the asked one first.
+        weighted_s: sum over tiers of cut / rate of all the tier's borders; 0 unless weighted [s].
+        weighted_bound_s: what that sum is at least for every placement [s].
     """
 
     rank_to_gpu: tuple[int, ...]
@@ -117,6 +135,21 @@ class Placement:
     tiers: tuple[TierCut, ...]
     baselines: tuple[Baseline, ...]
     seed: int
+    ways: str = "lexicographic"
+    tier_order: tuple[str, ...] = ()
+    weighted_s: float = 0.0
+    weighted_bound_s: float = 0.0
+
+    @property
+    def tiers_proved(self) -> int:
+        """Tiers, from the first of ``tier_order``, of which no placement cuts less in that order.
+
+        1 says that the asked tier's cut is the least; 2 that the next one's is the least of all
+        placements that are as good at the first; and so on.
+        """
+        proof_of = {cut.tier: cut.proof for cut in self.tiers}
+        proved = [proof_of[tier] is not Proof.INCUMBENT for tier in self.tier_order]
+        return proved.index(False) if False in proved else len(proved)
 
     @property
     def gap(self) -> float:

@@ -168,10 +168,13 @@ def _together(
     group: NDArray[np.int64], where: NDArray[np.int64], held: NDArray[np.int64], contents: int
 ) -> NDArray[np.float64]:
     """Return the ordered pairs of members of one group that lie in each two contents."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - heavy, and only searches need it
-
     _, rows = np.unique(group, return_inverse=True)
-    table = csr_array(
-        (held.astype(np.float64), (rows, where)), shape=(int(rows.max(initial=0)) + 1, contents)
-    )
-    return np.asarray((table.T @ table).toarray(), dtype=np.float64)
+    total = np.zeros((contents, contents))
+    last = int(rows.max(initial=-1)) + 1
+    step = max(1, _TABLE_MOST // 8 // contents)
+    for first in range(0, last, step):
+        mine = slice(*np.searchsorted(rows, [first, first + step]))
+        table = np.zeros((min(step, last - first), contents))
+        table[rows[mine] - first, where[mine]] = held[mine]
+        total += table.T @ table
+    return total

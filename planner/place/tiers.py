@@ -76,12 +76,14 @@ class SeatedTiers:
         bounds: by tier, innermost first.
         order: tiers by importance.
         weights: seconds for each byte across a tier, by tier; all nought in lexicographic order.
+        method: the chain of tiles, in words, where that is the seating; or nothing.
     """
 
     home: NDArray[np.int64]
     bounds: tuple[TierBound, ...]
     order: tuple[int, ...]
     weights: tuple[float, ...]
+    method: str = ""
 
     @property
     def weighted_s(self) -> float:
@@ -189,6 +191,7 @@ class _Search:
         self.ends_s = ends_s
         self.home: NDArray[np.int64] | None = None
         self.cuts: tuple[float, ...] = ()
+        self.method = ""
 
     @property
     def cells(self) -> int:
@@ -204,11 +207,11 @@ class _Search:
             for outer in range(tier, len(self.questions))
         )
 
-    def offer(self, home: NDArray[np.int64]) -> None:
+    def offer(self, home: NDArray[np.int64], method: str = "") -> None:
         """Keep *home*, given at the innermost tier, if it is the best so far."""
         cuts = self.cuts_of(home, 0)
         if self.home is None or self._before(cuts, self.cuts):
-            self.home, self.cuts = home, cuts
+            self.home, self.cuts, self.method = home, cuts, method
 
     def _before(self, one: Sequence[float], two: Sequence[float]) -> bool:
         if self.weights is not None:
@@ -277,6 +280,8 @@ def _grow(
     state: _Search,
     tier: int,
     home: NDArray[np.int64],
+    *,
+    method: str = "",
     tile: Sequence[int] | None = None,
     settled: int | None = None,
 ) -> None:
@@ -285,7 +290,7 @@ def _grow(
     settled = tier if settled is None else settled
     if monotonic() <= state.ends_s and settled < len(tree.names) - 2:
         home = risen(question, tree, tier, home, tile=tile, settled=settled, ends_s=state.ends_s)
-    state.offer(sunk(question, tree, tier, home, ends_s=state.ends_s))
+    state.offer(sunk(question, tree, tier, home, ends_s=state.ends_s), method)
 
 
 def _as_cheap(state: _Search, asked: int, home: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -327,10 +332,15 @@ def _offer_chain(state: _Search, asked: int) -> None:
     else:
         chain = weighted_chain(question, volumes, state.weights[low : high + 1])
     home = nested_home(question.sizes, chain, tree, low)
-    if high < len(tree.names) - 1:
-        _grow(state, low, home, chain[-1], high)
-    else:
-        state.offer(sunk(question, tree, low, home, ends_s=state.ends_s))
+    tiles = ["x".join(map(str, sides)) for sides in chain]
+    method = f"equal tiles {tiles[asked - low]}"
+    others = [
+        f"{name}s {tile}"
+        for tier, (name, tile) in enumerate(zip(tree.names[low:], tiles, strict=False), low)
+        if tier != asked and len(tree.capacities[tier]) > 1
+    ]
+    method += f", nested with {', '.join(others)}" if others else ""
+    _grow(state, low, home, method=method, tile=chain[-1], settled=high)
 
 
 def nested_home(
@@ -405,6 +415,7 @@ def _judged(state: _Search, asked: int, asked_bound: TierBound) -> SeatedTiers:
         bounds=tuple(judged[tier] for tier in range(len(state.questions))),
         order=state.order,
         weights=tuple(state.weights or [0.0] * len(state.questions)),
+        method=state.method,
     )
 
 
