@@ -9,7 +9,7 @@ import numpy as np
 
 from cli.step_inputs import read_seated
 from planner.network.flows import Flows, group_flows
-from planner.network.incast import IncastGate, placement_gates
+from planner.network.incast import IncastGate, fabric_gates
 from planner.traffic import Family, step_families
 
 if TYPE_CHECKING:
@@ -90,31 +90,13 @@ def job_flows(job: SeatedJob, phase: str) -> dict[str, Flows]:
 
 
 def incast_gates(job: SeatedJob, feedback_s: float, room_bytes: float) -> tuple[IncastGate, ...]:
-    """Return the incast gate of every tier but the outermost.
-
-    The port is the last one to a GPU's NIC; its buffer is the least that the cluster says,
-    *room_bytes* where it says nothing. A sender has at most its NIC's transactions outstanding.
-    """
-    graph, nic = job.fabric.graph, job.fabric.nic
-    kinds = dict(graph.nodes(data="kind"))
-    known = [
-        link["buffer_bytes"]
-        for a, b, link in graph.edges(data=True)
-        if "nic" in {kinds[a], kinds[b]} and "gpu" not in {kinds[a], kinds[b]}
-        and link.get("buffer_bytes") is not None
-    ]  # fmt: skip
-    room = min(known, default=room_bytes)
-    names = [tier.name for tier in job.fabric.tiers]
-    tiers = names[names.index("supernode") : -1]
-    seats = np.asarray(job.rank_to_gpu, np.int64)
-    return placement_gates(
-        [(family.collective, members) for family, members in job.groups],
-        {tier: job.fabric.domain_index(tier)[seats] for tier in tiers},
-        nic.line_bytes_per_s,
-        nic.line_bytes_per_s,
-        dict.fromkeys(tiers, room),
-        feedback_s,
-        window_bytes=nic.in_flight * nic.transaction_bytes,
+    """Return the incast gate of every tier but the outermost; see ``incast.fabric_gates``."""
+    return fabric_gates(
+        job.fabric,
+        [(family.name, family.collective, members) for family, members in job.groups],
+        job.rank_to_gpu,
+        feedback_s=feedback_s,
+        room_bytes=room_bytes,
     )
 
 

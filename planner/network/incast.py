@@ -7,9 +7,9 @@ up at all (E-S23-074): no queue exceeds degree x window.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,13 @@ from planner.network.congestion import excess_bytes, time_to_full_s
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, or_none, refuse
 
+if TYPE_CHECKING:
+    from planner.fabric import Fabric
+
 SOURCE = "E-S23-072; E-S23-074"
+FEEDBACK_S = 20e-6
+ROOM_BYTES = 256 * 1024.0
+"""Until senders slow down, and free buffer of a port: the chapter's case, where nothing is said."""
 
 
 def incast_degree(collective: str, groups: Any, domain_of_rank: Any) -> int:
@@ -66,6 +72,7 @@ class IncastGate:
         lost_bytes: what does not fit [bytes].
         safe_degree: most senders that pass [1], None for any number.
         premises: what this takes for granted.
+        family: the family that makes the degree, "" where none crosses or none was named.
     """
 
     tier: str
@@ -80,6 +87,7 @@ class IncastGate:
     lost_bytes: float
     safe_degree: int | None
     premises: tuple[Premise, ...]
+    family: str = ""
 
 
 def incast_gate(
@@ -171,36 +179,83 @@ def _safe_degree(
     return max(by_feedback, by_window)
 
 
-def placement_gates(
-    families: Sequence[tuple[str, Any]],
-    domains: Mapping[str, Any],
-    sender_bytes_per_s: float,
-    port_bytes_per_s: float,
-    room_bytes: Mapping[str, float],
-    feedback_s: float,
+def fabric_gates(
+    fabric: Fabric,
+    families: Sequence[tuple[str, str, Any]],
+    rank_to_gpu: Sequence[int],
     *,
-    window_bytes: float | None = None,
+    feedback_s: float = FEEDBACK_S,
+    room_bytes: float = ROOM_BYTES,
 ) -> tuple[IncastGate, ...]:
-    """Return the gate of every tier for the worst family of a placement.
+    """Return the gate of every tier of *fabric* but the outermost, which nothing is outside of.
+
+    The port is the last one to a GPU's NIC; its buffer is the least that the cluster says. A
+    sender has at most its NIC's transactions outstanding.
 
     Args:
-        families: collective and groups of ranks of each family.
-        domains: tier to the domain of each rank, array [ranks].
-        sender_bytes_per_s: rate of one sender [bytes/s].
-        port_bytes_per_s: rate of one receiving port [bytes/s].
-        room_bytes: tier to free buffer in front of a port [bytes].
+        fabric: the cluster.
+        families: name, collective and groups of ranks of each family.
+        rank_to_gpu: index of each rank's GPU.
         feedback_s: until senders have slowed down [s].
-        window_bytes: what one sender may have outstanding to one receiver [bytes].
+        room_bytes: free buffer of a port where the cluster says nothing [bytes].
     """
-    return tuple(
-        incast_gate(
-            max((incast_degree(kind, groups, homes) for kind, groups in families), default=0),
-            sender_bytes_per_s,
-            port_bytes_per_s,
-            room_bytes[tier],
+    room = known_room_bytes(fabric)
+    names = [tier.name for tier in fabric.tiers]
+    seats = np.asarray(rank_to_gpu, np.int64)
+    nic = fabric.nic
+    gates = []
+    for tier in names[names.index("supernode") : -1]:
+        homes = fabric.domain_index(tier)[seats]
+        degree, family = 0, ""
+        for name, collective, groups in families:
+            found = incast_degree(collective, groups, homes)
+            if found > degree:
+                degree, family = found, name
+        gate = incast_gate(
+            degree,
+            nic.line_bytes_per_s,
+            nic.line_bytes_per_s,
+            room_bytes if room is None else room,
             feedback_s,
-            window_bytes=window_bytes,
+            window_bytes=nic.in_flight * nic.transaction_bytes,
             tier=tier,
         )
-        for tier, homes in domains.items()
+        gates.append(
+            replace(gate, family=family, premises=(*gate.premises, *_premises(room, feedback_s)))
+        )
+    return tuple(gates)
+
+
+def _premises(room_bytes: float | None, feedback_s: float) -> tuple[Premise, ...]:
+    return (
+        Premise(
+            states="The free buffer of a port is what the cluster's file says",
+            holds=room_bytes is not None,
+            otherwise="it is assumed: give the cluster's switches their buffer",
+        ),
+        Premise(
+            states=f"Senders slow down within {feedback_s * 1e6:g} us",
+            holds=None,
+            otherwise="a later reaction lets the queue grow in proportion",
+        ),
+        Premise(
+            states="Nothing pauses senders hop by hop",
+            holds=None,
+            otherwise="with credits or pause frames nothing is lost: what does not fit waits in "
+            "the hops before, and holds up what else goes through them",
+        ),
     )
+
+
+def known_room_bytes(fabric: Fabric) -> float | None:
+    """Return the least buffer of a port to a NIC that *fabric* says, None where it says nothing."""
+    graph = fabric.graph
+    kinds = dict(graph.nodes(data="kind"))
+    known = [
+        link["buffer_bytes"]
+        for a, b, link in graph.edges(data=True)
+        if "nic" in {kinds[a], kinds[b]}
+        and "gpu" not in {kinds[a], kinds[b]}
+        and link.get("buffer_bytes") is not None
+    ]
+    return min(known, default=None)

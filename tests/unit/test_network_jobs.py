@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from planner.layout import Layout
 from planner.network.blast import blast_radius
 from planner.network.endpoints import endpoint_state, layout_endpoints
 from planner.network.flows import group_flows
-from planner.network.incast import placement_gates
+from planner.network.incast import fabric_gates
 from planner.network.sharing import share_links
 from planner.traffic import Family, step_families
 from topologies.fabric_catalogue import generic_cluster, load_cluster
@@ -171,21 +170,28 @@ def test_oversubscription_falls_out_of_the_routes() -> None:
 
 
 def test_a_placement_that_spreads_an_all_to_all_fails_the_gate_that_a_whole_one_passes() -> None:
-    groups_ = np.arange(64).reshape(4, 16)
-    together, apart = np.arange(64) // 16, np.arange(64) % 4
-    options: dict[str, Any] = {
-        "sender_bytes_per_s": 50e9,
-        "port_bytes_per_s": 50e9,
-        "room_bytes": {"supernode": 1e6},
-        "feedback_s": 20e-6,
-    }
+    fabric = generic_cluster(16, 64)
+    families = [("exchange", "all_to_all", np.arange(64).reshape(4, 16))]
+    apart = [16 * (rank % 4) + rank // 4 for rank in range(64)]
 
-    (whole,) = placement_gates([("all_to_all", groups_)], {"supernode": together}, **options)
-    (spread,) = placement_gates([("all_to_all", groups_)], {"supernode": apart}, **options)
+    (whole,) = fabric_gates(fabric, families, range(64))
+    (spread,) = fabric_gates(fabric, families, apart)
 
-    assert whole.passes
-    assert whole.degree == 0
-    assert not spread.passes
-    assert spread.degree == 12
+    assert (whole.tier, whole.degree, whole.passes, whole.family) == ("supernode", 0, True, "")
+    # 12 of 16 sit elsewhere; at 50 GB/s each, 11 too many for 20 us; each has 8 x 512 KiB at most
+    room = 1_289_062.5
+    assert (spread.degree, spread.passes, spread.family) == (12, False, "exchange")
+    assert spread.room_bytes == room
+    assert spread.peak_bytes == pytest.approx(min(11 * 50e9 * 20e-6, 12 * 8 * 512 * 1024))
+    assert spread.margin_share == pytest.approx(room / spread.peak_bytes - 1)
     assert spread.safe_degree == 2
-    assert spread.margin_share == pytest.approx(1e6 / (11 * 50e9 * 20e-6) - 1)
+
+
+def test_a_port_without_a_known_buffer_is_judged_by_an_assumed_one_and_says_so() -> None:
+    fabric = load_cluster("hgx-h100", gpus=32)
+
+    gates = fabric_gates(fabric, [("hop", "ring", np.arange(32).reshape(2, 16))], range(32))
+
+    assert gates[0].room_bytes == 256 * 1024
+    assert gates[0].passes
+    assert [p.holds for p in gates[0].premises if "cluster's file" in p.states] == [False]
