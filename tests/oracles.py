@@ -6,14 +6,14 @@ Nothing here imports the code it judges; questions and charges are only read by 
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, pairwise, permutations, product
 from math import comb, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -90,6 +90,64 @@ def units_side_by_side(charge: Any, homes: NDArray[np.int8]) -> NDArray[Any]:
         "touch": touched - 1,
     }
     return units[kind]
+
+
+def slow_border_bytes(question: Any, home: Sequence[int]) -> list[float]:
+    """Return what each domain sends in one step, message by message.
+
+    A reduction's domains pass its sum round a ring of k; every pair of an all-to-all, and every
+    copy, leaves its sender's domain (copies half on the way there and half on the way back);
+    a hop of a chain goes one way forward and the other way back.
+    """
+    sent = [0.0] * len(question.capacities)
+    for charge in question.charges:
+        for members in digit_groups(question.sizes, charge.axes):
+            homes = [home[m] for m in members]
+            for s, units in _messages(charge, homes):
+                sent[s] += charge.weight_bytes * units
+    return sent
+
+
+def _messages(charge: Any, homes: list[int]) -> Iterator[tuple[int, float]]:
+    """Yield (domain, units sent) of one group."""
+    kind, n, there = charge.kind.value, len(homes), sorted(set(homes))
+    if len(there) < 2:
+        return
+    if kind in ("chain", "ends"):
+        hops = list(pairwise(homes)) if kind == "chain" else [(homes[0], homes[-1])]
+        yield from ((s, 0.5) for hop in hops if hop[0] != hop[1] for s in hop)
+    elif kind == "ring":
+        yield from ((s, 1.0) for s in there)
+    elif kind == "touch":
+        yield from ((s, (len(there) - 1) / len(there)) for s in there)
+    elif kind == "pairs":
+        yield from ((one, 1.0) for one, other in product(homes, repeat=2) if one != other)
+    else:
+        for s, r in permutations(there, 2):
+            held = homes.count(r)
+            copies = homes.count(s) * charge.units[held] / (n - held)
+            yield from ((s, copies / 2), (r, copies / 2))
+
+
+def brute_force_border_s(question: Any, rates: Sequence[float]) -> float:
+    """Return the least time of the busiest border over every seating there is (9 cells or so).
+
+    Domains of one size may have different uplinks, so every naming of a seating is tried.
+    """
+    domains, cells = len(question.capacities), question.cells
+    homes = np.array(list(product(range(domains), repeat=cells)), np.int8)
+    held = np.stack([(homes == s).sum(axis=1) for s in range(domains)], axis=1)
+    homes = homes[(held <= question.capacities).all(axis=1)]
+    sent = np.zeros((len(homes), domains))
+    for charge in question.charges:
+        for members in digit_groups(question.sizes, charge.axes):
+            spreads, which = np.unique(homes[:, members], axis=0, return_inverse=True)
+            units = np.zeros((len(spreads), domains))
+            for row, spread in enumerate(spreads.tolist()):
+                for s, part in _messages(charge, spread):
+                    units[row, s] += part
+            sent += charge.weight_bytes * units[which.ravel()]
+    return float((sent / np.array(rates)).max(axis=1).min())
 
 
 def copies_that_cross(homes: Sequence[int], experts: int, top_k: int) -> float:

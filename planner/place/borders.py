@@ -34,19 +34,36 @@ def sent_bytes(question: Question, home: NDArray[np.int64]) -> NDArray[np.float6
         homes = home[groups_along(question.sizes, charge.axes)]
         if homes.shape[1] < 2:
             continue
-        sent += charge.weight_bytes * _units_by_domain(charge, homes, len(sent))
+        _, domain, units = _parts(charge, homes, len(sent))
+        sent += charge.weight_bytes * np.bincount(domain, weights=units, minlength=len(sent))
     return sent
 
 
-def _units_by_domain(charge: Charge, homes: NDArray[np.int64], domains: int) -> NDArray[np.float64]:
+def sent_by_group(charge: Charge, homes: NDArray[np.int64], domains: int) -> NDArray[np.float64]:
+    """Return the units that each group sends from each domain, shape [groups, domains].
+
+    Args:
+        charge: the cost function.
+        homes: domain of each member, shape [groups, group_size].
+        domains: of the question [1].
+    """
+    group, domain, units = _parts(charge, homes, domains)
+    found = np.bincount(group * domains + domain, weights=units, minlength=len(homes) * domains)
+    return np.asarray(found.reshape(len(homes), domains))
+
+
+def _parts(
+    charge: Charge, homes: NDArray[np.int64], domains: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return (group, domain, units sent) of whatever crosses a border."""
     kind = charge.kind
     if kind in (Kind.CHAIN, Kind.ENDS):
-        first, second = (
-            (homes[:, :-1], homes[:, 1:]) if kind is Kind.CHAIN else (homes[:, 0], homes[:, -1])
+        hops = (
+            (homes[:, :-1], homes[:, 1:]) if kind is Kind.CHAIN else (homes[:, :1], homes[:, -1:])
         )
-        apart = first != second
-        ends = np.concatenate([first[apart], second[apart]])
-        return np.bincount(ends, minlength=domains) / 2.0
+        group, hop = np.nonzero(hops[0] != hops[1])
+        ends = np.concatenate([hops[0][group, hop], hops[1][group, hop]])
+        return np.tile(group, 2), ends, np.full(len(ends), 0.5)
     groups, size = homes.shape
     keys = (np.arange(groups)[:, None] * domains + homes).ravel()
     pairs, members = np.unique(keys, return_counts=True)
@@ -63,7 +80,7 @@ def _units_by_domain(charge: Charge, homes: NDArray[np.int64], domains: int) -> 
         units = (touched > 1).astype(float)
     else:
         units = (touched - 1) / touched
-    return np.asarray(np.bincount(domain, weights=units, minlength=domains), dtype=np.float64)
+    return group, domain, np.asarray(units, dtype=np.float64)
 
 
 def tier_cuts(

@@ -111,7 +111,11 @@ def serve() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     name, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own parent
     try:
-        functions: dict[str, Callable[..., Solved]] = {"_run": _run, "_run_slices": _run_slices}
+        functions: dict[str, Callable[..., Solved]] = {
+            "_run": _run,
+            "_run_slices": _run_slices,
+            "_run_border": _run_border,
+        }
         result: object = functions[name](*arguments)
     except Exception as error:  # noqa: BLE001 - the parent names it; no traceback to the user
         result = f"{type(error).__name__}: {error}"
@@ -154,6 +158,40 @@ def _run(
         lower_bound_bytes=max(0.0, (ran.bound + model.constant) * unit_bytes),
         closed=ran.closed,
     )
+
+
+def solve_border(
+    question: Question,
+    rates: list[float],
+    start: NDArray[np.int64],
+    unit_bytes: float,
+    time_limit_s: float,
+    seed: int,
+) -> Solved:
+    """Return what HiGHS proves of *question*'s busiest border: see ``objective_model.py``.
+
+    The bound is what that border sends at the mean uplink [bytes].
+    """
+    arguments = (question, rates, start.tolist(), unit_bytes, time_limit_s, seed)
+    if question.cells * len(rates) <= _SMALL_ROWS_CELLS:
+        return _run_border(*arguments)
+    return _in_child(_run_border, arguments, time_limit_s)
+
+
+def _run_border(
+    question: Question,
+    rates: list[float],
+    start: list[int],
+    unit_bytes: float,
+    time_limit_s: float,
+    seed: int,
+) -> Solved:
+    from planner.place.objective_model import formulate_border  # noqa: PLC0415 - imports pulp
+
+    model = formulate_border(question, rates, unit_bytes)
+    ran = _optimise(model.problem, time_limit_s, seed, lambda lp: _set_start(lp, model.seat, start))
+    home = None if ran.values is None else _decode(model.seat, question, ran.values)
+    return Solved(home=home, lower_bound_bytes=max(0.0, ran.bound * unit_bytes), closed=ran.closed)
 
 
 def solve_slices(

@@ -1,0 +1,190 @@
+"""Lower bounds of the busiest border: no seating keeps every border's time below them.
+
+A border takes sent / uplink seconds; ``borders.sent_bytes`` says how the bytes are shared. Two
+things hold for every seating: the borders together carry the whole cut, and each carries what its
+own domain cannot avoid. Proofs: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import domain_bound, rebate_bytes
+from planner.place.question import Charge, Kind, Question, held_units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_SAFE = 1 - 1e-12  # relative; keeps a bound on the safe side of floating point
+_STEPS = 40  # halvings between a time that no filling allows and one that some does
+_TABLE_LIMIT = 60_000_000  # domains x spare seats x cells of one step past which fillings are left
+
+
+def border_bound_s(
+    question: Question,
+    rates: Sequence[float],
+    total_bound_bytes: float,
+    reached_s: float,
+    ends_s: float = inf,
+) -> float:
+    """Return seconds that the busiest border takes at least, in every seating [s].
+
+    The greatest of: the least cut over all uplinks together; the least that one domain sends over
+    its uplink; and, where seats are spare, the least time at which some filling of the domains
+    allows both.
+
+    Args:
+        question: the grid, its charges, the domains' capacities.
+        rates: uplink of each domain [bytes/s].
+        total_bound_bytes: what every seating cuts at least [bytes].
+        reached_s: the busiest border of some seating [s].
+        ends_s: leave out what has not begun when ``time.monotonic()`` is past this [s].
+
+    >>> ring = Charge(axes=(0,), kind=Kind.RING, weight_bytes=6.0)
+    >>> question = Question(sizes=(4,), charges=(ring,), capacities=(2, 2))
+    >>> round(border_bound_s(question, (2.0, 1.0), 12.0, 6.0), 9)  # 6 bytes over the narrow one
+    6.0
+    """
+    if len(question.capacities) < 2:
+        return 0.0
+    together_s = total_bound_bytes / float(sum(rates)) * _SAFE
+    if together_s >= reached_s * _SAFE:
+        return min(together_s, reached_s)
+    alone = cache(lambda held, most: alone_bound_bytes(question, held, most))
+    others = [
+        max(c for r, c in enumerate(question.capacities) if r != s)
+        for s in range(len(question.capacities))
+    ]
+    if sum(question.capacities) == question.cells:
+        each = zip(question.capacities, others, rates, strict=True)
+        alone_s = max(alone(held, most) / rate for held, most, rate in each)
+        return max(together_s, alone_s * _SAFE)
+    fillings = _Fillings(question, rates, others, alone)
+    if fillings.work > _TABLE_LIMIT or monotonic() > ends_s:
+        return together_s
+    return max(together_s, fillings.least_s(together_s, reached_s, ends_s) * _SAFE)
+
+
+def alone_bound_bytes(question: Question, held: int, others: int) -> float:
+    """Return the least that a domain of *held* cells sends over its border [bytes].
+
+    What it sends depends on the groups that it holds in part. Each costs w (1 - 1/k) of a
+    reduction's w (k - 1), with k at least 1 + (members elsewhere) / (seats of one domain); one hop
+    of a ring; half of every hop of a chain that crosses, of which there is one at least and two
+    around a closed one; v x (n - x) of an all-to-all; and of copies half of what comes in, h(x),
+    and of what goes out, at least h(n - x).
+
+    Args:
+        question: the grid and its charges.
+        held: cells of the domain [1].
+        others: seats of the largest other domain [1].
+    """
+    if held == 0:
+        return 0.0
+    rings: dict[tuple[int, ...], float] = {}
+    charges: list[Charge] = []
+    closing = _closing_weights(question)
+    for charge in question.charges:
+        size = question.group_size(charge.axes)
+        if size < 2 or charge.kind is Kind.ENDS:
+            continue
+        if charge.kind is Kind.PAIRS:
+            charges.append(charge)
+        elif charge.kind is Kind.COPIES:
+            h = held_units(charge, size)
+            shared = tuple((h[j] + h[size - j]) / 2.0 for j in range(size + 1))
+            charges.append(replace(charge, units=shared))
+        else:
+            weight = charge.weight_bytes
+            if charge.kind is Kind.TOUCH:
+                elsewhere = size - min(held, size - 1)
+                weight *= 1.0 - 1.0 / (1 + -(-elsewhere // max(1, others)))
+            elif charge.kind is Kind.CHAIN:
+                weight = (weight + closing.get(charge.axes, 0.0)) / 2.0
+            rings[charge.axes] = rings.get(charge.axes, 0.0) + weight
+    charges += [
+        Charge(axes=axes, kind=Kind.RING, weight_bytes=weight)
+        for axes, weight in sorted(rings.items())
+        if weight > 0
+    ]
+    return domain_bound(replace(question, charges=tuple(charges)), held)
+
+
+def _closing_weights(question: Question) -> Mapping[tuple[int, ...], float]:
+    """Return by axes the part u <= w of a chain's price that its closing link makes a ring."""
+    chains = {c.axes: c.weight_bytes for c in question.charges if c.kind is Kind.CHAIN}
+    return {
+        c.axes: min(chains[c.axes], c.weight_bytes)
+        for c in question.charges
+        if c.kind is Kind.ENDS and c.axes in chains
+    }
+
+
+class _Fillings:
+    """How full the domains may be when no border may take longer than some time."""
+
+    def __init__(
+        self,
+        question: Question,
+        rates: Sequence[float],
+        others: Sequence[int],
+        alone: Callable[[int, int], float],
+    ) -> None:
+        self.question, self.rates, self.others, self.alone = question, rates, others, alone
+        self.spare = sum(question.capacities) - question.cells
+        self.rebate = rebate_bytes(question)
+        self.work = len(rates) * (self.spare + 1) * question.cells
+        self.shares = cache(lambda held: domain_bound(question, held))
+
+    def least_s(self, low_s: float, high_s: float, ends_s: float) -> float:
+        """Return a time between the two that no filling keeps, *low_s* if some keeps that."""
+        if not self._costs(ends_s) or self._allows(low_s):
+            return low_s
+        for _ in range(_STEPS):
+            middle_s = (low_s + high_s) / 2.0
+            if monotonic() > ends_s or not low_s < middle_s < high_s:
+                break
+            if self._allows(middle_s):
+                high_s = middle_s
+            else:
+                low_s = middle_s
+        return low_s
+
+    def _costs(self, ends_s: float) -> bool:
+        """Work out the domain bounds of every filling; False if time runs out first."""
+        self.tables: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
+        for capacity, most in zip(self.question.capacities, self.others, strict=True):
+            low = max(0, capacity - self.spare)
+            held = np.arange(low, min(capacity, self.question.cells) + 1)
+            if monotonic() > ends_s:
+                return False
+            share = np.array([self.shares(int(c)) for c in held])
+            own = np.array([self.alone(int(c), most) for c in held])
+            self.tables.append((held, share, own))
+        return True
+
+    def _allows(self, time_s: float) -> bool:
+        """Return whether some filling has sum f(c_s) - rebate <= T sum_used u_s, g(c_s) <= T u_s.
+
+        By dynamic programming over the domains: the least sum of f(c_s) - T u_s [c_s > 0].
+        """
+        cells = self.question.cells
+        best = np.full(cells + 1, inf)
+        best[0] = 0.0
+        for (held, share, own), rate in zip(self.tables, self.rates, strict=True):
+            cost = np.where(own * _SAFE <= time_s * rate, share - time_s * rate * (held > 0), inf)
+            merged = np.full(cells + 1, inf)
+            for c, paid in zip(held.tolist(), cost.tolist(), strict=True):
+                if paid < inf:
+                    merged[c:] = np.minimum(merged[c:], best[: cells + 1 - c] + paid)
+            best = merged
+        slack = 1e-12 * (self.rebate + time_s * float(sum(self.rates)))
+        return bool(best[cells] <= self.rebate + slack)
