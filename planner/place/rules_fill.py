@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.layout import groups_along
-from planner.place.question import Question, coarsen, cut_bytes, refine_home
+from planner.place.question import Question, coarsen, refine_home
 from planner.place.rules_bound import boxes_of
+from planner.place.rules_slabs import seated_by_slab
 from planner.place.solve import solve_question
 from planner.place.tiles import divisors
 
@@ -27,12 +28,9 @@ if TYPE_CHECKING:
     from planner.place.answer import Answer
     from planner.place.rules_bound import BoundRules
 
-_MET = 1e-9
 _RENAMED_DOMAINS = 600  # domains up to which the free seating's are renamed: a matching is cubic
 _ORDERS = 120
 _PARTS_TRIED = 12
-_SWAPS = 3000  # exchanges looked at to mend a seating of boxes
-_SWAP_BOXES = 256
 
 
 def keeps(question: Question, rules: BoundRules, home: NDArray[np.int64]) -> bool:
@@ -108,6 +106,9 @@ def candidates(
         seed: of everything random.
     """
     members = boxes_of(question.sizes, rules.axes)
+    yield from (
+        (home, "one part of the ranks after the other") for home in seated_by_slab(coarse, rules)
+    )
     for answer in known:
         home = np.array(answer.home)
         if len(home) != coarse.cells:
@@ -129,7 +130,7 @@ def candidates(
             yield home, f"{answer.method}, groups in parts"
             if (renamed := _renamed(coarse, rules, home)) is not None:
                 yield renamed, f"{answer.method}, groups in parts, domains renamed"
-        for home in _filled_by_class(part, _allowed_parts(coarse, rules, sides)):
+        for home in _filled_by_class(part, allowed_parts(coarse, rules, sides)):
             yield refine_home(coarse, sides, home), "domains filled one after the other"
 
 
@@ -192,7 +193,7 @@ def _parted(coarse: Question, rules: BoundRules) -> Iterator[Question]:
             yield coarsen(coarse, sides, capacities)
 
 
-def _allowed_parts(coarse: Question, rules: BoundRules, sides: Sequence[int]) -> NDArray[np.bool_]:
+def allowed_parts(coarse: Question, rules: BoundRules, sides: Sequence[int]) -> NDArray[np.bool_]:
     """Return where each part, a box of *sides*, may sit: where all of its boxes may."""
     cells = coarse.cells // prod(sides)
     part_of = refine_home(coarse, sides, np.arange(cells))
@@ -249,40 +250,3 @@ def _transported(
         return None
     shares: NDArray[np.int64] = np.rint(ran.x).astype(np.int64).reshape(classes, domains)
     return shares
-
-
-def mended(
-    question: Question,
-    coarse: Question,
-    rules: BoundRules,
-    tile: Sequence[int],
-    home: NDArray[np.int64],
-    seed: int,
-) -> NDArray[np.int64]:
-    """Return *home* after exchanges of two boxes, or moves to a free seat, that keep the rules."""
-    if coarse.cells > _SWAP_BOXES:
-        return home
-    random = np.random.default_rng(seed)
-    domains = len(coarse.capacities)
-    spare = np.array(rules.capacities) - np.bincount(home, minlength=domains)
-    allowed = rules.allowed
-    best, least = home.copy(), cut_bytes(coarse, home)
-    for _ in range(_SWAPS):
-        one, two = random.integers(coarse.cells), int(random.integers(coarse.cells + domains))
-        trial = best.copy()
-        if two < coarse.cells:
-            trial[one], trial[two] = best[two], best[one]
-        else:
-            trial[one] = two - coarse.cells
-        if trial[one] == best[one] or (two >= coarse.cells and spare[trial[one]] == 0):
-            continue
-        moved = [int(one)] if two >= coarse.cells else [int(one), two]
-        if allowed is not None and not all(allowed[b, trial[b]] for b in moved):
-            continue
-        cut = cut_bytes(coarse, trial)
-        if cut < least * (1 - _MET) and keeps_on_boxes(question, rules, tile, trial):
-            if two >= coarse.cells:
-                spare[best[one]] += 1
-                spare[trial[one]] -= 1
-            best, least = trial, cut
-    return best

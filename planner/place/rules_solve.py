@@ -21,11 +21,11 @@ from planner.place.rules_fill import (
     candidates,
     keeps,
     keeps_on_boxes,
-    mended,
     narrowed,
     open_domains_of,
     solved_on,
 )
+from planner.place.rules_mend import mended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
