@@ -9,7 +9,7 @@ from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_traffic import crossings
 from cli.report_html_words import DIGITS, layout_words, small_share
-from cli.report_pictures import Bar, Point, bars, plane
+from cli.report_pictures import Bar, Point, bars, plane, safe
 from planner.units import format_bytes, format_share, format_time
 
 
@@ -42,13 +42,15 @@ def candidates(
             "yes" if memory["fits"] else "no",
             *([Num(costs[i].amount, costs[i].text)] if costs else []),
         ])  # fmt: skip
+    common, heads, rows = _without_common(heads, rows, ("Model", "GPUs", "Cluster"))
     speed = [
         Bar(label=name, value=p.document["step"]["tokens_per_s"],
             text=f"{p.document['step']['tokens_per_s']:,.0f} tokens/s", colour="c0")
         for p, name in zip(plans, names, strict=True)
     ]  # fmt: skip
     body = (
-        table("The candidates", heads, rows)
+        (f"<p>All of them: {safe(common)}.</p>" if common else "")
+        + table("The candidates", heads, rows)
         + "<h3>Tokens a second</h3>"
         + bars("Tokens a second by candidate", speed)
         + "<h3>What falls on the cut, by family</h3>"
@@ -63,6 +65,22 @@ def candidates(
                 _flips(plans, names))
     )  # fmt: skip
     return Part(anchor="candidates", title="Candidates side by side", body=body)
+
+
+def _without_common(
+    heads: list[str], rows: list[list[str | Num]], columns: Sequence[str]
+) -> tuple[str, list[str], list[list[str | Num]]]:
+    """Return in words those of *columns* that are the same in every row, and the rest."""
+    same = [
+        i for i, head in enumerate(heads)
+        if head in columns and all(row[i] == rows[0][i] for row in rows)
+    ]  # fmt: skip
+    words = []
+    for i in same:
+        cell = rows[0][i]
+        words.append(f"{cell.text} {heads[i]}" if isinstance(cell, Num) else f"{cell}")
+    kept = [i for i in range(len(heads)) if i not in same]
+    return ", ".join(words), [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
 def _falls(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Bar]:

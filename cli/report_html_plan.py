@@ -70,8 +70,8 @@ def _cluster(plan: PlanFile) -> str:
         f"{drawing_of_cluster(plan.document)}"
         f"<p>{safe(inputs['cluster'])}: {seats_:,} {safe(chip)} in "
         f"{len(plan.document['placement']['domains']):,} {safe(plan.document['cut']['tier'])}s, "
-        f"{spare:,} of them without a rank. GPUs that are dead are not among them: a plan file "
-        "lists only what works.</p>"
+        f"{f'{spare:,} of them' if spare else 'none'} without a rank. GPUs that are dead are not "
+        "among them: a plan file lists only what works.</p>"
         + table("Tiers, the innermost first; rates are of one GPU, one direction",
                 ["Tier", "Domains", "GPUs in one", "One GPU alone", "All at once",
                  "Oversubscription", "Start-up", "Reduces in network"], rows)

@@ -98,10 +98,10 @@ def number(value: float) -> str:
 
 
 def picture(title: str, height: float, body: str, *, width: float = WIDTH) -> str:
-    """Return an SVG with its name for screen readers."""
+    """Return an SVG with its name for screen readers, in a frame that scrolls on narrow pages."""
     return (
-        f'<svg viewBox="0 0 {number(width)} {number(height)}" role="img" '
-        f'aria-label="{safe(title)}">{body}</svg>'
+        f'<div class="frame"><svg viewBox="0 0 {number(width)} {number(height)}" role="img" '
+        f'aria-label="{safe(title)}">{body}</svg></div>'
     )
 
 

@@ -40,7 +40,8 @@ def plan_picture(plan: PlanFile) -> str:
         f"{layout_words(plan.document)}"
     )
     parts, y = [word(4, 24, title, style="strong", most=110)], 40.0
-    for picture in (seat_map(plan, crossings(plan)), cut_bars(plan)):
+    for framed in (seat_map(plan, crossings(plan)), cut_bars(plan)):
+        picture = framed[framed.index("<svg ") : framed.index("</svg>") + len("</svg>")]
         height = float(picture.split('"', 2)[1].split()[3])
         placed = f'<svg y="{number(y)}" width="{WIDTH}" height="{number(height)}" '
         parts.append(picture.replace("<svg ", placed, 1))

@@ -85,7 +85,7 @@ def test_the_picture_has_every_pass_in_its_place_and_the_chain_above_them() -> N
             Tail(label="nothing", seconds=0.0, colour="c6")]  # fmt: skip
     drawn = step_picture(step_line(stages(2, 3)), tail)
 
-    root = ET.fromstring(drawn)
+    root = ET.fromstring(drawn)[0]
     told = {t.text: r for r in root.iter("rect") if (t := r.find("title")) is not None}
     assert len([text for text in told if text and text.startswith("stage ")]) == 12
     second = told["stage 0, backward 0: 4 s to 6 s"]
