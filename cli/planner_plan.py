@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.planner_inputs import Inputs
+from planner.network.incast import IncastGate, fabric_gates
 from planner.place import place
 from planner.place.answer import Placement
 from planner.search.placed import placed_spreads
@@ -28,6 +29,7 @@ class Plan:
         step: the step of that seating.
         memory: of the fullest stage.
         baseline_steps_s: name of a baseline to its step [s].
+        incast: of every tier, whether its ports stand what this seating sends at once.
     """
 
     inputs: Inputs
@@ -36,6 +38,7 @@ class Plan:
     step: Step
     memory: Memory
     baseline_steps_s: Mapping[str, float]
+    incast: tuple[IncastGate, ...] = ()
 
 
 def make_plan(
@@ -62,6 +65,14 @@ def make_plan(
             baseline.name: float(seated_step(inputs, baseline.rank_to_gpu).total_s)
             for baseline in placement.baselines
         },
+        incast=fabric_gates(
+            inputs.fabric,
+            [
+                (family.name, family.collective, family.members(inputs.layout))
+                for family in families
+            ],
+            placement.rank_to_gpu,
+        ),
     )
 
 

@@ -68,6 +68,7 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
             }
             for baseline in placement.baselines
         ],
+        "incast": plan.incast,
         "step": step_document(plan.step),
         "stages": stages_document(plan.inputs, placement.rank_to_gpu, plan.step),
         "memory": {

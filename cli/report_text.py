@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from cli.report_text_network import incast_lines, sharing_lines
 from cli.report_text_parts import (
     CrossedBytes,
     border_sentences,
@@ -66,6 +67,8 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
     _heading(console, f"Where the ranks sit, by {plan.placement.tier}")
     console.print(_labelled(seat_lines(plan, _DOMAINS_SHOWN)))
     _print_step(console, plan)
+    _heading(console, "Links and ports")
+    console.print(_labelled([*sharing_lines(plan.step), *incast_lines(plan.incast)]))
     _heading(console, f"Memory of the fullest GPU ({STAGES[int(plan.memory.stage)]} stage)")
     console.print(_memory_table(plan, console.width))
     _heading(console, "Assumed")

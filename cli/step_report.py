@@ -14,6 +14,7 @@ from rich.text import Text
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import seated_step
+from cli.report_text_network import sharing_lines
 from planner.collectives.links import links_of
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import LayoutColumns, columns_of
@@ -165,6 +166,9 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
     )
     for premise in _premises(body):
         console.print(Text(f"holds while {premise}", style="dim"))
+    _section(console, "Links")
+    for label, text in sharing_lines(step):
+        console.print(Text(f"{label}: {text}"))
     _section(console, f"Memory of the fullest GPU ({STAGES[int(body.memory.stage)]} stage)")
     console.print(_memory_table(body.memory))
     for remedy in body.remedies[:_REMEDIES_SHOWN]:

@@ -239,6 +239,11 @@ def _premises(room_bytes: float | None, feedback_s: float) -> tuple[Premise, ...
             otherwise="a later reaction lets the queue grow in proportion",
         ),
         Premise(
+            states="One family at a time arrives at a port",
+            holds=None,
+            otherwise="the degrees of those that run together add up",
+        ),
+        Premise(
             states="Nothing pauses senders hop by hop",
             holds=None,
             otherwise="with credits or pause frames nothing is lost: what does not fit waits in "
