@@ -99,13 +99,39 @@ class TierCut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RulePrice:
+    """What rules cost against the free optimum.
+
+    Args:
+        rules: as the user wrote them.
+        free_bytes: the cut without rules [bytes].
+        free_bound_bytes: what every placement crosses at least [bytes].
+        free_proof: how that was reached.
+        least_bytes, most_bytes: the cut with the rules less the free optimum is between them
+            [bytes]; equal where both are proved.
+    """
+
+    rules: tuple[str, ...]
+    free_bytes: float
+    free_bound_bytes: float
+    free_proof: Proof
+    least_bytes: float
+    most_bytes: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Both cuts are proved, so the price is."""
+        return self.least_bytes == self.most_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """Every rank's seat, the cut, its bound and proof, and what it is better than.
 
     Args:
         rank_to_gpu: index into ``Fabric.gpus`` of each rank; one to one.
         tier: the tier whose cut was minimised.
-        objective: ``total``.
+        objective: ``total``, ``bottleneck`` or ``time``.
         objective_bytes: bytes that cross that tier in one step [bytes].
         lower_bound_bytes: bytes that every placement crosses at least [bytes].
         proof: how the bound was reached.
@@ -120,6 +146,15 @@ class Placement:
         tier_order: the tiers by importance, the asked one first.
         weighted_s: sum over tiers of cut / rate of all the tier's borders; 0 unless weighted [s].
         weighted_bound_s: what that sum is at least for every placement [s].
+        rule_price: what hard rules cost, where there are any; the cut and its bound are then
+            those of the placements that keep them.
+        objective_s: how long the busiest border takes (``bottleneck``) or the step (``time``); 0
+            of ``total`` [s].
+        lower_bound_s: what the busiest border takes at least; 0 where nothing is known [s].
+        exposed_bytes: of ``time``: bytes that cross times the share of them that the step does not
+            hide [bytes].
+        exposed_bound_bytes: what every placement crosses at least of them, at the same shares
+            [bytes].
     """
 
     rank_to_gpu: tuple[int, ...]
@@ -139,6 +174,11 @@ class Placement:
     tier_order: tuple[str, ...] = ()
     weighted_s: float = 0.0
     weighted_bound_s: float = 0.0
+    rule_price: RulePrice | None = None
+    objective_s: float = 0.0
+    lower_bound_s: float = 0.0
+    exposed_bytes: float = 0.0
+    exposed_bound_bytes: float = 0.0
 
     @property
     def tiers_proved(self) -> int:
@@ -153,7 +193,12 @@ class Placement:
 
     @property
     def gap(self) -> float:
-        """(objective - bound) / objective, 0 when both are 0 [share]."""
-        if self.objective_bytes == 0:
-            return 0.0
-        return (self.objective_bytes - self.lower_bound_bytes) / self.objective_bytes
+        """(objective - bound) / objective, 0 when both are 0 [share].
+
+        Of ``bottleneck`` in seconds, of ``time`` in exposed bytes, of ``total`` in bytes.
+        """
+        found, least = {
+            "bottleneck": (self.objective_s, self.lower_bound_s),
+            "time": (self.exposed_bytes, self.exposed_bound_bytes),
+        }.get(self.objective, (self.objective_bytes, self.lower_bound_bytes))
+        return (found - least) / found if found else 0.0

@@ -7,7 +7,7 @@ that keep them, and a small model proves what is left. Every bound of the free q
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InfeasibleError, SolverError
-from planner.place.answer import Answer, Proof
+from planner.place.answer import Answer, Proof, RulePrice
 from planner.place.question import Question, coarsen, cut_bytes, refine_home
 from planner.place.rules_fill import (
     candidates,
@@ -38,32 +38,6 @@ _MET = 1e-9
 _SOLVER_MET = 1e-6
 _EXACT_SEATS = 100
 _MODEL_SEATS = 900  # boxes x domains up to which the model of ``rules_model.py`` is built
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RulePrice:
-    """What rules cost against the free optimum.
-
-    Args:
-        rules: as the user wrote them.
-        free_bytes: the cut without rules [bytes].
-        free_bound_bytes: what every placement crosses at least [bytes].
-        free_proof: how that was reached.
-        least_bytes, most_bytes: the cut with the rules less the free optimum is between them
-            [bytes]; equal where both are proved.
-    """
-
-    rules: tuple[str, ...]
-    free_bytes: float
-    free_bound_bytes: float
-    free_proof: Proof
-    least_bytes: float
-    most_bytes: float
-
-    @property
-    def is_exact(self) -> bool:
-        """Both cuts are proved, so the price is."""
-        return self.least_bytes == self.most_bytes
 
 
 def price_of(rules: BoundRules, ruled: Answer, free: Answer) -> RulePrice:
