@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ from planner.place.answer import Answer, Baseline, Placement, Proof, SeatedDomai
 from planner.place.baselines import baselines
 from planner.place.borders import tier_cuts
 from planner.place.check import CheckedEntry, checked_cuts
+from planner.place.check_border import checked_border_s
 from planner.place.expand import seats
+from planner.place.objective import by_border, least_busy
 from planner.place.question import Question, ask, cut_bytes
+from planner.place.rules_place import read_rules, under_rules
 from planner.place.solve import solve_question
 from planner.place.tiers import WAYS, TierBound, seat_tiers, weights_of
 from planner.place.tree import tree_of
@@ -56,6 +60,7 @@ def place(
     objective: str = "total",
     tiers: str = "lexicographic",
     tier_weights: Mapping[str, float] | None = None,
+    rules: Sequence[str] = (),
     seed: int = 0,
     time_limit_s: float = 20.0,
 ) -> Placement:
@@ -69,26 +74,46 @@ def place(
         families: the collectives of one step (``planner.traffic.step_families``).
         fabric: the cluster; it may have more GPUs than ranks.
         tier: the tier whose cut is minimised.
-        objective: ``total``, the bytes over all the tier's borders.
+        objective: ``total``, the bytes over all the tier's borders; or ``bottleneck``, the longest
+            that any one border takes for what its domain sends. ``time`` needs the step model:
+            ``planner.search.exposed``.
         tiers: ``lexicographic``: the asked tier first; ``weighted``: the least sum over all tiers
             of cut x weight.
         tier_weights: of some tiers, instead of 1 / rate of all its borders [s/byte].
+        rules: what no placement may break, such as ``ep within supernode``: ``rules.py``.
         seed: of everything random.
-        time_limit_s: seconds a solver may take, 0 to do without one [s].
+        time_limit_s: seconds a solver may take, 0 to do without one; once more for rules [s].
 
     Raises:
-        InputError: an objective or a tier that there is not.
-        InfeasibleError: more ranks than GPUs.
+        InputError: an objective, a tier or a rule that there is not.
+        InfeasibleError: more ranks than GPUs, or rules that no placement can keep.
         SolverError: the solver failed without an answer.
         PlannerError: the independent checker disagrees; nothing is returned then.
     """
     _refuse(layout, fabric, tier, objective)
+    if objective != "total" and tiers == "weighted":
+        raise InputError(
+            f"objective {objective!r} looks at one tier: expected tiers 'lexicographic'"
+        )
     if tiers not in WAYS:
         raise InputError(f"tiers {tiers!r} is unknown: one of {', '.join(WAYS)}")
+    if rules and (objective != "total" or tiers != "lexicographic"):
+        raise InputError(
+            f"rules are priced in bytes of one tier's cut: expected objective 'total' and tiers "
+            f"'lexicographic', got {objective!r} and {tiers!r}"
+        )
+    kept = read_rules(rules, layout, fabric, tier) if rules else None
     tree = tree_of(fabric)
     weights = weights_of(tree, tier_weights) if tiers == "weighted" else None
     question = ask(layout, families, fabric.capacities(tier))
+    if objective == "bottleneck":
+        time_limit_s /= 2  # one half for the total cut, whose bound it needs, one for the border
     answer = solve_question(question, time_limit_s=time_limit_s, seed=seed)
+    border = None
+    if objective == "bottleneck":
+        rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
+        border = least_busy(question, rates, answer, time_limit_s=time_limit_s, seed=seed)
+        answer = by_border(question, answer, border)
     rivals = [
         Baseline(
             name=name, cut_bytes=cut_bytes(question, home), rank_to_gpu=seats(home, fabric, tier)
@@ -108,6 +133,7 @@ def place(
             among="all",
         ),
         weights=weights,
+        fixed=border is not None,
         ends_s=monotonic() + max(_TIERS_SHARE * time_limit_s, _TIERS_S),
     )
     rank_to_gpu = seats(seated.home, fabric, tree.names[0])
@@ -115,13 +141,15 @@ def place(
     for name, bound, counted in zip(tree.names, seated.bounds, checked, strict=True):
         _agree(name, bound.cut_bytes, counted.total_bytes)
     first = seated.bounds[asked]
-    return Placement(
+    if border is not None:
+        _agree_on_border(layout, families, fabric, tier, rank_to_gpu, border.objective_s)
+    placement = Placement(
         rank_to_gpu=rank_to_gpu,
         tier=tier,
         objective=objective,
         objective_bytes=first.cut_bytes,
         lower_bound_bytes=first.lower_bound_bytes,
-        proof=first.proof,
+        proof=first.proof if border is None else border.proof,
         method=seated.method or answer.method,
         checked_bytes=checked[asked].total_bytes,
         by_family={
@@ -150,7 +178,15 @@ def place(
         tier_order=tuple(tree.names[t] for t in seated.order if len(tree.capacities[t]) > 1),
         weighted_s=seated.weighted_s,
         weighted_bound_s=seated.weighted_bound_s,
+        objective_s=0.0 if border is None else border.objective_s,
+        lower_bound_s=0.0 if border is None else border.lower_bound_s,
     )
+    if kept is None:
+        return placement
+    return under_rules(
+        placement, kept, layout, families, fabric,
+        judge=partial(_checked, layout, families, fabric), time_limit_s=time_limit_s,
+    )  # fmt: skip
 
 
 def _domains(fabric: Fabric, tier: str, rank_to_gpu: Sequence[int]) -> tuple[SeatedDomain, ...]:
@@ -167,8 +203,14 @@ def _domains(fabric: Fabric, tier: str, rank_to_gpu: Sequence[int]) -> tuple[Sea
 
 
 def _refuse(layout: Layout, fabric: Fabric, tier: str, objective: str) -> None:
-    if objective != "total":
-        raise InputError(f"objective {objective!r} is unknown: expected 'total'")
+    if objective == "time":
+        raise InputError(
+            "objective 'time' needs the step model: call planner.search.exposed.place_exposed"
+        )
+    if objective not in ("total", "bottleneck"):
+        raise InputError(
+            f"objective {objective!r} is unknown: expected 'total', 'bottleneck' or 'time'"
+        )
     if layout.ep > 1 and layout.tp > 1 and not layout.sequence_parallel:
         raise InputError(
             f"experts with tp={layout.tp} need sequence_parallel: without it every TP rank would "
@@ -190,7 +232,18 @@ def _checked(
     fabric: Fabric,
     rank_to_gpu: Sequence[int],
 ) -> tuple[CheckedCut, ...]:
-    entries = [
+    return checked_cuts(
+        fabric.graph,
+        fabric.gpus,
+        rank_to_gpu,
+        entries_of(layout, families),
+        tiers=[t.name for t in fabric.tiers],
+    )
+
+
+def entries_of(layout: Layout, families: Sequence[Family]) -> list[CheckedEntry]:
+    """Return *families* as the checker reads them: with the ranks of every group."""
+    return [
         CheckedEntry(
             collective=family.collective,
             payload_bytes=family.payload_bytes,
@@ -201,9 +254,31 @@ def _checked(
         )
         for family in families
     ]
-    return checked_cuts(
-        fabric.graph, fabric.gpus, rank_to_gpu, entries, tiers=[t.name for t in fabric.tiers]
+
+
+def _agree_on_border(
+    layout: Layout,
+    families: Sequence[Family],
+    fabric: Fabric,
+    tier: str,
+    rank_to_gpu: Sequence[int],
+    busy_s: float,
+) -> None:
+    domains = fabric.tier(tier).domains
+    counted_s = checked_border_s(
+        fabric.graph,
+        fabric.gpus,
+        rank_to_gpu,
+        entries_of(layout, families),
+        tier=tier,
+        tiers=[t.name for t in fabric.tiers],
+        uplinks=[domains[s].uplink_bytes_per_s for s in fabric.domain_index(tier).tolist()],
     )
+    if abs(busy_s - counted_s) > _CHECK_SHARE * max(busy_s, counted_s):
+        raise PlannerError(
+            f"the busiest {tier} border of {busy_s:.6g} s is {counted_s:.6g} s by the independent "
+            "checker: this is a fault of the planner, and the placement is withheld"
+        )
 
 
 def _agree(tier: str, cut_bytes: float, counted_bytes: float) -> None:

@@ -7,7 +7,7 @@ and others, and a solver where the question is small.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from planner.place.baselines import baselines
 from planner.place.fill import filled
 from planner.place.objective_bound import border_bound_s
 from planner.place.objective_search import border_times_s, less_busy
-from planner.place.question import refine_home
+from planner.place.question import cut_bytes, refine_home
 from planner.place.tiles import best_tiles
 
 if TYPE_CHECKING:
@@ -110,6 +110,19 @@ def least_busy(
     if time_limit_s > 0 and left_s > 0 and _is_small(question, rates):
         return _solved(question, speeds, home, busy_s, bound_s, method, left_s, seed)
     return _answer(home, busy_s, bound_s, Proof.INCUMBENT, method)
+
+
+def by_border(question: Question, total: Answer, border: BorderAnswer) -> Answer:
+    """Return *border*'s seating as an answer to what it cuts, by the bound of *total*."""
+    cut = cut_bytes(question, np.array(border.home))
+    least = cut - total.lower_bound_bytes <= _MET * cut
+    return replace(
+        total,
+        home=border.home,
+        objective_bytes=cut,
+        proof=total.proof if least else Proof.INCUMBENT,
+        method=border.method,
+    )
 
 
 def _answer(
