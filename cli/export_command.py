@@ -22,6 +22,7 @@ KINDS = {
     "kueue": ("export_launch", "kueue_text"),
     "nccl-env": ("export_launch", "nccl_env_text"),
     "slurm-topology": ("export_graph", "slurm_topology_text"),
+    "slurm-topology-conf": ("export_graph", "slurm_topology_conf_text"),
     "astra-sim": ("export_graph", "astra_sim_text"),
     "dot": ("export_graph", "dot_text"),
     "graphml": ("export_graph", "graphml_text"),

@@ -58,36 +58,55 @@ def slurm_topology_text(plan: SeatedPlan) -> str:
 
     A level whose domains are single machines is left out: Slurm's machines are below it.
     """
-    fabric = plan.fabric
-    host_of = {g: plan.host_names[b] for b, host in enumerate(fabric.hosts) for g in host.gpus}
-    switches: list[dict[str, str]] = []
-    below: dict[str, str] = {}
-    blocks: list[dict[str, str]] = []
-    sizes: list[int] = []
-    for tier in fabric.tiers:
-        members = {
+    inside = _machines_of(plan)["supernode"]
+    topologies: list[dict[str, Any]] = [
+        {"topology": "tree", "cluster_default": True, "tree": {"switches": _switches(plan)}}
+    ]
+    sizes = [len(hosts) for hosts in inside.values()]
+    if max(sizes) > 1:
+        blocks = [{"block": name, "nodes": fold_hosts(hosts)} for name, hosts in inside.items()]
+        body = {"block_sizes": [min(sizes)], "blocks": blocks}
+        topologies.append({"topology": "supernodes", "cluster_default": False, "block": body})
+    return f"# {plan.source}\n---\n{yaml_text(topologies)}"
+
+
+def slurm_topology_conf_text(plan: SeatedPlan) -> str:
+    """Return a Slurm topology.conf of the planned cluster's tree, for ``topology/tree``."""
+    lines = [f"# {plan.source}", "# slurm.conf: TopologyPlugin=topology/tree"]
+    for row in _switches(plan):
+        below = f"Switches={row['children']}" if "children" in row else f"Nodes={row['nodes']}"
+        lines.append(f"SwitchName={row['switch']} {below}")
+    return "\n".join([*lines, ""])
+
+
+def _machines_of(plan: SeatedPlan) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the machines of each domain of each tier."""
+    hosts = enumerate(plan.fabric.hosts)
+    host_of = {g: plan.host_names[b] for b, host in hosts for g in host.gpus}
+    return {
+        tier.name: {
             domain.name: tuple(dict.fromkeys(host_of[g] for g in domain.gpus))
             for domain in tier.domains
         }
-        if tier.name == "supernode":
-            blocks = [{"block": n, "nodes": fold_hosts(hosts)} for n, hosts in members.items()]
-            sizes = [len(hosts) for hosts in members.values()]
-        last = tier is fabric.tiers[-1]
-        if not last and all(len(hosts) == 1 for hosts in members.values()):
+        for tier in plan.fabric.tiers
+    }
+
+
+def _switches(plan: SeatedPlan) -> list[dict[str, str]]:
+    """Return the tree of domains, innermost first, each with its machines or the domains below."""
+    rows: list[dict[str, str]] = []
+    below: dict[str, str] = {}
+    tiers = list(_machines_of(plan).values())
+    for members in tiers:
+        if members is not tiers[-1] and all(len(hosts) == 1 for hosts in members.values()):
             continue
         for name, hosts in members.items():
             children = tuple(dict.fromkeys(below[h] for h in hosts if h in below))
             row = {"switch": name}
             row |= {"children": fold_hosts(children)} if children else {"nodes": fold_hosts(hosts)}
-            switches.append(row)
+            rows.append(row)
             below |= dict.fromkeys(hosts, name)
-    topologies: list[dict[str, Any]] = [
-        {"topology": "tree", "cluster_default": True, "tree": {"switches": switches}}
-    ]
-    if max(sizes) > 1:
-        body = {"block_sizes": [min(sizes)], "blocks": blocks}
-        topologies.append({"topology": "supernodes", "cluster_default": False, "block": body})
-    return f"# {plan.source}\n---\n{yaml_text(topologies)}"
+    return rows
 
 
 def astra_sim_text(plan: SeatedPlan) -> str:

@@ -21,7 +21,8 @@ def rank_map_text(plan: SeatedPlan) -> str:
 def slurm_text(plan: SeatedPlan) -> str:
     """Return a SLURM_HOSTFILE: line r is the machine of rank r; flags stand in its comments.
 
-    Slurm skips lines that begin with ``#``. Tasks of one machine get local numbers in rank order,
+    Slurm skips lines that begin with ``#``. srun itself gets no ``--nodelist``: it would be taken
+    for the tasks' machines instead of this file. Tasks of one machine get local numbers in rank order,
     so that a script that binds by SLURM_LOCALID needs the rank map where a machine's slots are in
     another order.
     """
@@ -30,7 +31,8 @@ def slurm_text(plan: SeatedPlan) -> str:
     flags += f" --ntasks-per-node={per_host}"
     lines = [
         f"# {plan.source}",
-        f"# SLURM_HOSTFILE=this-file srun {flags} --nodelist={fold_hosts(hosts)}",
+        f"# SLURM_HOSTFILE=this-file srun {flags}",
+        f"# machines, for salloc or sbatch --nodelist: {fold_hosts(hosts)}",
     ]
     segment = _segment(plan)
     if segment > 1:

@@ -9,8 +9,8 @@ from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
 from topologies.import_slurm_rows import BlockRow, SwitchRow, block_fabric, tree_fabric
 from topologies.imported_fabric import ImportedFabric
 
-_SWITCH_KEYS = ("switchname", "nodes", "switches", "linkspeed")
-_BLOCK_KEYS = ("blockname", "nodes", "blocksizes")
+_SWITCH_KEYS = ("switchname", "nodes", "switches", "linkspeed", "level")
+_BLOCK_KEYS = ("blockname", "nodes", "blocksizes", "blockindex", "blocksize")
 _MOST_FAULTS = 20
 _LARGEST_SIZE = 2**20
 
@@ -19,7 +19,8 @@ def import_slurm_conf(text: str, name: str) -> ImportedFabric:
     """Return what a topology.conf says.
 
     Keywords in any case, ``#`` comments, lines in any order; ``LinkSpeed`` is in no unit and is
-    ignored, as Slurm does.
+    ignored, as Slurm does. What ``scontrol show topology`` prints is read too: there a switch that
+    is above others also lists all machines below them, and unions of blocks are lines of their own.
 
     Args:
         text: the file's.
@@ -94,6 +95,8 @@ class _Reader:
                 self.faults.append(f"{where}: {key} is given twice on one line")
                 return
             pairs[key.lower()] = value
+        if "aggregatedblock" in pairs:
+            return  # of scontrol: follows from the blocks and their sizes
         if "switchname" in pairs and "blockname" in pairs:
             self.faults.append(f"{where}: SwitchName and BlockName on one line")
             return
@@ -113,6 +116,8 @@ class _Reader:
             self._sizes(where, pairs["blocksizes"])
 
     def _switch(self, where: str, pairs: dict[str, str]) -> None:
+        if "level" in pairs and "switches" in pairs:
+            pairs = {key: value for key, value in pairs.items() if key != "nodes"}
         nodes, children = (self._hosts(where, pairs.get(key)) for key in ("nodes", "switches"))
         for switch in self._hosts(where, pairs["switchname"]):
             self.switches.append(
