@@ -20,6 +20,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    Plot,
     Pp,
     Precision,
     Recompute,
@@ -109,6 +110,7 @@ def compare(
     csv: Csv = None,
     as_json: Json = False,
     out: Out = None,
+    plot: Plot = None,
 ) -> None:
     """Rank clusters, each with the best layout found for it, at the same number of GPUs.
 
@@ -123,7 +125,7 @@ def compare(
     from planner.procure.run import parse_tokens
 
     if plans:
-        if cluster or supernode or layout or csv:
+        if cluster or supernode or layout or csv or plot:
             raise typer.BadParameter("plans are compared with each other, with no other option")
         _compare_plans(plans, as_json=as_json, out=out)
         return
@@ -132,6 +134,10 @@ def compare(
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
         "recompute": recompute, "precision": precision,
     }  # fmt: skip
+    if plot is not None:
+        from cli.report_pictures_file import refuse_other_formats
+
+        refuse_other_formats(plot)
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
     listed = None if prices is None else read_prices(prices)
     wanted = Wanted(
@@ -148,6 +154,12 @@ def compare(
         if path is not None:
             write_file(path, text)
             note(f"wrote {path}")
+    if plot is not None:
+        from cli.report_pictures_file import write_sheet
+        from cli.report_pictures_plots import compare_sheet
+
+        write_sheet(compare_sheet(document), plot)
+        note(f"wrote {plot}")
     if as_json:
         emit(json_text(document))
     else:

@@ -102,6 +102,10 @@ def place(
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
     from cli.report_json import place_document
 
+    if plot is not None:
+        from cli.report_pictures_file import refuse_other_formats
+
+        refuse_other_formats(plot)
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,

@@ -130,7 +130,7 @@ Out = Annotated[
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", metavar="FILE.svg", show_default=False, help="Also draw where the ranks sit."
+        "--plot", metavar="FILE.svg|png", show_default=False, help="Also draw it as a picture."
     ),
 ]
 Cluster = Annotated[

@@ -107,6 +107,17 @@ def timeline_words(document: Mapping[str, Any], line: StepLine) -> str:
 
 def parts_picture(step: Mapping[str, Any]) -> str:
     """Return the step as one bar of parts, and what is hidden under it as another."""
+    return stacked(
+        "The step, part by part", _part_rows(step), step["total_s"], format_time(step["total_s"])
+    )
+
+
+def step_keys(step: Mapping[str, Any]) -> list[Piece]:
+    """Return the pieces of ``parts_picture``, for a key of their own."""
+    return [piece for _, pieces in _part_rows(step) for piece in pieces]
+
+
+def _part_rows(step: Mapping[str, Any]) -> list[tuple[str, Sequence[Piece]]]:
     path = [entry for entry in step["critical_path"] if entry["seconds"] > 0]
     shown = [_piece(entry, entry["seconds"]) for entry in path]
     rest = step["total_s"] - sum(entry["seconds"] for entry in path)
@@ -118,9 +129,7 @@ def parts_picture(step: Mapping[str, Any]) -> str:
         if entry["kind"] == "communication" and entry["own_s"] - entry["seconds"] > 1e-9
     ]
     lines: list[tuple[str, Sequence[Piece]]] = [("on the path", shown)]
-    if hidden:
-        lines.append(("hidden under it", hidden))
-    return stacked("The step, part by part", lines, step["total_s"], format_time(step["total_s"]))
+    return [*lines, ("hidden under it", hidden)] if hidden else lines
 
 
 def _path_rows(step: Mapping[str, Any]) -> list[list[str | Num]]:

@@ -86,7 +86,7 @@ nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:6px 0;list-styl
 .warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
 svg{display:block;width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
 .scroll,.frame{overflow-x:auto}
-@media screen and (max-width:700px){.frame>svg{min-width:700px}main,header,footer,nav{padding:0 14px}}
+@media screen and (max-width:700px){.frame>svg{min-width:700px}main,header,footer,nav{padding-left:14px;padding-right:14px}}
 table{border-collapse:collapse;margin:10px 0;font-size:14px;min-width:50%}
 caption{text-align:left;font-weight:600;padding:4px 0}
 th,td{padding:4px 12px 4px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}

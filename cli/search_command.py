@@ -22,6 +22,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    Plot,
     Pp,
     Precision,
     Recompute,
@@ -111,6 +112,7 @@ def search(
     resume: Resume = False,
     as_json: Json = False,
     out: Out = None,
+    plot: Plot = None,
 ) -> None:
     """Find the layouts with the shortest step among all that the model and the GPUs allow.
 
@@ -132,13 +134,17 @@ def search(
     if sweep is not None or into is not None or resume:
         if sweep is None or into is None:
             raise typer.BadParameter("--sweep, --into and --resume go together: --sweep and --into")
-        if cluster or supernode or gpus or model or layout or csv or prices or tokens:
+        if cluster or supernode or gpus or model or layout or csv or prices or tokens or plot:
             raise typer.BadParameter(
                 "with --sweep the file names models, clusters, supernodes and gpus; only the "
                 "layout's own options may be given beside it"
             )
         _sweep(sweep, into, given, resume=resume, seed=seed, as_json=as_json, out=out)
         return
+    if plot is not None:
+        from cli.report_pictures_file import refuse_other_formats
+
+        refuse_other_formats(plot)
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
     listed = None if prices is None else read_prices(prices)
     inputs = read_searched(
@@ -155,6 +161,12 @@ def search(
         if path is not None:
             write_file(path, text)
             note(f"wrote {path}")
+    if plot is not None:
+        from cli.report_pictures_file import write_sheet
+        from cli.report_pictures_plots import search_sheet
+
+        write_sheet(search_sheet(document), plot)
+        note(f"wrote {plot}")
     if as_json:
         emit(json_text(document))
     else:

@@ -22,6 +22,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    Plot,
     Pp,
     Precision,
     Recompute,
@@ -93,6 +94,7 @@ def step(
     time_limit: TimeLimit = None,
     as_json: Json = False,
     out: Out = None,
+    plot: Plot = None,
 ) -> None:
     """Predict a layout's step: its critical path, what hides, what would help, whether it fits.
 
@@ -105,6 +107,10 @@ def step(
     from cli.step_report import print_step, step_body, trace_text
     from planner.search.given import spelled_layout
 
+    if plot is not None:
+        from cli.report_pictures_file import refuse_other_formats
+
+        refuse_other_formats(plot)
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
@@ -126,6 +132,14 @@ def step(
     if out is not None:
         write_file(out, json_text(body.document))
         note(f"wrote {out}")
+    if plot is not None:
+        from cli.plan_stages import stages_document
+        from cli.report_pictures_file import write_sheet
+        from cli.report_pictures_plots import step_sheet
+
+        stages = stages_document(seated.inputs, seated.rank_to_gpu, body.step)
+        write_sheet(step_sheet(body.document, stages), plot)
+        note(f"wrote {plot}")
     if as_json:
         emit(json_text(body.document))
         return

@@ -1,0 +1,117 @@
+"""The sheets of ``--plot`` on step, search and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.report_html_step import parts_picture, step_keys, timeline_picture
+from cli.report_html_words import DIGITS, layout_words
+from cli.report_pictures import Bar, Piece, Point, bars, plane
+from cli.report_pictures_file import Sheet, key
+from cli.report_pictures_timeline import KEY
+from planner.units import format_bytes, format_time
+
+_MOST_LABELLED = 8
+
+
+def step_sheet(document: Mapping[str, Any], stages: Mapping[str, Any]) -> Sheet:
+    """Return the sheet of a step: in time, and part by part.
+
+    Args:
+        document: of ``planner step --json``.
+        stages: as ``cli.plan_stages.stages_document`` has it.
+    """
+    inputs, step = document["inputs"], document["step"]
+    told = [Piece(label=text, value=0, text="", colour=colour) for colour, text in KEY]
+    drawn = timeline_picture({**document, "stages": stages})
+    timed = [("In time, stage by stage", drawn), ("", key(told))] if drawn else []
+    title = (
+        f"{format_time(step['total_s'])} a step: {inputs['model']} on {inputs['gpus']:,} GPUs of "
+        f"{inputs['cluster']}, {layout_words(document)}"
+    )
+    return Sheet(
+        title=title,
+        pictures=[*timed, ("Part by part", parts_picture(step)), ("", key(step_keys(step)))],
+    )
+
+
+def search_sheet(document: Mapping[str, Any]) -> Sheet:
+    """Return the sheet of a search: the best layouts, and the front of time against memory.
+
+    Args:
+        document: of ``planner search --json``.
+    """
+    inputs, best = document["inputs"], document["best"]
+    rows = [
+        Bar(label=_short(one), value=one["step"]["total_s"],
+            text=format_time(one["step"]["total_s"])
+            + (", a tie with the first" if i and one["tie_with_first"] else ""))
+        for i, one in enumerate(best)
+    ]  # fmt: skip
+    labelled = {_short(one) for one in best}
+    front = document["pareto"]
+    points = [
+        Point(label=_short(one) if i < _MOST_LABELLED and _short(one) in labelled else "",
+              x=one["step_s"], low=one["step_s"], high=one["step_s"], y=one["memory_bytes"],
+              text=f"{_short(one)}: {format_time(one['step_s'])}, "
+                   f"{format_bytes(one['memory_bytes'])}", best=True)
+        for i, one in enumerate(front)
+    ]  # fmt: skip
+    pictures = [("The best layouts by time of a step", bars("Time of a step by layout", rows))]
+    if points:
+        drawn = plane("Time of a step against memory", points, "time of a step",
+                      "memory of the fullest GPU", format_time, format_bytes)  # fmt: skip
+        pictures.append((f"The front of {len(points)} layouts: none is better in both", drawn))
+    return Sheet(
+        title=f"{inputs['model']} on {inputs['gpus']:,} GPUs of {inputs['cluster']}: "
+        f"{document['layouts_considered']:,} layouts considered",
+        pictures=pictures,
+    )
+
+
+def compare_sheet(document: Mapping[str, Any]) -> Sheet:
+    """Return the sheet of a comparison: tokens a second, and what falls on each cut.
+
+    Args:
+        document: of ``planner compare --json``.
+    """
+    ranked = document["ranked"]
+    speed = [
+        Bar(label=_candidate(one, ranked), value=one["step"]["tokens_per_s"],
+            text=f"{one['step']['tokens_per_s']:,.0f} tokens/s, {_short(one)}"
+            + (", a tie with the first" if i and one["tie_with_first"] else ""))
+        for i, one in enumerate(ranked)
+    ]  # fmt: skip
+    digits = dict.fromkeys(digit for one in ranked for digit in one["crossed_bytes"])
+    cuts = [
+        Bar(label=_candidate(one, ranked), value=one["crossed_bytes"].get(digit, 0.0),
+            text=_bytes(one["crossed_bytes"].get(digit, 0.0)),
+            group=f"{digit.upper()} ({DIGITS[digit]})", colour="c1")
+        for digit in digits for one in ranked
+    ]  # fmt: skip
+    pictures = [("Tokens a second", bars("Tokens a second by candidate", speed))]
+    if cuts:
+        pictures.append(
+            ("Bytes of a step across supernodes", bars("Bytes across the cut by family", cuts))
+        )
+    first = ranked[0]
+    return Sheet(title=f"{len(ranked)} candidates: {_candidate(first, ranked)} first",
+                 pictures=pictures)  # fmt: skip
+
+
+def _short(one: Mapping[str, Any]) -> str:
+    """Return the degrees of a layout in a few letters: ``tp 8, dp 128``."""
+    return layout_words({"inputs": {"layout": one["layout"]}})
+
+
+def _candidate(one: Mapping[str, Any], all_of_them: Sequence[Mapping[str, Any]]) -> str:
+    """Return a candidate's cluster, and its label where one cluster has several."""
+    clusters = [other["cluster"] for other in all_of_them]
+    if clusters.count(one["cluster"]) == 1:
+        return str(one["cluster"])
+    return f"{one['cluster']}: {one['label']}"
+
+
+def _bytes(value: float) -> str:
+    return "none" if value == 0 else format_bytes(value)
