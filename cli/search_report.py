@@ -89,8 +89,9 @@ def make_search(
     machine = machine_of(inputs.fabric, inputs.gpus, inputs.efficiency)
     swept = sweep(inputs.model, machine, inputs.gpus, fixed_fields(inputs))
     found = finalists(
-        inputs.model, inputs.fabric, swept, most=best, seed=seed, time_limit_s=limit_s
-    )
+        inputs.model, inputs.fabric, swept, most=best, first=inputs.layout, seed=seed,
+        time_limit_s=limit_s,
+    )  # fmt: skip
     some = swept.evaluated
     front = pareto_front(np.stack([some.total_s, some.worst_bytes], axis=1))
     bill = bill_of_materials(inputs.fabric, prices)
@@ -223,6 +224,8 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
         f"tokens a step. {len(swept.evaluated.rows):,} layouts can run and fit; "
         f"{found.wall_s:.1f} s."
     ))  # fmt: skip
+    for line in _led_lines(found):
+        console.print(Text(line))
     if first.twins:
         console.print(Text(
             f"{first.twins} more layouts have the same step and memory to the model; this one was "
@@ -251,6 +254,24 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
     console.print()
     print_run(console, found.bill, found.runs[0])
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
+
+
+def _led_lines(found: Search) -> list[str]:
+    """Return why the first leads, where another has a shorter step."""
+    first = found.best[0]
+    rank, fastest = min(enumerate(found.best, 1), key=lambda one: one[1].step_s)
+    gain = first.step_s / fastest.step_s - 1.0
+    if gain <= 1e-9:
+        return []
+    text = (
+        f"The first is what planner place takes. Number {rank} is {format_share(gain)} faster by "
+        "its number, "
+    )
+    return [
+        text + "a tie to the model; of ties that with whole weights and few stages leads."
+        if is_tie(first, fastest)
+        else text + "which the model tells apart: its options given to place seat it."
+    ]
 
 
 def simple_table(*columns: str, left: int = 1) -> Table:
@@ -305,7 +326,10 @@ def _apart_table(found: Search) -> Table:
             for name, (here, there) in differences(first.layout, one.layout).items()
         ]
         slower = one.step_s / first.step_s - 1.0
-        speed = f"{format_share(slower)} slower" if slower > 5e-6 else "as fast"
+        speed = (
+            "as fast" if abs(slower) < 5e-6
+            else f"{format_share(abs(slower))} {'slower' if slower > 0 else 'faster'}"
+        )  # fmt: skip
         room = float(one.memory.worst_stage_bytes - first.memory.worst_stage_bytes)
         cut = one.seated_bytes - first.seated_bytes
         if room:

@@ -25,7 +25,8 @@ from planner.search.seats import RankOrderSeats
 from planner.search.space import Choices, Space, first_of_each, layout_space, wide_choices
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import Memory, step_memory
-from planner.steptime.step import Step, layout_memory, step_time
+from planner.steptime.shared_links import Seating, seated_step_time
+from planner.steptime.step import Step, layout_memory
 from planner.steptime.uncertainty import faster
 from planner.traffic import Family, step_families
 
@@ -102,6 +103,13 @@ class Swept:
         """Return the layout of one entry of ``evaluated``."""
         return self.space.layout(int(self.evaluated.rows[entry]), self.fixed)
 
+    def entry(self, layout: Layout) -> int | None:
+        """Return the entry of ``evaluated`` that is *layout*, or None where it has none."""
+        rows = self.space.rows_like(layout)
+        entries = np.flatnonzero(np.isin(self.evaluated.rows, rows))
+        same = [int(entry) for entry in entries if self.layout(int(entry)) == layout]
+        return same[0] if same else None
+
 
 def machine_of(fabric: Fabric, gpus: int, efficiency: Efficiency | None) -> Machine:
     """Return what a step of a job on the first *gpus* GPUs of *fabric* is predicted from."""
@@ -171,10 +179,11 @@ def finalists(
     swept: Swept,
     *,
     most: int,
+    first: Layout | None = None,
     seed: int = 0,
     time_limit_s: float = 1.0,
 ) -> tuple[Finalist, ...]:
-    """Return the best *most* layouts as seated, fastest first.
+    """Return the best *most* layouts as seated, fastest first, but *first* before all others.
 
     Layouts that the model cannot tell apart at all, by step or memory, are shown as one.
 
@@ -183,16 +192,30 @@ def finalists(
         fabric: the cluster.
         swept: its evaluated space.
         most: layouts wanted, of different degrees [1].
+        first: one of the space that leads the list, however fast the others are.
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating [s].
     """
+    entries = _unlike(swept.evaluated, swept.best)
+    leader = None if first is None else swept.entry(first)
+    if leader is not None:
+        entries = _led_by(leader, entries, swept)
     seated = [
         seat(model, fabric, swept.layout(int(entry)), swept.machine.efficiency, seed=seed,
              time_limit_s=time_limit_s, estimated_s=float(swept.evaluated.total_s[entry]),
              twins=twins)
-        for entry, twins in _unlike(swept.evaluated, swept.best)[:most]
+        for entry, twins in entries[:most]
     ]  # fmt: skip
-    return tuple(sorted(seated, key=_by_step)[:most])
+    fixed = 0 if leader is None else 1
+    return (*seated[:fixed], *sorted(seated[fixed:], key=_by_step))
+
+
+def _led_by(leader: int, entries: list[tuple[int, int]], swept: Swept) -> list[tuple[int, int]]:
+    """Return *entries* with *leader* before them, and no other of its degrees."""
+    rows = swept.evaluated.rows
+    own = swept.space.degrees(rows[[leader]])[0]
+    others = [one for one in entries if (swept.space.degrees(rows[[one[0]]])[0] != own).any()]
+    return [(leader, 0), *others]
 
 
 def _unlike(found: Evaluated, best: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -223,8 +246,8 @@ def seat(
 ) -> Finalist:
     """Return *layout* seated on *fabric*, and timed as it sits.
 
-    The least cut and the rank order are both timed: fewer bytes in all are not always a shorter
-    step, when they are bytes that nothing hides.
+    The least cut and the rank order are both timed, links shared by what is active together: fewer
+    bytes in all are not always a shorter step, when they are bytes that nothing hides.
     """
     families = step_families(model, layout)
     placement = place(layout, families, fabric, seed=seed, time_limit_s=time_limit_s)
@@ -232,11 +255,15 @@ def seat(
     for one in placement.baselines:
         if one.name == "megatron-order":
             seatings["rank-order"] = one.rank_to_gpu
-    links = links_of(fabric)
     steps = {
-        name: step_time(
-            model, layout, accelerator=fabric.accelerator, links=links,
-            spreads=placed_spreads(layout, seats, fabric), efficiency=efficiency,
+        name: seated_step_time(
+            model,
+            layout,
+            Seating(
+                fabric=fabric, families=families, rank_to_gpu=seats,
+                spreads=placed_spreads(layout, seats, fabric),
+            ),
+            efficiency,
         )
         for name, seats in seatings.items()
     }  # fmt: skip

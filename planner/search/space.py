@@ -93,6 +93,13 @@ class Space:
         """Return the parallel degrees of *rows*, shape [rows, 6]."""
         return np.stack([self.table[name][rows] for name in DEGREES], axis=1)
 
+    def rows_like(self, layout: Layout) -> Ints:
+        """Return the rows with all that *layout* has of what the table varies."""
+        alike = np.ones(self.size, dtype=bool)
+        for name, column in self.table.items():
+            alike &= column == _code(name, getattr(layout, name))
+        return np.flatnonzero(alike)
+
     def layout(self, row: int, fixed: Mapping[str, Any]) -> Layout:
         """Return the layout of one row with the *fixed* fields."""
         chosen: dict[str, Any] = {name: int(column[row]) for name, column in self.table.items()}
