@@ -53,6 +53,14 @@ TierName = Annotated[
 Objective = Annotated[
     Literal["total"], typer.Option("--objective", help="What is made least over that cut.")
 ]
+Tiers = Annotated[
+    Literal["lexicographic", "weighted"],
+    typer.Option(
+        "--tiers",
+        help="The other tiers: each as low as those before it allow, or the least sum of "
+        "cut / rate over all.",
+    ),
+]
 WithGroups = Annotated[
     bool, typer.Option("--with-groups", help="List the ranks of every group in the document.")
 ]
@@ -84,6 +92,7 @@ def place(
     order: Order = "tp-cp-ep-dp-pp",
     tier: TierName = "supernode",
     objective: Objective = "total",
+    tiers: Tiers = "lexicographic",
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     ignore_memory: IgnoreMemory = False,
@@ -118,7 +127,9 @@ def place(
         )
     )  # fmt: skip
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
-    plan = make_plan(inputs, tier=tier, objective=objective, seed=seed, time_limit_s=limit_s)
+    plan = make_plan(
+        inputs, tier=tier, objective=objective, tiers=tiers, seed=seed, time_limit_s=limit_s
+    )
     document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups)
     if out is not None:
         write_file(out, json_text(document))

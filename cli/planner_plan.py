@@ -46,14 +46,15 @@ def make_plan(
     *,
     tier: str = "supernode",
     objective: str = "total",
+    tiers: str = "lexicographic",
     seed: int = 0,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
 ) -> Plan:
     """Return the plan of *inputs*; the arguments are those of ``planner.place.place``."""
     families = step_families(inputs.model, inputs.layout)
     placement = place(
-        inputs.layout, families, inputs.fabric, tier=tier, objective=objective, seed=seed,
-        time_limit_s=time_limit_s,
+        inputs.layout, families, inputs.fabric, tier=tier, objective=objective, tiers=tiers,
+        seed=seed, time_limit_s=time_limit_s,
     )  # fmt: skip
     return Plan(
         inputs=inputs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from cli.plan_stages import bill_document, stage_memory_document, stages_document
@@ -33,6 +34,7 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
         seed=placement.seed,
         tier=placement.tier,
         objective=placement.objective,
+        tiers=placement.ways,
         time_limit_s=time_limit_s,
     )
     axes = [{"name": a.name, "size": a.size, "stride": a.stride} for a in layout.axes]
@@ -59,7 +61,14 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
             "by_family": placement.by_family,
             "checked_bytes": placement.checked_bytes,
         },
-        "tiers": placement.tiers,
+        "tiers": [{**asdict(cut), "gap": cut.gap} for cut in placement.tiers],
+        "tier_order": {
+            "tiers": placement.ways,
+            "order": placement.tier_order,
+            "proved": placement.tiers_proved,
+            "weighted_s": placement.weighted_s,
+            "weighted_bound_s": placement.weighted_bound_s,
+        },
         "baselines": [
             {
                 "name": baseline.name,

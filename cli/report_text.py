@@ -21,6 +21,7 @@ from cli.report_text_parts import (
     verdict,
     where_it_sits,
 )
+from cli.report_text_tiers import tier_table, tiers_sentence
 from planner.place.answer import Proof
 from planner.search.given import spelled_layout
 from planner.steptime.critical_path import PathEntry, critical_path
@@ -61,6 +62,9 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
     if also := _also_tried(plan, crossed, shown):
         console.print(Text(also))
     console.print(Text(proof_sentence(plan.placement)))
+    if len(plan.placement.tier_order) > 1:
+        console.print(tier_table(plan.placement))
+        console.print(Text(tiers_sentence(plan.placement)))
     for line in (*border_sentences(plan), shorter_elsewhere(plan)):
         if line:
             console.print(Text(line))

@@ -335,7 +335,7 @@ def _offer_chain(state: _Search, asked: int) -> None:
     tiles = ["x".join(map(str, sides)) for sides in chain]
     method = f"equal tiles {tiles[asked - low]}"
     others = [
-        f"{name}s {tile}"
+        f"{name} {tile}"
         for tier, (name, tile) in enumerate(zip(tree.names[low:], tiles, strict=False), low)
         if tier != asked and len(tree.capacities[tier]) > 1
     ]
