@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from cli.planner_inputs import Inputs
 from planner.network.incast import IncastGate, fabric_gates
+from planner.network.wiring import Wiring
 from planner.place import place
 from planner.place.answer import Placement
 from planner.search.placed import placed_spreads
 from planner.steptime.memory import Memory
-from planner.steptime.shared_links import Seating, seated_step_time
+from planner.steptime.shared_links import Seating, seated_step_time, seated_wiring
 from planner.steptime.step import Step, layout_memory
 from planner.traffic import Family, step_families
 
@@ -56,14 +57,15 @@ def make_plan(
         inputs.layout, families, inputs.fabric, tier=tier, objective=objective, tiers=tiers,
         seed=seed, time_limit_s=time_limit_s,
     )  # fmt: skip
+    wiring = seated_wiring(inputs.fabric, inputs.layout, inputs.efficiency)
     return Plan(
         inputs=inputs,
         families=families,
         placement=placement,
-        step=seated_step(inputs, placement.rank_to_gpu),
+        step=seated_step(inputs, placement.rank_to_gpu, wiring),
         memory=layout_memory(inputs.model, inputs.layout, inputs.fabric.accelerator),
         baseline_steps_s={
-            baseline.name: float(seated_step(inputs, baseline.rank_to_gpu).total_s)
+            baseline.name: float(seated_step(inputs, baseline.rank_to_gpu, wiring).total_s)
             for baseline in placement.baselines
         },
         incast=fabric_gates(
@@ -77,12 +79,13 @@ def make_plan(
     )
 
 
-def seated_step(inputs: Inputs, rank_to_gpu: Sequence[int]) -> Step:
+def seated_step(inputs: Inputs, rank_to_gpu: Sequence[int], wiring: Wiring | None = None) -> Step:
     """Return the step of the layout when rank r is on GPU ``rank_to_gpu[r]``, links shared."""
     seating = Seating(
         fabric=inputs.fabric,
         families=step_families(inputs.model, inputs.layout),
         rank_to_gpu=rank_to_gpu,
         spreads=placed_spreads(inputs.layout, rank_to_gpu, inputs.fabric),
+        wiring=wiring,
     )
     return seated_step_time(inputs.model, inputs.layout, seating, inputs.efficiency)

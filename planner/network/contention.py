@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.network.flows import PASSES, Flows, group_flows, together
+from planner.network.flows import PASSES, Flows, group_flows
 from planner.network.pressure import FamilyPressure, LinkPressure, PhasePressure
-from planner.network.routes import Routes, route
+from planner.network.routes import route
 from planner.network.sharing import link_load
 from planner.network.wiring import SCALE_UP_COST, Wiring
 
@@ -107,24 +107,10 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
         keys.append(key)
         if key not in ways:
             ways[key] = group_flows(
-                collective, 1.0, seats[one.members], wiring.homes, reverse=reverse
-            )
-    everything = together(list(ways.values()))
-    if not len(everything):
-        none = np.zeros(len(wiring.links.tails))
-        return [_Load(load_bytes=none, flows=none, alone_s=0.0, link=0) for _ in active]
-    routes = route(
-        wiring.links, wiring.vertices[everything.sources], wiring.vertices[everything.targets]
-    )
-    starts = np.cumsum([0, *(len(flows) for flows in ways.values())])
-    unit = {}
-    for i, (key, flows) in enumerate(ways.items()):
-        own = Routes(
-            links=routes.links,
-            hops=routes.hops,
-            flow_state=routes.flow_state[starts[i] : starts[i + 1]],
-        )
-        unit[key] = (link_load(own, flows.sizes_bytes), link_load(own, np.ones(len(flows))))
+                collective, 1.0, seats[one.members], wiring.homes, reverse=reverse,
+                experts=family.experts, top_k=family.top_k,
+            )  # fmt: skip
+    unit = {key: _unit_load(wiring, flows) for key, flows in ways.items()}
     found = []
     for one, key in zip(active, keys, strict=True):
         load, flows_on = unit[key]
@@ -135,6 +121,24 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
             _Load(load_bytes=scaled, flows=flows_on, alone_s=float(busy[worst]), link=worst)
         )
     return found
+
+
+def _unit_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:
+    """Return what *flows* put on each link, in bytes and in flows; arrays [links]."""
+    if not len(flows):
+        none = np.zeros(len(wiring.links.tails))
+        return none, none
+    routes = route(
+        wiring.links,
+        wiring.vertices[flows.sources],
+        wiring.vertices[flows.targets],
+        known=wiring.known,
+    )
+    load = link_load(routes, flows.sizes_bytes)
+    size = flows.sizes_bytes[0]
+    if (flows.sizes_bytes == size).all():
+        return load, load / size
+    return load, link_load(routes, np.ones(len(flows)))
 
 
 def _phase(
@@ -225,14 +229,14 @@ def _together_s(wiring: Wiring, load: _Load, other: _Load) -> float:
 
 
 def slowdown(
-    active_shares: Sequence[float], other_ratios: Sequence[float], own_ratios: Sequence[float]
+    active_share: Sequence[float], other_ratio: Sequence[float], own_ratio: Sequence[float]
 ) -> float:
     """Return how many times as long a family takes beside families that come and go.
 
     Args:
-        active_shares: of the phase in which each of the others is active, alone, 0 to 1.
-        other_ratios: times as long it takes while both are active [1].
-        own_ratios: times as long this family takes then [1].
+        active_share: of the phase in which each of the others is active, alone, 0 to 1.
+        other_ratio: times as long it takes while both are active [1].
+        own_ratio: times as long this family takes then [1].
 
     Shares that add up to more than 1 are cut down alike: something is active always.
 
@@ -241,9 +245,9 @@ def slowdown(
     >>> round(slowdown([0.25], [64 / 63], [64.0]), 3)  # one flow among 63 others
     1.332
     """
-    whole = max(1.0, sum(active_shares))
-    active = [share / whole for share in active_shares]
+    whole = max(1.0, sum(active_share))
+    active = [share / whole for share in active_share]
     idle = 1.0 - sum(active)
-    lasts = idle + sum(u * a for u, a in zip(active, other_ratios, strict=True))
-    served = idle + sum(u * a / b for u, a, b in zip(active, other_ratios, own_ratios, strict=True))
+    lasts = idle + sum(u * a for u, a in zip(active, other_ratio, strict=True))
+    served = idle + sum(u * a / b for u, a, b in zip(active, other_ratio, own_ratio, strict=True))
     return lasts / served

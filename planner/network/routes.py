@@ -227,6 +227,29 @@ class Routes:
         return tuple(links)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reach:
+    """Least costs to a set of targets, to be used by many calls of ``route``.
+
+    Args:
+        ends: target vertices, ascending; array [targets].
+        costs: of ``costs_to``, array [vertices, targets].
+        relay_cost: cost of passing through a GPU that they were found with; None: no GPU does.
+    """
+
+    ends: Ints
+    costs: NDArray[np.int16]
+    relay_cost: int | None
+
+
+def reach(links: Links, targets: Ints, relay_cost: int | None = None) -> Reach:
+    """Return the least costs to *targets*; *relay_cost* as of ``route``."""
+    ends = np.unique(targets)
+    between_gpus = bool((links.is_gpu[links.tails] & links.is_gpu[links.heads]).any())
+    relay = RELAY_COST if relay_cost is None and between_gpus else relay_cost
+    return Reach(ends=ends, costs=costs_to(links, ends, relay), relay_cost=relay)
+
+
 def route(
     links: Links,
     sources: Ints,
@@ -234,6 +257,7 @@ def route(
     *,
     spray: bool = True,
     relay_cost: int | None = None,
+    known: Reach | None = None,
 ) -> Routes:
     """Return the routes of flows between vertices.
 
@@ -243,17 +267,18 @@ def route(
         targets: vertex each flow goes to; array [flows].
         spray: split evenly over equal-cost links at each vertex; else one path by hash.
         relay_cost: cost of passing through a GPU; None: as the module says [1].
+        known: costs to these targets, and perhaps more, where they were found before.
 
     Raises:
         InputError: a flow without a path.
     """
-    ends, column = np.unique(targets, return_inverse=True)
-    between_gpus = bool((links.is_gpu[links.tails] & links.is_gpu[links.heads]).any())
-    relay = RELAY_COST if relay_cost is None and between_gpus else relay_cost
-    costs = costs_to(links, ends, relay)
+    known = known or reach(links, targets, relay_cost)
+    ends, costs, relay = known.ends, known.costs, known.relay_cost
+    column = np.searchsorted(ends, targets)
     moving = sources != targets
     lost = _lost(links, costs, sources[moving], column[moving])
     if lost is not None and relay is None:
+        ends, column = np.unique(targets, return_inverse=True)
         costs = costs_to(links, ends, RELAY_COST)
         lost = _lost(links, costs, sources[moving], column[moving])
     if lost is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.network.routes import Links, links_of_graph, vertices_of
+from planner.network.routes import Links, Reach, links_of_graph, reach, vertices_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-MOST_STATES = 2**24
-"""Vertices x GPUs that are routed at most, some 2,000 GPUs: a second and 0.2 GB."""
+MOST_GPUS = 2_500
+"""GPUs between which flows are routed at most: a second and 0.3 GB, growing with the square."""
 SCALE_UP_COST = 1
 """Cost of a scale-up link in ``routes.py``; every other link costs more."""
 
@@ -32,16 +32,14 @@ class Wiring:
         reached_bytes_per_s: what collectives reach of them; array [links] [bytes/s].
         vertices: vertex of each GPU; array [gpus].
         homes: supernode of each GPU; array [gpus].
+        known: least costs to every GPU.
     """
 
     links: Links
     reached_bytes_per_s: Floats
     vertices: Ints
     homes: Ints
-
-    def takes(self, gpus: int) -> bool:
-        """Return whether flows between *gpus* GPUs are few enough to be routed."""
-        return len(self.links.vertices) * gpus <= MOST_STATES
+    known: Reach
 
     def joins_gpus(self, link: int) -> bool:
         """Return whether *link* leads from a GPU straight to another."""
@@ -68,9 +66,11 @@ def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 
     capacity = links.capacity_bytes_per_s
     limited = np.where(own, np.minimum(capacity, in_flight), capacity)
     share = np.where(links.cost == SCALE_UP_COST, inner_share, outer_share)
+    vertices = vertices_of(links, fabric.gpus)
     return Wiring(
         links=links,
         reached_bytes_per_s=limited * share,
-        vertices=vertices_of(links, fabric.gpus),
+        vertices=vertices,
         homes=fabric.domain_index("supernode"),
+        known=reach(links, vertices),
     )

@@ -20,7 +20,7 @@ from planner.model import ModelSpec
 from planner.network.contention import Active, phase_pressures
 from planner.network.flows import PASSES
 from planner.network.pressure import PhasePressure
-from planner.network.wiring import Wiring, wiring_of
+from planner.network.wiring import MOST_GPUS, Wiring, wiring_of
 from planner.steptime.columns import LayoutColumns, columns_of
 from planner.steptime.rates import Efficiency, rates_of
 from planner.steptime.spread import Spreads
@@ -44,7 +44,7 @@ class Seating:
         families: the traffic of one step.
         rank_to_gpu: index of each rank's GPU.
         spreads: how the groups sit on the tiers.
-        wiring: links of the cluster with the reached shares of *efficiency*; None to work it out.
+        wiring: of ``seated_wiring``, where several seatings are timed; None to work it out.
     """
 
     fabric: Fabric
@@ -68,13 +68,11 @@ def seated_step_time(
         model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
         efficiency=efficiency,
     )  # fmt: skip
-    rates = rates_of(fabric.accelerator, columns, efficiency)
-    wiring = seating.wiring or wiring_of(
-        fabric, inner_share=rates.inner_share, outer_share=rates.outer_share
-    )
-    if not wiring.takes(layout.gpus):
+    wiring = seating.wiring or seated_wiring(fabric, layout, efficiency)
+    if wiring is None:
         told = {**alone.assumed, "shared_links": NOT_ROUTED}
         return replace(alone, assumed=MappingProxyType(told))
+    rates = rates_of(fabric.accelerator, columns, efficiency)
     active = active_families(layout, seating.families, columns)
     phases = phase_pressures(wiring, active, seating.rank_to_gpu, _phase_s(alone, columns))
     wires = wires_of(seating.spreads, links, rates.inner_share, rates.outer_share)
@@ -85,6 +83,19 @@ def seated_step_time(
     )  # fmt: skip
     told = {**step.assumed, "shared_links": ROUTED}
     return replace(step, phases=phases, assumed=MappingProxyType(told))
+
+
+def seated_wiring(
+    fabric: Fabric, layout: Layout, efficiency: Efficiency | None = None
+) -> Wiring | None:
+    """Return the links of *fabric* at the shares that ``seated_step_time`` takes.
+
+    None where it has too many GPUs to route every flow.
+    """
+    if len(fabric.gpus) > MOST_GPUS:
+        return None
+    rates = rates_of(fabric.accelerator, columns_of(layout), efficiency)
+    return wiring_of(fabric, inner_share=rates.inner_share, outer_share=rates.outer_share)
 
 
 def active_families(
