@@ -67,6 +67,7 @@ class Point:
         y: where it is.
         text: both values as people read them.
         best: on the front: no other is better in both.
+        colour: class of its colour; left out, one of eight in turn.
     """
 
     label: str
@@ -76,6 +77,7 @@ class Point:
     y: float
     text: str
     best: bool
+    colour: str = ""
 
 
 def safe(text: object) -> str:
@@ -139,7 +141,7 @@ def bars(title: str, rows: Sequence[Bar], *, may_break: bool = False) -> str:
     broken = may_break and rest > 0 and len(kept) <= len(values) // 2
     full = (rest * 1.25 if broken else scale) or 1.0
     room = WIDTH - _LABEL_WIDTH - _VALUE_WIDTH
-    parts, y, group = [], 4.0, ""
+    parts, axis, y, group = [], "", 4.0, ""
     for row in rows:
         if row.group and row.group != group:
             group = row.group
@@ -160,8 +162,9 @@ def bars(title: str, rows: Sequence[Bar], *, may_break: bool = False) -> str:
             )
         note = f"{row.text} (off the scale)" if beyond else row.text
         parts.append(word(_LABEL_WIDTH + length + 8, y + 15, note, most=40))
+        axis += f"M{_LABEL_WIDTH} {number(y)}v{_ROW - 4}"
         y += _ROW
-    parts.append(f'<path class="axis" d="M{_LABEL_WIDTH} 2V{number(y)}"/>')
+    parts.append(f'<path class="axis" d="{axis}"/>')
     told = "; ".join(f"{row.label} {row.text}" for row in rows[:12])
     return picture(f"{title}: {told}", y + 4, "".join(parts))
 
@@ -262,10 +265,10 @@ def plane(
         parts.append(f'<polyline class="front" points="{steps}"/>')
     for i, p in enumerate(points):
         x, y = at_x(p.x), at_y(p.y)
-        parts.append(
-            f'<path class="whisker" d="M{number(at_x(p.low))} {number(y)}H{number(at_x(p.high))}"/>'
-        )
-        style = f"c{i % 8}" if p.best else "open"
+        if p.high > p.low:
+            ends = f"M{number(at_x(p.low))} {number(y)}H{number(at_x(p.high))}"
+            parts.append(f'<path class="whisker" d="{ends}"/>')
+        style = (p.colour or f"c{i % 8}") if p.best else "open"
         parts.append(
             f'<circle cx="{number(x)}" cy="{number(y)}" r="6" class="{style} edge"><title>'
             f"{safe(p.label)}: {safe(p.text)}</title></circle>"

@@ -12,7 +12,7 @@ from cli.report_pictures_file import Sheet, key
 from cli.report_pictures_timeline import KEY
 from planner.units import format_bytes, format_time
 
-_MOST_LABELLED = 8
+_FAR = 3  # a layout that takes so many times as long as the best one is no choice
 
 
 def step_sheet(document: Mapping[str, Any], stages: Mapping[str, Any]) -> Sheet:
@@ -44,30 +44,40 @@ def search_sheet(document: Mapping[str, Any]) -> Sheet:
     """
     inputs, best = document["inputs"], document["best"]
     rows = [
-        Bar(label=_short(one), value=one["step"]["total_s"],
-            text=format_time(one["step"]["total_s"])
-            + (", a tie with the first" if i and one["tie_with_first"] else ""))
+        Bar(label="step", value=one["step"]["total_s"], group=f"{i + 1}. {_short(one)}",
+            text=format_time(one["step"]["total_s"]) + _tie(one, i))
         for i, one in enumerate(best)
     ]  # fmt: skip
-    labelled = {_short(one) for one in best}
-    front = document["pareto"]
-    points = [
-        Point(label=_short(one) if i < _MOST_LABELLED and _short(one) in labelled else "",
-              x=one["step_s"], low=one["step_s"], high=one["step_s"], y=one["memory_bytes"],
-              text=f"{_short(one)}: {format_time(one['step_s'])}, "
-                   f"{format_bytes(one['memory_bytes'])}", best=True)
-        for i, one in enumerate(front)
-    ]  # fmt: skip
     pictures = [("The best layouts by time of a step", bars("Time of a step by layout", rows))]
-    if points:
-        drawn = plane("Time of a step against memory", points, "time of a step",
-                      "memory of the fullest GPU", format_time, format_bytes)  # fmt: skip
-        pictures.append((f"The front of {len(points)} layouts: none is better in both", drawn))
+    front = document["pareto"]
+    near_s = _FAR * min((one["step_s"] for one in front), default=0.0)
+    near = [one for one in front if one["step_s"] <= near_s]
+    if near:
+        text = f"The front of time against memory, {len(near)} layouts: none is better in both"
+        if len(near) < len(front):
+            text += f"; {len(front) - len(near)} take more than {_FAR} times as long"
+        pictures.append((text, _front(near)))
     return Sheet(
         title=f"{inputs['model']} on {inputs['gpus']:,} GPUs of {inputs['cluster']}: "
         f"{document['layouts_considered']:,} layouts considered",
         pictures=pictures,
     )
+
+
+def _front(near: Sequence[Mapping[str, Any]]) -> str:
+    points = [
+        Point(label="", colour="c0",
+              x=one["step_s"], low=one["step_s"], high=one["step_s"], y=one["memory_bytes"],
+              text=f"{_short(one)}: {format_time(one['step_s'])}, "
+                   f"{format_bytes(one['memory_bytes'])}", best=True)
+        for one in near
+    ]  # fmt: skip
+    return plane("Time of a step against memory", points, "time of a step",
+                 "memory of the fullest GPU", format_time, format_bytes)  # fmt: skip
+
+
+def _tie(one: Mapping[str, Any], place: int) -> str:
+    return ", a tie with the first" if place and one["tie_with_first"] else ""
 
 
 def compare_sheet(document: Mapping[str, Any]) -> Sheet:
@@ -78,12 +88,14 @@ def compare_sheet(document: Mapping[str, Any]) -> Sheet:
     """
     ranked = document["ranked"]
     speed = [
-        Bar(label=_candidate(one, ranked), value=one["step"]["tokens_per_s"],
-            text=f"{one['step']['tokens_per_s']:,.0f} tokens/s, {_short(one)}"
-            + (", a tie with the first" if i and one["tie_with_first"] else ""))
+        Bar(label="tokens a second", value=one["step"]["tokens_per_s"],
+            text=f"{one['step']['tokens_per_s']:,.0f}{_tie(one, i)}",
+            group=f"{i + 1}. {_candidate(one, ranked)}, {_short(one)}")
         for i, one in enumerate(ranked)
     ]  # fmt: skip
-    digits = dict.fromkeys(digit for one in ranked for digit in one["crossed_bytes"])
+    digits = dict.fromkeys(
+        digit for one in ranked for digit, crossed in one["crossed_bytes"].items() if crossed
+    )
     cuts = [
         Bar(label=_candidate(one, ranked), value=one["crossed_bytes"].get(digit, 0.0),
             text=_bytes(one["crossed_bytes"].get(digit, 0.0)),

@@ -337,7 +337,7 @@ def test_plot_draws_the_seats(planner: Planner, tmp_path: Path) -> None:
 
     assert ran.code == 0
     assert picture.read_text(encoding="utf-8").startswith("<svg")
-    assert planner("place", *DENSE, "--plot", str(tmp_path / "seats.png")).code == 2
+    assert planner("place", *DENSE, "--plot", str(tmp_path / "seats.gif")).code == 2
 
 
 def test_each_collective_names_its_cheapest_walk(planner: Planner) -> None:
