@@ -8,6 +8,7 @@ What a rank sends to whom, by collective (n members, m of them in each domain, V
   is r rings, each with 1/r of the data and its own crossing from one domain's j-th member to the
   next one's (NCCL's rings through all NICs, same rail to same rail).
 - ``all_to_all``: v from every member to every other.
+- ``domain_all_to_all``: one copy of a token to every other domain with one of its experts.
 - ``ring``: one payload from each member to the next, laid contiguously.
 - ``chain``: one payload from each member to the next in the order given.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,16 +68,20 @@ def group_flows(
     *,
     reverse: bool = False,
     rails: int | None = None,
+    experts: int = 0,
+    top_k: int = 0,
 ) -> Flows:
     """Return the flows of one execution by every group.
 
     Args:
         collective: as in ``planner.traffic.Family``.
-        payload_bytes: V, v per ordered pair, or bytes of one hop [bytes].
+        payload_bytes: V, v per ordered pair, one member's tokens, or bytes of one hop [bytes].
         groups: GPUs of each group, array [groups, members].
         domain_of_gpu: supernode of each GPU, array [gpus].
         reverse: chains run from the last member to the first (gradients of a pipeline).
         rails: rings a group uses at most; None for as many as its smallest share of a domain [1].
+        experts: of domain_all_to_all: routed experts [1].
+        top_k: of domain_all_to_all: those that a token picks [1].
 
     >>> flows = group_flows("all_reduce", 16.0, [[0, 1, 2, 3]], np.array([0, 0, 1, 1]))
     >>> crossing = flows.sizes_bytes[(flows.sources < 2) & (flows.targets >= 2)]
@@ -91,12 +97,14 @@ def group_flows(
         return _rings(members, domain_of_gpu, edge_bytes, rails)
     if collective == "all_to_all":
         return _all_pairs(members, payload_bytes)
+    if collective == "domain_all_to_all":
+        return _copies(members, domain_of_gpu[members], payload_bytes, experts, top_k)
     if collective == "ring":
         return _rings(members, domain_of_gpu, payload_bytes, 1)
     if collective == "chain":
         line = members[:, ::-1] if reverse else members
         return _flows(line[:, :-1].ravel(), line[:, 1:].ravel(), payload_bytes)
-    known = ", ".join([*PASSES, "all_to_all", "ring", "chain"])
+    known = ", ".join([*PASSES, "all_to_all", "domain_all_to_all", "ring", "chain"])
     raise InputError(f"collective={collective!r}: expected one of {known}")
 
 
@@ -112,6 +120,26 @@ def _all_pairs(members: Ints, size_bytes: float) -> Flows:
     n = members.shape[1]
     return _flows(
         np.repeat(members, n, axis=1).ravel(), np.tile(members, (1, n)).ravel(), size_bytes
+    )
+
+
+def _copies(members: Ints, homes: Ints, token_bytes: float, experts: int, top_k: int) -> Flows:
+    """Return one copy of each token to every other domain that holds one of its experts.
+
+    1 - C(E - E_d, k) / C(E, k) of a member's tokens, spread over the members there; to a member of
+    its own domain those with an expert on it. What is then forwarded inside is left out.
+    """
+    n = members.shape[1]
+    missed = np.array(
+        [comb(experts - experts // n * held, top_k) / comb(experts, top_k) for held in range(n + 1)]
+    )
+    same = homes[:, :, None] == homes[:, None, :]
+    held = same.sum(axis=1)[:, None, :]  # members in the receiver's domain
+    shares = np.where(same, 1.0 - missed[1], (1.0 - missed[held]) / held)
+    return _flows(
+        np.repeat(members, n, axis=1).ravel(),
+        np.tile(members, (1, n)).ravel(),
+        token_bytes * shares.ravel(),
     )
 
 

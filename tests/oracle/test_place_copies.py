@@ -10,6 +10,7 @@ import pytest
 
 from planner.errors import PlannerError
 from planner.layout import Layout
+from planner.network.flows import group_flows
 from planner.place import place, solve_question
 from planner.place.answer import Proof
 from planner.place.borders import sent_bytes
@@ -165,3 +166,14 @@ def test_an_expert_layout_of_one_copy_a_domain_is_placed_proved_and_checked() ->
     assert placement.checked_bytes == pytest.approx(placement.objective_bytes)
     assert placement.objective_bytes >= placement.lower_bound_bytes > 0
     assert all(rival.cut_bytes >= placement.objective_bytes for rival in placement.baselines)
+
+
+def test_the_flows_between_gpus_carry_the_copies_that_cross() -> None:
+    homes = np.array([0, 0, 0, 1, 1, 2, 3, 3])
+    groups = np.array([[0, 1, 3, 5], [2, 4, 6, 7]])
+
+    flows = group_flows("domain_all_to_all", 10.0, groups, homes, experts=8, top_k=3)
+
+    away = homes[flows.sources] != homes[flows.targets]
+    crossed = sum(copies_that_cross(homes[group].tolist(), 8, 3) for group in groups)
+    assert flows.sizes_bytes[away].sum() == pytest.approx(10.0 * crossed)

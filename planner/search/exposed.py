@@ -1,0 +1,247 @@
+"""The objective ``time``: bytes count by how much of them the step does not hide.
+
+A placement has a step, the step says which share of each family's time is exposed, the shares
+weigh the bytes of another placement, and so on, until the shares come back: a *fixed point*. There
+need not be one, and the fewest exposed bytes are not always the shortest step; so the placement
+with the shortest step of all that were seen is kept, and what the rounds did is told. The least
+cut and every baseline are among those seen: no placement by time is slower than they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from planner.place.answer import Placement, Proof
+from planner.place.reseat import reseated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from planner.fabric import Fabric
+    from planner.layout import Layout
+    from planner.steptime.step import Step
+    from planner.traffic import Family
+
+    Seats = tuple[int, ...]
+
+LEAST_SHARE = 1e-3  # what a hidden family counts, so that of equal placements fewer bytes cross
+_ROUNDS = 8
+_SAME = 1e-9  # relative; the same shares, weights or bytes but for rounding
+_STEP_DIGIT = {"edp": "dp"}  # the step times experts' gradients with the dense ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One placement that was timed.
+
+    Args:
+        origin: ``total`` for the least cut, a baseline's name, or ``exposed`` for the fewest bytes
+            weighted by the shares of an earlier round.
+        shares: what each digit's bytes counted when it was placed [share].
+        step_s: its step [s].
+        cut_bytes: what it crosses, unweighted [bytes].
+    """
+
+    origin: str
+    shares: Mapping[str, float]
+    step_s: float
+    cut_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposed:
+    """The placement with the shortest step that was seen, and how it was found.
+
+    Args:
+        placement: of objective ``time``; its gap is that of the exposed bytes, at its own shares.
+        rounds: what was timed, in order.
+        kept: index of the kept placement in *rounds*.
+        fixed_point: placed by the shares that its own step exposes, it comes back with the same
+            shares.
+        shares: of its own step, by digit [share].
+    """
+
+    placement: Placement
+    rounds: tuple[Round, ...]
+    kept: int
+    fixed_point: bool
+    shares: Mapping[str, float]
+
+
+def exposed_shares(step: Step, digits: Sequence[str]) -> dict[str, float]:
+    """Return the share of each digit's communication that lengthens *step* [share].
+
+    At least ``LEAST_SHARE``; 1 where the digit's communication takes no time at all, since no time
+    says nothing of what more of it would do.
+    """
+    shares = {}
+    for digit in digits:
+        name = _STEP_DIGIT.get(digit, digit)
+        took_s = float(step.communication_s.get(name, 0.0))
+        exposed_s = float(step.exposed_s.get(name, 0.0))
+        shares[digit] = min(1.0, max(LEAST_SHARE, exposed_s / took_s)) if took_s > 0 else 1.0
+    return shares
+
+
+def place_exposed(
+    layout: Layout,
+    families: Sequence[Family],
+    fabric: Fabric,
+    *,
+    seat: Callable[[Sequence[Family]], Placement],
+    step_of: Callable[[Sequence[int]], Step],
+    rounds: int = _ROUNDS,
+) -> Exposed:
+    """Return the placement with the shortest step among those that exposed bytes lead to.
+
+    Args:
+        layout: the parallel degrees.
+        families: the collectives of one step.
+        fabric: the cluster.
+        seat: places for the least total of the given families, e.g. ``planner.place.place`` with
+            the layout, the cluster and the options bound.
+        step_of: the step when rank r is on GPU ``rank_to_gpu[r]``.
+        rounds: placements that are made at most [1].
+    """
+    walk = _Walk(families, seat, step_of, rounds)
+    total = seat(families)
+    walk.see(total.rank_to_gpu, "total", dict.fromkeys(walk.digits, 1.0), total.objective_bytes)
+    walk.follow(total.rank_to_gpu)
+    for rival in total.baselines:
+        walk.see(rival.rank_to_gpu, rival.name, {}, rival.cut_bytes)
+    if walk.best() != total.rank_to_gpu:
+        walk.follow(walk.best())
+    return walk.told(total, layout, fabric)
+
+
+class _Walk:
+    """Placements seen so far, their steps, and the answers to shares already asked."""
+
+    def __init__(
+        self,
+        families: Sequence[Family],
+        seat: Callable[[Sequence[Family]], Placement],
+        step_of: Callable[[Sequence[int]], Step],
+        rounds: int,
+    ) -> None:
+        self.families, self.seat, self.step_of = families, seat, step_of
+        self.left = rounds
+        self.digits = tuple(sorted({family.digit for family in families}))
+        self.steps: dict[Seats, Step] = {}
+        self.rounds: list[Round] = []
+        self.seats: list[Seats] = []
+        self.answers: dict[tuple[float, ...], Placement] = {}
+
+    def see(self, seats: Seats, origin: str, shares: Mapping[str, float], cut_bytes: float) -> None:
+        """Time a placement and note it."""
+        if seats not in self.steps:
+            self.steps[seats] = self.step_of(seats)
+        self.seats.append(seats)
+        self.rounds.append(
+            Round(
+                origin=origin,
+                shares=shares,
+                step_s=float(self.steps[seats].total_s),
+                cut_bytes=cut_bytes,
+            )
+        )
+
+    def best(self) -> Seats:
+        """Return the seats with the shortest step, the first of them."""
+        return self.seats[self.kept()]
+
+    def kept(self) -> int:
+        """Return the round with the shortest step, the first of them."""
+        return min(range(len(self.rounds)), key=lambda i: self.rounds[i].step_s)
+
+    def shares(self, seats: Seats) -> dict[str, float]:
+        """Return what the step of *seats* exposes."""
+        return exposed_shares(self.steps[seats], self.digits)
+
+    def follow(self, seats: Seats) -> None:
+        """Place by the shares of *seats*, then by those of that placement, until they come back.
+
+        Where they only come back after several rounds, their mean is tried once.
+        """
+        walked: list[dict[str, float]] = []
+        while self.left > 0:
+            shares = self.shares(seats)
+            if _key(shares) in self.answers:
+                self._try_mean(walked, shares)
+                return
+            walked.append(shares)
+            seats = self._placed(shares).rank_to_gpu
+            if _key(self.shares(seats)) == _key(shares):
+                return
+
+    def _try_mean(self, walked: list[dict[str, float]], shares: dict[str, float]) -> None:
+        keys = [_key(one) for one in walked]
+        if _key(shares) not in keys or self.left <= 0:
+            return
+        cycle = walked[keys.index(_key(shares)) :]
+        mean = {digit: sum(one[digit] for one in cycle) / len(cycle) for digit in self.digits}
+        if _key(mean) not in self.answers:
+            self._placed(mean)
+
+    def _placed(self, shares: dict[str, float]) -> Placement:
+        """Return the placement with the fewest bytes at *shares*, timed."""
+        self.left -= 1
+        placed = self.seat(
+            [
+                replace(family, times_per_step=family.times_per_step * shares[family.digit])
+                for family in self.families
+            ]
+        )
+        self.answers[_key(shares)] = placed
+        cut = sum(placed.by_family[family.name] / shares[family.digit] for family in self.families)
+        self.see(placed.rank_to_gpu, "exposed", shares, cut)
+        return placed
+
+    def told(self, total: Placement, layout: Layout, fabric: Fabric) -> Exposed:
+        """Return the kept placement with its proof at its own shares."""
+        kept = self.kept()
+        seats, origin = self.seats[kept], self.rounds[kept].origin
+        shares = self.shares(seats)
+        if _key(shares) not in self.answers:
+            self.left += 1
+            self._placed(shares)
+            kept = self.kept()
+            seats, origin = self.seats[kept], self.rounds[kept].origin
+        method = {"total": total.method, "exposed": "the fewest bytes by what the step exposes"}
+        found = reseated(
+            total,
+            layout,
+            self.families,
+            fabric,
+            seats,
+            method.get(origin, f"the {origin} baseline"),
+        )
+        shares = self.shares(seats)
+        answer = self.answers.get(_key(shares))
+        exposed_bytes = sum(
+            found.by_family[family.name] * shares[family.digit] for family in self.families
+        )
+        bound = 0.0 if answer is None else min(answer.lower_bound_bytes, exposed_bytes)
+        proved = answer is not None and exposed_bytes - bound <= _SAME * exposed_bytes
+        back = answer is not None and _key(self.shares(answer.rank_to_gpu)) == _key(shares)
+        placement = replace(
+            found,
+            objective="time",
+            objective_s=self.rounds[kept].step_s,
+            exposed_bytes=exposed_bytes,
+            exposed_bound_bytes=exposed_bytes if proved else bound,
+            proof=answer.proof if proved and answer is not None else Proof.INCUMBENT,
+        )
+        return Exposed(
+            placement=placement,
+            rounds=tuple(self.rounds),
+            kept=kept,
+            fixed_point=back,
+            shares=shares,
+        )
+
+
+def _key(shares: Mapping[str, float]) -> tuple[float, ...]:
+    """Return *shares* to nine digits, so that rounding makes no difference."""
+    return tuple(float(f"{share:.9g}") for _, share in sorted(shares.items()))
