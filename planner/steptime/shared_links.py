@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from planner.collectives.links import links_of
+from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.model import ModelSpec
@@ -70,19 +71,24 @@ def seated_step_time(
     )  # fmt: skip
     wiring = seating.wiring or seated_wiring(fabric, layout, efficiency)
     if wiring is None:
-        told = {**alone.assumed, "shared_links": NOT_ROUTED}
-        return replace(alone, assumed=MappingProxyType(told))
+        return _told(alone, NOT_ROUTED)
     rates = rates_of(fabric.accelerator, columns, efficiency)
     active = active_families(layout, seating.families, columns)
-    phases = phase_pressures(wiring, active, seating.rank_to_gpu, _phase_s(alone, columns))
+    try:
+        phases = phase_pressures(wiring, active, seating.rank_to_gpu, _phase_s(alone, columns))
+    except InputError as error:  # a GPU that no route leads to: the tiers' rates stand
+        return _told(alone, f"each family at its tier's even share: {error}")
     wires = wires_of(seating.spreads, links, rates.inner_share, rates.outer_share)
     slowdown = _slowdowns(seating.families, phases, wires)
     step = step_time(
         model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
         efficiency=efficiency, slowdown=slowdown,
     )  # fmt: skip
-    told = {**step.assumed, "shared_links": ROUTED}
-    return replace(step, phases=phases, assumed=MappingProxyType(told))
+    return replace(_told(step, ROUTED), phases=phases)
+
+
+def _told(step: Step, reason: str) -> Step:
+    return replace(step, assumed=MappingProxyType({**step.assumed, "shared_links": reason}))
 
 
 def seated_wiring(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner.collectives.links import links_of
@@ -178,3 +180,18 @@ def test_a_family_on_seats_of_one_gpu_each_is_active_with_its_phase() -> None:
     assert streams["dp_scatter"] == ("backward", "data")
     assert streams["pp_forward"] == ("forward", "pipeline")
     assert streams["tp_forward_gather"] == ("forward", "layer")
+
+
+def test_a_gpu_without_a_route_leaves_the_tiers_rates_and_says_why() -> None:
+    fabric = generic_cluster(8, 16)
+    layout = Layout(tp=8, dp=2, global_batch=32)
+    seating = seated(layout, tuple(range(16)), fabric)
+    whole = wiring_of(fabric)
+    far = whole.known.costs.copy()
+    far[:] = 15_000
+    cut = replace(whole, known=replace(whole.known, costs=far, relay_cost=4))
+
+    step = seated_step_time(MODEL, layout, replace(seating, wiring=cut))
+
+    assert "no path from" in step.assumed["shared_links"]
+    assert step.phases == ()
