@@ -1,4 +1,4 @@
-"""``--plot`` on every command that has it: a picture of what the command prints, or a plain error."""
+"""``--plot`` on every command that has it: a picture of what it prints, or a plain error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMANDS = {
     "place": ("place", "--supernode", "8", *SMALL, "--tp", "2", "--pp", "2"),
     "step": ("step", "--supernode", "8", *SMALL, "--tp", "2", "--pp", "2"),
     "search": ("search", "--supernode", "8", *SMALL, "--best", "2", "--seq", "4096"),
-    "compare": ("compare", "--supernode", "8,16", *SMALL, "--seq", "4096"),
+    "compare": ("compare", "--supernode", "8,16", *SMALL, "--tp", "2", "--pp", "2"),
 }
 
 
@@ -34,7 +34,7 @@ def test_a_picture_is_drawn_and_is_the_same_again(
     assert f"wrote {first}" in ran.err
     root = ET.parse(first).getroot()
     assert root.get("aria-label")
-    assert len(list(root.iter(f"{SVG}rect"))) > 3
+    assert len(list(root.iter(f"{SVG}rect"))) >= 2
     assert first.read_bytes() == again.read_bytes()
 
 
