@@ -82,7 +82,10 @@ def solve_ruled(
         InfeasibleError: proved that no seating keeps the rules.
         SolverError: none was found, and none proved impossible.
     """
-    if keeps(question, rules, np.array(free.home)):
+    home = np.array(free.home)
+    if keeps(question, rules, home) and (
+        cut_bytes(question, home) <= free.objective_bytes * (1 + _MET)
+    ):
         return free
     ends_s = monotonic() + time_limit_s
     tile = tuple(n if i in rules.axes else 1 for i, n in enumerate(question.sizes))

@@ -1,0 +1,255 @@
+"""A busy cluster's free list: which GPUs a job may use, and the cluster with only these.
+
+A line names hosts as the scheduler prints them, with or without the GPUs that are free on each::
+
+    node[001-128]            every GPU of 128 hosts
+    node129:0-3,node130:5,7  GPUs 0 to 3 of one host, 5 and 7 of another
+    node[131-140]*4          four GPUs of each host, whichever are first
+
+A supernode, a rack or a single GPU can stand where a host does. ``#`` starts a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from planner.documents import read_bytes
+from planner.errors import SpecError
+from planner.fabric import Domain, Fabric
+from topologies.host_lists import HostListError, expand_hosts
+
+LARGEST_BYTES = 2**25
+_FAULTS = 40
+_NUMBERS = re.compile(r"[0-9]{1,6}(?:-[0-9]{1,6})?")
+_TERM = re.compile(r"(?P<hosts>[^:*]+)(?::(?P<gpus>[0-9][0-9,\s-]*)|\*(?P<count>[0-9]{1,6}))?")
+_LAST_NUMBER = re.compile(r"([0-9]{1,9})$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    """A name of the free list: its GPUs, and the number of each where the list may give it."""
+
+    gpus: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
+def read_free_list(path: Path | str, fabric: Fabric) -> Fabric:
+    """Return *fabric* with only the GPUs that the file at *path* lists.
+
+    Raises:
+        SpecError: it cannot be read, or names what there is not; every fault with its line.
+    """
+    content = read_bytes(path)
+    if len(content) > LARGEST_BYTES:
+        raise SpecError(f"{path}: has {len(content):,} bytes, more than any free list")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise SpecError(f"{path}:1: is no text: expected host names") from None
+    return only_gpus(fabric, free_gpus(text, str(path), fabric), str(path))
+
+
+def free_gpus(text: str, name: str, fabric: Fabric) -> tuple[int, ...]:
+    """Return the indices of the GPUs that *text* lists, ascending.
+
+    Args:
+        text: the free list.
+        name: of the file, for its faults.
+        fabric: the cluster whose hosts it names.
+
+    Raises:
+        SpecError: every fault, with its line.
+    """
+    hosts = _known_hosts(fabric)
+    faults: list[str] = []
+    listed_at: dict[int, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        for gpus in _line_gpus(line.split("#", 1)[0], f"{name}:{number}", hosts, faults):
+            twice = [gpu for gpu in gpus if gpu in listed_at]
+            if twice:
+                faults.append(
+                    f"{name}:{number}: {fabric.gpus[twice[0]]} is free already on line "
+                    f"{listed_at[twice[0]]}: expected each GPU once"
+                    + (f" ({len(twice)} GPUs are repeated)" if len(twice) > 1 else "")
+                )
+            listed_at.update(dict.fromkeys((gpu for gpu in gpus if gpu not in listed_at), number))
+    if faults:
+        more = [f"{name}: {len(faults) - _FAULTS} more faults"] if len(faults) > _FAULTS else []
+        raise SpecError(*faults[:_FAULTS], *more)
+    if not listed_at:
+        raise SpecError(f"{name}:1: lists no free GPU: expected e.g. {next(iter(hosts))}")
+    return tuple(sorted(listed_at))
+
+
+def only_gpus(fabric: Fabric, free: Sequence[int], name: str = "the free list") -> Fabric:
+    """Return *fabric* with only the GPUs *free*.
+
+    What leaves a domain is the share of its free GPUs: the others' traffic takes theirs.
+
+    Args:
+        fabric: the whole cluster.
+        free: indices of the GPUs that may be used, ascending.
+        name: where the list comes from.
+    """
+    index = np.full(len(fabric.gpus), -1, np.int64)
+    index[list(free)] = np.arange(len(free))
+    tiers = tuple(replace(tier, domains=_cut_down(tier.domains, index)) for tier in fabric.tiers)
+    assumed = {
+        **fabric.assumed,
+        "free": f"{len(free)} of {len(fabric.gpus)} GPUs are free by {name}; other jobs take their "
+        "GPUs' share of what leaves a domain",
+    }
+    return replace(
+        fabric,
+        graph=partial(_graph_of, fabric),
+        gpus=tuple(fabric.gpus[gpu] for gpu in free),
+        tiers=tiers,
+        hosts=_cut_down(fabric.hosts, index),
+        job_gpus=min(fabric.job_gpus, len(free)),
+        assumed=MappingProxyType(assumed),
+    )
+
+
+def _graph_of(fabric: Fabric) -> Any:
+    return fabric.graph
+
+
+def _cut_down(domains: Sequence[Domain], index: np.ndarray) -> tuple[Domain, ...]:
+    left = []
+    for domain in domains:
+        gpus = tuple(g for g in index[list(domain.gpus)].tolist() if g >= 0)
+        if gpus:
+            share = len(gpus) / len(domain.gpus)
+            left.append(
+                replace(domain, gpus=gpus, uplink_bytes_per_s=domain.uplink_bytes_per_s * share)
+            )
+    return tuple(left)
+
+
+def _known_hosts(fabric: Fabric) -> Mapping[str, _Host]:
+    """Return everything that a line may name: hosts, domains of every tier, GPUs."""
+    named = {name: _Host(gpus=(gpu,), numbers=()) for gpu, name in enumerate(fabric.gpus)}
+    for tier in reversed(fabric.tiers):
+        named |= {d.name: _Host(gpus=d.gpus, numbers=()) for d in tier.domains}
+    hosts = fabric.hosts or fabric.tiers[0].domains
+    size = max(len(host.gpus) for host in hosts)
+    found = {
+        host.name: _Host(gpus=host.gpus, numbers=_numbers(host, fabric, size)) for host in hosts
+    }
+    return {**found, **{name: host for name, host in named.items() if name not in found}}
+
+
+def _numbers(host: Domain, fabric: Fabric, size: int) -> tuple[int, ...]:
+    """Return the number of each GPU on its host: the one its name ends in, less the hosts before.
+
+    Where names say nothing: its place, unless some of the host's GPUs are not usable.
+    """
+    ends = [_LAST_NUMBER.search(fabric.gpus[gpu]) for gpu in host.gpus]
+    told = tuple(int(end.group(1)) % size for end in ends if end is not None)
+    if len(told) == len(host.gpus) and list(told) == sorted(set(told)):
+        return told
+    return tuple(range(size)) if len(host.gpus) == size else ()
+
+
+def _line_gpus(
+    line: str, place: str, hosts: Mapping[str, _Host], faults: list[str]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the GPUs of every term of a line; append its faults."""
+    for term in _terms(line):
+        match = _TERM.fullmatch(term)
+        if match is None:
+            faults.append(
+                f"{place}: {term[:60]!r}: expected a host list such as node[001-128], node001:0-3 "
+                "or node001*4"
+            )
+            continue
+        if match["gpus"] is not None and _NUMBERS.fullmatch(match["gpus"]) and (
+            "-" not in match["gpus"]
+        ):  # fmt: skip
+            one, host = match["gpus"], match["hosts"]
+            faults.append(
+                f"{place}: {term[:60]!r}: is that GPU {one} or {one} GPUs? Write "
+                f"{host}:{one}-{one} or {host}*{one}"
+            )
+            continue
+        try:
+            names = expand_hosts(match["hosts"])
+        except HostListError as error:
+            faults += [f"{place}: {fault}" for fault in error.faults]
+            continue
+        for name in names:
+            found = _host_gpus(name, match, place, hosts, faults)
+            if found:
+                yield found
+
+
+def _terms(line: str) -> list[str]:
+    """Return the terms of a line: commas and blanks part hosts, but not the GPUs of one host."""
+    terms: list[str] = []
+    for piece in re.split(r"[,\s]+(?![^\[]*\])", line.strip()):
+        if piece and _NUMBERS.fullmatch(piece) and terms and ":" in terms[-1]:
+            terms[-1] += f",{piece}"
+        elif piece:
+            terms.append(piece)
+    return terms
+
+
+def _host_gpus(
+    name: str,
+    match: re.Match[str],
+    place: str,
+    hosts: Mapping[str, _Host],
+    faults: list[str],
+) -> tuple[int, ...]:
+    host = hosts.get(name)
+    if host is None:
+        near = get_close_matches(name, hosts, n=2) if len(faults) < _FAULTS else []
+        faults.append(
+            f"{place}: the cluster has no host {name[:60]!r}"
+            + (f": did you mean {' or '.join(near)}?" if near
+               else f": its hosts are called {next(iter(hosts))} …")
+        )  # fmt: skip
+        return ()
+    if match["count"] is not None:
+        count = int(match["count"])
+        if not 1 <= count <= len(host.gpus):
+            faults.append(
+                f"{place}: {name} has {len(host.gpus)} usable GPUs, {count} are said to be free"
+            )
+            return ()
+        return host.gpus[:count]
+    if match["gpus"] is None:
+        return host.gpus
+    if not host.numbers:
+        faults.append(f"{place}: {name}: its GPUs have no numbers: expected {name} or {name}*N")
+        return ()
+    return _numbered(name, match["gpus"], place, host, faults)
+
+
+def _numbered(name: str, text: str, place: str, host: _Host, faults: list[str]) -> tuple[int, ...]:
+    gpu_of = dict(zip(host.numbers, host.gpus, strict=True))
+    found: list[int] = []
+    for piece in filter(None, re.split(r"[,\s]+", text)):
+        low, _, high = piece.partition("-")
+        if _NUMBERS.fullmatch(piece) is None or int(high or low) < int(low):
+            faults.append(f"{place}: {name}:{piece[:30]}: expected GPU numbers such as 0-3 or 0,2")
+            return ()
+        found += range(int(low), int(high or low) + 1)
+    if missing := [n for n in found if n not in gpu_of]:
+        faults.append(
+            f"{place}: {name} has no usable GPU {missing[0]}: it has "
+            f"{', '.join(map(str, host.numbers))}"
+        )
+        return ()
+    if len(set(found)) < len(found):
+        faults.append(f"{place}: {name}:{text[:30]}: a GPU is listed twice")
+    return tuple(gpu_of[n] for n in dict.fromkeys(found))
