@@ -29,7 +29,8 @@ ROOM_BYTES = 256 * 1024.0
 def incast_degree(collective: str, groups: Any, domain_of_rank: Any) -> int:
     """Return the most members of one group that send to one member from outside its domain.
 
-    An all-to-all member hears from all others at once; a ring, a chain or a reduction that goes
+    A member of an exchange hears from all others at once, whether a token comes once for each
+    expert or once for each domain (its copies are spread over the members there); a ring, a chain or a reduction that goes
     around a ring from one; a tree from two. What comes from the member's own domain arrives over
     other ports and is not counted.
 
@@ -46,7 +47,7 @@ def incast_degree(collective: str, groups: Any, domain_of_rank: Any) -> int:
     homes = np.asarray(domain_of_rank, np.int64)[np.atleast_2d(np.asarray(groups, np.int64))]
     if homes.shape[1] < 2 or (homes == homes[:, :1]).all():
         return 0
-    if collective != "all_to_all":
+    if collective not in {"all_to_all", "domain_all_to_all"}:
         return 1
     domains = int(homes.max()) + 1
     rows = np.arange(len(homes))[:, None] * domains
