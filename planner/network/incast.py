@@ -30,9 +30,9 @@ def incast_degree(collective: str, groups: Any, domain_of_rank: Any) -> int:
     """Return the most members of one group that send to one member from outside its domain.
 
     A member of an exchange hears from all others at once, whether a token comes once for each
-    expert or once for each domain (its copies are spread over the members there); a ring, a chain or a reduction that goes
-    around a ring from one; a tree from two. What comes from the member's own domain arrives over
-    other ports and is not counted.
+    expert or once for each domain (its copies are spread over the members there); a ring, a chain
+    or a reduction that goes around a ring from one; a tree from two. What comes from the member's
+    own domain arrives over other ports and is not counted.
 
     Args:
         collective: as in ``planner.traffic.Family``.
