@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from types import MappingProxyType
 
 from planner.collectives.links import links_of
@@ -165,4 +166,26 @@ def tier_time_s(family: Family, wire: Wire) -> float:
         return float(PASSES[family.collective] * gather_s(family.payload_bytes, bare))
     if family.collective == "all_to_all":
         return float(all_to_all_s(family.payload_bytes, bare))
+    if family.collective == "domain_all_to_all":
+        return _copies_s(family, bare)
     return float(hop_s(family.payload_bytes, bare))
+
+
+def _copies_s(family: Family, wire: Wire) -> float:
+    """One copy to each other domain with an expert of the token, or inside it, what takes longer.
+
+    As the flows of ``planner.network.flows``: a router's own limit of domains is left out.
+    """
+    members, domains = float(wire.m), float(wire.k)
+    across, inside = (
+        1.0
+        - prod(
+            max(0.0, family.experts * (1.0 - share) - i) / (family.experts - i)
+            for i in range(family.top_k)
+        )
+        for share in (members / family.group_size, 1.0 / family.group_size)
+    )
+    return family.payload_bytes * max(
+        (domains - 1.0) * across / float(wire.rail_bytes_per_s),
+        (members - 1.0) * inside / float(wire.inside_bytes_per_s),
+    )
