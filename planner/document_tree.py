@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from planner.errors import SpecError
@@ -22,6 +24,8 @@ LONGEST_KEY = 256
 LONGEST_NUMBER = 100
 """Characters of a scalar that is still read as a number."""
 
+_NO_KEYS: Mapping[str, Place] = MappingProxyType({})
+_BEGIN_NUMBERS = frozenset("+-0123456789")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
 _REAL = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,4})?")
 _WORDS: dict[str, tuple[str, bool | None]] = {
@@ -121,8 +125,9 @@ class DocumentTree:
         """Take a scalar without quotes: true, false, null, a number, or else a text."""
         if literal in _WORDS:
             self._scalar(*_WORDS[literal], place, anchor)
-        elif reads_as_text(literal):
-            self.text(literal, place, anchor)
+        elif literal[0] not in _BEGIN_NUMBERS or reads_as_text(literal):
+            # What is not to be seen cannot be here: only quotes have escapes.
+            self._scalar("text", literal, place, anchor)
         else:
             self._scalar("number", self._number(literal, place), place, anchor)
 
@@ -160,7 +165,7 @@ class DocumentTree:
             place=place,
             path=self._next_path(),
             faults=self.faults,
-            key_places={},
+            key_places=_NO_KEYS,
         )
         self._keep(node, anchor, 1)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
+_SPACES = frozenset(" \t\n\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_SIMPLE = re.compile(r'"([^"\\\x00-\x1f]*)"')
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _WORD = re.compile(r"[A-Za-z0-9_.+-]+")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
@@ -28,8 +30,7 @@ class JsonSyntaxError(ValueError):
         self.offset = offset
 
 
-@dataclass(frozen=True, slots=True)
-class JsonEvent:
+class JsonEvent(NamedTuple):
     """One step through the text.
 
     Args:
@@ -85,6 +86,8 @@ def json_events(text: str) -> Iterator[JsonEvent]:
 
 def _skip(text: str, at: int) -> int:
     """Return the offset of the next character that is no white space."""
+    if text[at : at + 1] not in _SPACES:
+        return at
     match = _SPACE.match(text, at)
     return at if match is None else match.end()
 
@@ -113,6 +116,9 @@ def _scalar(text: str, at: int) -> tuple[JsonEvent, int]:
 
 def _string(text: str, at: int, wanted: str) -> tuple[str, int]:
     """Return the string that begins at *at*, escapes resolved, and where it ends."""
+    simple = _SIMPLE.match(text, at)
+    if simple is not None:
+        return simple.group(1), simple.end()
     if text[at : at + 1] != '"':
         raise _wrong(text, at, wanted)
     start, at, parts = at, at + 1, []
