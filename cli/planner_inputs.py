@@ -48,6 +48,8 @@ class Asked:
         layout: fields of ``Layout`` from options.
         order: rank order.
         ignore_memory: also take a layout that does not fit.
+        free: a free list: only its GPUs may be used. The cluster is then the whole one, so that
+            *gpus* is the job's with a cluster by name and the cluster's in the generic family.
     """
 
     cluster: str | None = None
@@ -58,6 +60,7 @@ class Asked:
     layout: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     order: str = DEFAULT_ORDER
     ignore_memory: bool = False
+    free: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +108,9 @@ def read_inputs(asked: Asked) -> Inputs:
     if fabric is None or model is None or faults:
         raise InputError(*dict.fromkeys(faults))
     if gpus > len(fabric.gpus):
+        which = f"GPUs that {asked.free} leaves free" if asked.free else "usable GPUs"
         raise InfeasibleError(
-            f"{gpus} ranks do not fit on the {len(fabric.gpus)} usable GPUs of {fabric.name}: "
+            f"{gpus} ranks do not fit on the {len(fabric.gpus)} {which} of {fabric.name}: "
             f"{gpus - len(fabric.gpus)} too few"
         )
     assumed = _what_was_left_out(asked, fabric, gpus, name)
@@ -117,6 +121,8 @@ def read_inputs(asked: Asked) -> Inputs:
 
 def read_fabric(asked: Asked) -> Fabric:
     """Return the cluster that *asked* names, or the generic family's."""
+    if asked.free is not None:
+        return _free_part(asked, asked.free)
     if asked.cluster is not None:
         fabric = load_cluster(asked.cluster, supernode=asked.supernode, gpus=asked.gpus)
         if asked.gpus is not None and len(fabric.gpus) < asked.gpus:
@@ -126,6 +132,17 @@ def read_fabric(asked: Asked) -> Fabric:
         return fabric
     gpus = asked.gpus or _product(asked.layout) or DEFAULT_GPUS
     return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
+
+
+def _free_part(asked: Asked, free: Path) -> Fabric:
+    """Return the whole cluster's GPUs that the free list names."""
+    from topologies.free_list import read_free_list  # noqa: PLC0415 - few runs need it
+
+    if asked.cluster is not None:
+        return read_free_list(free, load_cluster(asked.cluster, supernode=asked.supernode))
+    gpus = asked.gpus or DEFAULT_GPUS
+    size = asked.supernode or min(DEFAULT_SUPERNODE, gpus)
+    return read_free_list(free, generic_cluster(size, gpus))
 
 
 def _product(given: Mapping[str, Any]) -> int:
@@ -140,14 +157,17 @@ def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> t
     Degrees that are all given say it. A cluster that lost GPUs is left with an awkward number, of
     which the largest multiple of 16 is taken: the rest would buy a pipeline of prime length.
     """
-    if asked.gpus is not None or fabric is None:
+    of_cluster = asked.free is not None and asked.cluster is None
+    if (asked.gpus is not None and not of_cluster) or fabric is None:
         return asked.gpus or DEFAULT_GPUS, ""
     ranks = _product(given)
+    if asked.free is not None and ranks > 0:
+        return ranks, f"{ranks}: the product of the degrees that were given"
     if 0 < ranks <= len(fabric.gpus) and (ranks != fabric.job_gpus or not asked.cluster):
         return ranks, f"{ranks}: the product of the degrees that were given"
     usable = min(fabric.job_gpus, len(fabric.gpus))
     even = usable // _EVEN_GPUS * _EVEN_GPUS
-    if asked.cluster and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:
+    if (asked.cluster or asked.free) and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:
         return even, (
             f"{even}: of {usable} usable GPUs, {usable - even} idle, so that degrees divide; "
             "--gpus says otherwise"

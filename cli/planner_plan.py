@@ -48,6 +48,7 @@ def make_plan(
     tier: str = "supernode",
     objective: str = "total",
     tiers: str = "lexicographic",
+    rules: Sequence[str] = (),
     seed: int = 0,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
 ) -> Plan:
@@ -55,7 +56,7 @@ def make_plan(
     families = step_families(inputs.model, inputs.layout)
     placement = place(
         inputs.layout, families, inputs.fabric, tier=tier, objective=objective, tiers=tiers,
-        seed=seed, time_limit_s=time_limit_s,
+        rules=rules, seed=seed, time_limit_s=time_limit_s,
     )  # fmt: skip
     wiring = seated_wiring(inputs.fabric, inputs.layout, inputs.efficiency)
     return Plan(

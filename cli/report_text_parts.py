@@ -88,7 +88,8 @@ def verdict(plan: Plan) -> str:
             f"save at most {format_share(placement.gap)}"
         )
     else:
-        cut = f"{crossing} leave the {placement.tier}s in a step, proved the least possible"
+        ruled = "" if placement.rule_price is None else " under the rules"
+        cut = f"{crossing} leave the {placement.tier}s in a step, proved the least possible{ruled}"
     low, high = interval_s(step)
     return (
         f"{cut}{_against_rank_order(placement)}; the step takes {format_time(float(step.total_s))} "
@@ -118,6 +119,8 @@ def proof_sentence(placement: Placement) -> str:
     least = "nothing less can cross" if placement.lower_bound_bytes == 0 else (
         f"every placement crosses at least {bound}"
     )  # fmt: skip
+    if placement.rule_price is not None and placement.lower_bound_bytes > 0:
+        least = f"every placement that keeps the rules crosses at least {bound}"
     how = {
         Proof.BOUND: f"Proved: {least}, and this one crosses no more; gap 0 %",
         Proof.SOLVER: f"Proved by the solver: {least}; gap {format_share(placement.gap)}",
