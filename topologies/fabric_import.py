@@ -44,6 +44,8 @@ LARGEST_BYTES: Mapping[str, int] = {
     "cluster": 2**22,
 }
 """Files whose every value keeps its place: 10,000 machines in ranges are 30 KB of YAML."""
+_LOOKED_AT = 2**20
+"""Characters in which a file shows its kind."""
 _XML_ROOTS = {"system": "nccl-xml", "topology": "hwloc", "graphml": "graphml"}
 _LINES = (
     ("cluster", re.compile(r"^imported[ \t]*:", re.MULTILINE)),
@@ -114,8 +116,9 @@ def recognised(content: bytes, name: str) -> str:
                 f"{name}: XML whose root is <{tag.group(1)[:40]}>: expected one of "
                 f"{', '.join(f'<{root}>' for root in _XML_ROOTS)}"
             )
+    begin = head[:_LOOKED_AT]
     for found, pattern in _LINES:
-        if pattern.search(text):
+        if pattern.search(begin):
             return found
     raise SpecError(
         f"{name}: is of no kind that can be imported: expected one of "

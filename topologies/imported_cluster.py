@@ -29,6 +29,7 @@ from topologies.imported_fabric import ImportedFabric
 _OWN = re.compile(rb'^(?:supernode[ \t]*:|[ \t{]*"supernode"[ \t]*:)', re.MULTILINE)
 _OUR_KEYS = re.compile(rb'^[ \t{]*"?(?:accelerator|nic|network|gpus)"?[ \t]*:', re.MULTILINE)
 _MOST_GPUS_PER_NODE = 1024
+_LARGEST_OWN_BYTES = 2**20
 _SHOWN = 5
 
 
@@ -127,7 +128,12 @@ def foreign_file(text: str) -> ForeignFile | None:
     path = Path(name)
     content = read_bytes(path)
     if asked is None or not asked.format:
-        if _OWN.search(content):
+        if _OWN.search(content, 0, _LARGEST_OWN_BYTES):
+            if len(content) > _LARGEST_OWN_BYTES:
+                raise SpecError(
+                    f"{name}: has {len(content):,} bytes: expected at most "
+                    f"{_LARGEST_OWN_BYTES:,} of a cluster file"
+                )
             if asked is not None:
                 raise SpecError(
                     f"{name}: says all of a cluster itself: options are for other files"
@@ -136,7 +142,7 @@ def foreign_file(text: str) -> ForeignFile | None:
         try:
             recognised(content, name)
         except SpecError:
-            if asked is None and _OUR_KEYS.search(content):
+            if asked is None and _OUR_KEYS.search(content, 0, _LARGEST_OWN_BYTES):
                 return None  # its reader names what is missing
             raise
     return ForeignFile(path=path, content=content, asked=asked or ImportAsked())
