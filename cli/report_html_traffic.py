@@ -108,7 +108,7 @@ def _crossing(family: Mapping[str, Any], homes: NDArray[np.int64], blocks: int) 
         crossing=int((touched > 1).sum()),
         least_domains=int(touched.min()),
         most_domains=int(touched.max()),
-        between=_between(family, size_bytes, homes, blocks) if blocks else None,
+        between=bytes_between(family, homes, blocks) if blocks else None,
     )
 
 
@@ -137,15 +137,21 @@ def _squares(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
     )
 
 
-def _between(
-    family: Mapping[str, Any], size_bytes: float, homes: NDArray[np.int64], blocks: int
+def bytes_between(
+    family: Mapping[str, Any], homes: NDArray[np.int64], blocks: int
 ) -> NDArray[np.float64]:
     """Return the bytes between two domains, both directions, array [domains, domains].
+
+    Args:
+        family: entry of ``traffic``.
+        homes: domain of each member, array [groups, members].
+        blocks: domains [1].
 
     Of a reduction only the sum over a group's domains is known, V (k - 1) each way; it is spread
     evenly over their pairs. A ring is laid through its domains in the order of its members.
     """
     found = np.zeros((blocks, blocks))
+    size_bytes = family["payload_bytes"] * family["times_per_step"]
     kind = family["collective"]
     if kind == "chain":
         np.add.at(found, (homes[:, :-1].ravel(), homes[:, 1:].ravel()), size_bytes)

@@ -9,7 +9,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from cli.report_text_map import map_lines
 from cli.report_text_network import incast_lines, sharing_lines
+from cli.report_text_objective import objective_proof
 from cli.report_text_parts import (
     CrossedBytes,
     border_sentences,
@@ -61,7 +63,8 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
     console.print(_crossing_table(plan, crossed, shown))
     if also := _also_tried(plan, crossed, shown):
         console.print(Text(also))
-    console.print(Text(proof_sentence(plan.placement)))
+    by_bytes = plan.placement.objective == "total"
+    console.print(Text(proof_sentence(plan.placement) if by_bytes else objective_proof(plan)))
     if len(plan.placement.tier_order) > 1:
         console.print(tier_table(plan.placement))
         console.print(Text(tiers_sentence(plan.placement)))
@@ -69,6 +72,8 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
         if line:
             console.print(Text(line))
     _heading(console, f"Where the ranks sit, by {plan.placement.tier}")
+    for map_line in map_lines(plan, console.width):
+        console.print(map_line, no_wrap=True, crop=False)
     console.print(_labelled(seat_lines(plan, _DOMAINS_SHOWN)))
     _print_step(console, plan)
     _heading(console, "Links and ports")

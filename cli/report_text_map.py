@@ -1,0 +1,199 @@
+"""The map of a seating for a terminal: a character for each block of GPUs, told apart by colour.
+
+Without colour nothing is lost: the character itself is the pipeline stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.text import Text
+
+from cli.report_html_traffic import bytes_between
+from planner.units import format_bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cli.planner_plan import Plan
+    from planner.layout import Layout
+    from planner.place.answer import SeatedDomain
+
+SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+FREE, MIXED = "·", "*"
+_SPARKS = "▁▂▃▄▅▆▇█"
+_WORDS = {
+    "pp": "pipeline stage",
+    "dp": "replica",
+    "cp": "part of the sequence",
+    "tp": "tensor part",
+}
+# Okabe and Ito's eight, told apart with every common colour blindness; dark ones carry white.
+_COLOURS = (
+    "white on #0072b2", "black on #e69f00", "black on #009e73", "black on #cc79a7",
+    "black on #56b4e9", "white on #d55e00", "black on #f0e442", "black on #999999",
+)  # fmt: skip
+_MOST_LINES = 12
+_MOST_SPARKS = 32
+_MOST_DOMAINS = 512  # beyond it the traffic between all pairs takes longer than the plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """Neighbouring domains that look alike.
+
+    Args:
+        label: the first and the last name.
+        cells: one value a block of GPUs: -1 free, -2 several values in one.
+    """
+
+    label: str
+    cells: tuple[int, ...]
+
+
+def map_lines(plan: Plan, width: int) -> list[Text]:
+    """Return the map of a plan's seats and what leaves each domain.
+
+    Args:
+        plan: a seated layout.
+        width: columns of the terminal [1].
+    """
+    digit = _digit(plan.inputs.layout)
+    value = coordinate(plan.inputs.layout, digit)
+    placement = plan.placement
+    seats = [_values(domain, placement.rank_to_gpu, value) for domain in placement.domains]
+    together = _together(seats, (width - 4) // 2)
+    names = [domain.name for domain in placement.domains]
+    entries = _entries(names, seats, together)
+    block = "GPU" if together == 1 else f"{together} GPUs"
+    told = f"  A character is {'a ' if together == 1 else ''}{block}, and says its {_WORDS[digit]}"
+    if any(-1 in entry.cells for entry in entries):
+        told += f"; {FREE} is free"
+    if any(-2 in entry.cells for entry in entries):
+        told += f"; {MIXED} is several"
+    lines = [Text(f"{told}:"), *_laid_out(entries, width)]
+    return [*lines, *_leaving(plan)]
+
+
+def coordinate(layout: Layout, digit: str) -> NDArray[np.int64]:
+    """Return the index of every rank along a dense degree, array [ranks]."""
+    ranks = np.arange(layout.gpus)
+    value, reach = np.zeros(layout.gpus, dtype=np.int64), 1
+    for axis in layout.axes:
+        if axis.dense == digit:
+            value += ranks // axis.stride % axis.size * reach
+            reach *= axis.size
+    return value
+
+
+def spark_line(values: Sequence[float]) -> str:
+    """Return *values* as a line of blocks, from nothing to the most.
+
+    >>> spark_line([0, 1, 4, 8])
+    ' ▁▄█'
+    """
+    most = max(values, default=0.0)
+    if most <= 0:
+        return " " * len(values)
+    steps = len(_SPARKS)
+    return "".join(" " if v <= 0 else _SPARKS[min(steps, -int(-v * steps // most)) - 1]
+                   for v in values)  # fmt: skip
+
+
+def _digit(layout: Layout) -> str:
+    return next((d for d in ("pp", "dp", "cp") if getattr(layout, d) > 1), "tp")
+
+
+def _values(
+    domain: SeatedDomain, rank_to_gpu: Sequence[int], value: NDArray[np.int64]
+) -> list[int]:
+    ranks = sorted(domain.ranks, key=rank_to_gpu.__getitem__)
+    return [int(value[rank]) for rank in ranks] + [-1] * (domain.capacity - len(ranks))
+
+
+def _together(seats: Sequence[Sequence[int]], most: int) -> int:
+    """Return how many GPUs one character stands for: whole runs of one value where they fit."""
+    run = 0
+    for values in seats:
+        length = 0
+        for here, after in zip(values, [*values[1:], None], strict=True):
+            length += 1
+            if here != after:
+                run, length = gcd(run, length), 0
+    widest = max(len(values) for values in seats)
+    run = max(run, 1)
+    return run * max(1, -(-widest // run // most))
+
+
+def _entries(names: Sequence[str], seats: Sequence[Sequence[int]], together: int) -> list[_Entry]:
+    """Return the domains, those that look like their neighbour taken together."""
+    groups: list[tuple[str, str, tuple[int, ...]]] = []
+    for name, values in zip(names, seats, strict=True):
+        cells = tuple(
+            _cell(values[start : start + together]) for start in range(0, len(values), together)
+        )
+        if groups and groups[-1][2] == cells:
+            groups[-1] = (groups[-1][0], name, cells)
+        else:
+            groups.append((name, name, cells))
+    return [
+        _Entry(label=first if first == last else f"{first} to {last}", cells=cells)
+        for first, last, cells in groups
+    ]
+
+
+def _cell(values: Sequence[int]) -> int:
+    held = set(values)
+    return held.pop() if len(held) == 1 else -2
+
+
+def _laid_out(entries: Sequence[_Entry], width: int) -> list[Text]:
+    """Return the entries side by side, column below column, some of many."""
+    label = max(len(entry.label) for entry in entries)
+    cells = max(len(entry.cells) for entry in entries)
+    each = label + 1 + cells + 3
+    columns = max(1, (width - 2 + 2) // each)
+    shown = entries[: columns * _MOST_LINES]
+    rows = -(-len(shown) // columns)
+    lines = []
+    for row in range(rows):
+        line = Text("  ")
+        for entry in shown[row::rows]:
+            line.append(f"{entry.label:<{label}} ")
+            for cell in entry.cells:
+                line.append(*_drawn(cell))
+            line.append(" " * (cells - len(entry.cells) + 3))
+        line.rstrip()
+        lines.append(line)
+    if len(entries) > len(shown):
+        lines.append(Text(f"  … and {len(entries) - len(shown):,} more that look different"))
+    return lines
+
+
+def _drawn(cell: int) -> tuple[str, str]:
+    if cell < 0:
+        return (FREE if cell == -1 else MIXED), "dim"
+    return SYMBOLS[cell % len(SYMBOLS)], _COLOURS[cell % len(_COLOURS)]
+
+
+def _leaving(plan: Plan) -> list[Text]:
+    """Return what leaves the domains as one line of blocks; nothing where nothing does."""
+    placement, layout = plan.placement, plan.inputs.layout
+    count = len(placement.domains)
+    if placement.objective_bytes <= 0 or not 1 < count <= _MOST_DOMAINS:
+        return []
+    home = plan.inputs.fabric.domain_index(placement.tier)[np.asarray(placement.rank_to_gpu)]
+    total = np.zeros((count, count))
+    for family in plan.families:
+        total += bytes_between(asdict(family), home[family.members(layout)], count)
+    leaving = total.sum(axis=1)
+    each = -(-count // _MOST_SPARKS)
+    most = [float(leaving[start : start + each].max()) for start in range(0, count, each)]
+    line = Text(f"  to and from each {placement.tier} ")
+    line.append(spark_line(most), style="#d55e00")
+    line.append(f" at most {format_bytes(float(leaving.max()))}")
+    return [line]
