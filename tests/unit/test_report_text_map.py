@@ -1,4 +1,4 @@
-"""The map of the seats in a terminal: every GPU once, in 80 columns, and the same without colour."""
+"""The map of the seats in a terminal: every GPU once, in 80 columns, with colour or without."""
 
 from __future__ import annotations
 
