@@ -51,7 +51,20 @@ TierName = Annotated[
     str, typer.Option("--tier", metavar="TIER", help="The tier whose cut is made least.")
 ]
 Objective = Annotated[
-    Literal["total"], typer.Option("--objective", help="What is made least over that cut.")
+    Literal["total", "bottleneck", "time"],
+    typer.Option(
+        "--objective",
+        help="Made least: the bytes over all that tier's borders, the time of the busiest border, "
+        "or the step, by the bytes it does not hide.",
+    ),
+]
+Reductions = Annotated[
+    Literal["hierarchical", "flat", "flat-in-rank-order"],
+    typer.Option(
+        "--reductions",
+        help="How reductions and gathers are laid when the cut is counted: inside each domain "
+        "first, or as flat rings.",
+    ),
 ]
 Tiers = Annotated[
     Literal["lexicographic", "weighted"],
@@ -93,6 +106,7 @@ def place(
     tier: TierName = "supernode",
     objective: Objective = "total",
     tiers: Tiers = "lexicographic",
+    reductions: Reductions = "hierarchical",
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     ignore_memory: IgnoreMemory = False,
@@ -128,8 +142,9 @@ def place(
     )  # fmt: skip
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
     plan = make_plan(
-        inputs, tier=tier, objective=objective, tiers=tiers, seed=seed, time_limit_s=limit_s
-    )
+        inputs, tier=tier, objective=objective, tiers=tiers, reductions=reductions, seed=seed,
+        time_limit_s=limit_s,
+    )  # fmt: skip
     document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups)
     if out is not None:
         write_file(out, json_text(document))

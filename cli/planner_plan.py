@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.planner_inputs import Inputs
+from planner.errors import InputError
 from planner.network.incast import IncastGate, fabric_gates
 from planner.network.wiring import Wiring
 from planner.place import place
 from planner.place.answer import Placement
+from planner.place.rings import laid
+from planner.search.exposed import Exposed, place_exposed
 from planner.search.placed import placed_spreads
 from planner.steptime.memory import Memory
 from planner.steptime.shared_links import Seating, seated_step_time, seated_wiring
@@ -17,6 +20,7 @@ from planner.steptime.step import Step, layout_memory
 from planner.traffic import Family, step_families
 
 DEFAULT_TIME_LIMIT_S = 20.0
+_TIMED_ROUNDS = 4  # placements that share the time limit of the objective time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,8 @@ class Plan:
         memory: of the fullest stage.
         baseline_steps_s: name of a baseline to its step [s].
         incast: of every tier, whether its ports stand what this seating sends at once.
+        exposed: how the objective ``time`` was pursued; None of another objective.
+        reductions: how reductions are laid when their cut is counted.
     """
 
     inputs: Inputs
@@ -40,6 +46,8 @@ class Plan:
     memory: Memory
     baseline_steps_s: Mapping[str, float]
     incast: tuple[IncastGate, ...] = ()
+    exposed: Exposed | None = None
+    reductions: str = "hierarchical"
 
 
 def make_plan(
@@ -49,16 +57,36 @@ def make_plan(
     objective: str = "total",
     tiers: str = "lexicographic",
     rules: Sequence[str] = (),
+    reductions: str = "hierarchical",
     seed: int = 0,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
 ) -> Plan:
-    """Return the plan of *inputs*; the arguments are those of ``planner.place.place``."""
-    families = step_families(inputs.model, inputs.layout)
-    placement = place(
-        inputs.layout, families, inputs.fabric, tier=tier, objective=objective, tiers=tiers,
-        rules=rules, seed=seed, time_limit_s=time_limit_s,
-    )  # fmt: skip
+    """Return the plan of *inputs*; the arguments are those of ``planner.place.place``.
+
+    *objective* may also be ``time``; *reductions* is one of ``planner.place.rings.REDUCTIONS``.
+    """
+    families = laid(step_families(inputs.model, inputs.layout), reductions)
     wiring = seated_wiring(inputs.fabric, inputs.layout, inputs.efficiency)
+
+    def seat(moved: Sequence[Family], objective: str, limit_s: float) -> Placement:
+        return place(
+            inputs.layout, moved, inputs.fabric, tier=tier, objective=objective, tiers=tiers,
+            rules=rules, seed=seed, time_limit_s=limit_s,
+        )  # fmt: skip
+
+    exposed = None
+    if objective == "time":
+        _refuse_with_time(rules, tiers)
+        exposed = place_exposed(
+            inputs.layout,
+            families,
+            inputs.fabric,
+            seat=lambda moved: seat(moved, "total", time_limit_s / _TIMED_ROUNDS),
+            step_of=lambda seats: seated_step(inputs, seats, wiring),
+        )
+        placement = exposed.placement
+    else:
+        placement = seat(families, objective, time_limit_s)
     return Plan(
         inputs=inputs,
         families=families,
@@ -77,7 +105,17 @@ def make_plan(
             ],
             placement.rank_to_gpu,
         ),
+        exposed=exposed,
+        reductions=reductions,
     )
+
+
+def _refuse_with_time(rules: Sequence[str], tiers: str) -> None:
+    if rules or tiers != "lexicographic":
+        raise InputError(
+            "objective 'time' weighs the bytes of one tier and knows no rules: expected tiers "
+            f"'lexicographic' and no rules, got {tiers!r} and {len(rules)} rules"
+        )
 
 
 def seated_step(inputs: Inputs, rank_to_gpu: Sequence[int], wiring: Wiring | None = None) -> Step:

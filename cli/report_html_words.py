@@ -67,12 +67,16 @@ def seating_words(name: str) -> str:
 
 def proof_words(cut: Mapping[str, Any]) -> str:
     """Return what is proved of the cut, and how."""
+    of_what = {
+        "bottleneck": " by its busiest border's time",
+        "time": " by the bytes that its step exposes",
+    }.get(cut["objective"], "")
     if cut["proof"] == "bound":
-        return "no seating whatever can do better: the lower bound is as high"
+        return f"no seating whatever can do better{of_what}: the lower bound is as high"
     if cut["proof"] == "solver":
-        return "the solver proved that no seating of its model does better"
+        return f"the solver proved that no seating of its model does better{of_what}"
     return (
-        f"not proved best: the solver stopped at its time limit, and up to "
+        f"not proved best{of_what}: the solver stopped at its time limit, and up to "
         f"{format_share(cut['gap'])} could still be saved"
     )
 

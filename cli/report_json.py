@@ -36,6 +36,7 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
         objective=placement.objective,
         tiers=placement.ways,
         time_limit_s=time_limit_s,
+        reductions=plan.reductions,
     )
     axes = [{"name": a.name, "size": a.size, "stride": a.stride} for a in layout.axes]
     spreads = placed_spreads(layout, placement.rank_to_gpu, plan.inputs.fabric)
@@ -60,6 +61,7 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
             "method": placement.method,
             "by_family": placement.by_family,
             "checked_bytes": placement.checked_bytes,
+            **_objective_document(plan),
         },
         "tiers": [{**asdict(cut), "gap": cut.gap} for cut in placement.tiers],
         "tier_order": {
@@ -87,6 +89,35 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
         "bill": bill_document(plan.inputs.fabric),
     }
     return document("place", inputs, body)
+
+
+def _objective_document(plan: Plan) -> Mapping[str, Any]:
+    """Return what the cut says besides bytes, of the objectives ``bottleneck`` and ``time``."""
+    placement, exposed = plan.placement, plan.exposed
+    if placement.objective == "total":
+        return {}
+    if exposed is None:
+        return {
+            "objective_s": placement.objective_s,
+            "lower_bound_s": placement.lower_bound_s,
+        }
+    return {
+        "objective_s": placement.objective_s,
+        "exposed_bytes": placement.exposed_bytes,
+        "exposed_bound_bytes": placement.exposed_bound_bytes,
+        "exposed_share": exposed.shares,
+        "fixed_point": exposed.fixed_point,
+        "kept_round": exposed.kept,
+        "rounds": [
+            {
+                "origin": one.origin,
+                "share": one.shares,
+                "step_s": one.step_s,
+                "cut_bytes": one.cut_bytes,
+            }
+            for one in exposed.rounds
+        ],
+    }
 
 
 def choice_document(choice: Choice, given: tuple[str, ...]) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cli.report_text_objective import objective_verdict
 from planner.layout import groups_along
 from planner.place.answer import Placement, Proof
 from planner.place.check import CheckedEntry, judged
@@ -80,7 +81,9 @@ def verdict(plan: Plan) -> str:
     """Return the plan in one sentence."""
     placement, step = plan.placement, plan.step
     crossing = format_bytes(placement.objective_bytes)
-    if placement.objective_bytes == 0:
+    if placement.objective != "total" and placement.objective_bytes > 0:
+        cut = objective_verdict(plan)
+    elif placement.objective_bytes == 0:
         cut = f"Nothing leaves a {placement.tier}, which no placement can better"
     elif placement.proof is Proof.INCUMBENT:
         cut = (
@@ -108,6 +111,8 @@ def _against_rank_order(placement: Placement) -> str:
     if rank_order is None or rank_order.cut_bytes == 0:
         return ""
     saved = 1 - placement.objective_bytes / rank_order.cut_bytes
+    if saved < -5e-4:
+        return f" ({format_share(-saved)} more than in rank order)"
     if saved < 5e-4:
         return " (rank order does as well)"
     return f" ({format_share(saved)} less than in rank order)"
