@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -77,6 +78,34 @@ Tiers = Annotated[
 WithGroups = Annotated[
     bool, typer.Option("--with-groups", help="List the ranks of every group in the document.")
 ]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        help="A hard rule, as often as needed: 'ep within supernode', 'pp at most 2 supernodes', "
+        "'stage 0 on sn00,sn01'. Its price is shown.",
+    ),
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Say why each group crosses, and what else would.")
+]
+Alternatives = Annotated[
+    int,
+    typer.Option(
+        "--alternatives", min=0, max=20, metavar="K",
+        help="Also the K best placements that differ in what crosses.",
+    ),
+]  # fmt: skip
+Free = Annotated[
+    Path | None,
+    typer.Option(
+        "--free",
+        metavar="FILE",
+        help="Use only the GPUs of a free list: host lists such as node[001-128], node001:0-3, "
+        "node001*4. --gpus is then the job's with --cluster, else the whole cluster's.",
+    ),
+]
 IgnoreMemory = Annotated[
     bool, typer.Option("--ignore-memory", help="Seat a layout that does not fit in memory, too.")
 ]
@@ -107,6 +136,10 @@ def place(
     objective: Objective = "total",
     tiers: Tiers = "lexicographic",
     reductions: Reductions = "hierarchical",
+    rule: Rules = None,
+    explain: Explain = False,
+    alternatives: Alternatives = 0,
+    free: Free = None,
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     ignore_memory: IgnoreMemory = False,
@@ -120,6 +153,7 @@ def place(
     What is left out is chosen: the model for the number of GPUs, the layout with the shortest
     step that fits. The answer says so.
     """
+    from cli.place_extras import extras
     from cli.planner_inputs import Asked, read_inputs
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
@@ -137,15 +171,19 @@ def place(
     inputs = read_inputs(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
-            layout=given, order=order, ignore_memory=ignore_memory,
+            layout=given, order=order, ignore_memory=ignore_memory, free=free,
         )
     )  # fmt: skip
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
     plan = make_plan(
-        inputs, tier=tier, objective=objective, tiers=tiers, reductions=reductions, seed=seed,
-        time_limit_s=limit_s,
+        inputs, tier=tier, objective=objective, tiers=tiers, rules=rule or (),
+        reductions=reductions, seed=seed, time_limit_s=limit_s,
     )  # fmt: skip
-    document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups)
+    more = extras(
+        plan, explained=explain, alternatives=alternatives, time_limit_s=limit_s,
+        free_file=str(free or ""),
+    )  # fmt: skip
+    document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups, more=more)
     if out is not None:
         write_file(out, json_text(document))
         note(f"wrote {out}")
@@ -159,4 +197,4 @@ def place(
         return
     from cli.report_text import print_page
 
-    print_page(console(), plan, document["inputs"]["sha256"])
+    print_page(console(), plan, document["inputs"]["sha256"], more)

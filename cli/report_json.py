@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from cli.place_extras import Extras, extra_inputs, extras_document
 from cli.plan_stages import bill_document, stage_memory_document, stages_document
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
@@ -20,13 +21,16 @@ from planner.steptime.spread import Spreads
 from planner.traffic import Family
 
 
-def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False) -> dict[str, Any]:
+def place_document(
+    plan: Plan, *, time_limit_s: float, with_groups: bool = False, more: Extras | None = None
+) -> dict[str, Any]:
     """Return the document of *plan*.
 
     Args:
         plan: a seated layout.
         time_limit_s: what the solver was given [s].
         with_groups: also list the ranks of every group.
+        more: rules, reasons, second answers, a free list.
     """
     placement, layout = plan.placement, plan.inputs.layout
     inputs = inputs_document(
@@ -37,6 +41,7 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
         tiers=placement.ways,
         time_limit_s=time_limit_s,
         reductions=plan.reductions,
+        **({} if more is None else extra_inputs(plan, more)),
     )
     axes = [{"name": a.name, "size": a.size, "stride": a.stride} for a in layout.axes]
     spreads = placed_spreads(layout, placement.rank_to_gpu, plan.inputs.fabric)
@@ -87,6 +92,7 @@ def place_document(plan: Plan, *, time_limit_s: float, with_groups: bool = False
             "by_stage": stage_memory_document(plan.inputs),
         },
         "bill": bill_document(plan.inputs.fabric),
+        **({} if more is None else extras_document(plan, more)),
     }
     return document("place", inputs, body)
 

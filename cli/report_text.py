@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from cli.place_extras import explain_lines, idle_line, other_rows, rule_lines
 from cli.report_text_map import map_lines
 from cli.report_text_network import incast_lines, sharing_lines
 from cli.report_text_objective import objective_proof
@@ -34,6 +35,7 @@ from planner.units import format_bytes, format_rate, format_share, format_time
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from cli.place_extras import Extras
     from cli.planner_plan import Plan
 
 _LEAST_SHOWN_SHARE = 0.0005
@@ -43,13 +45,14 @@ _NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
 _ASSUMED_SHOWN = 5
 
 
-def print_page(console: Console, plan: Plan, sha256: str) -> None:
+def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = None) -> None:
     """Print the page of *plan*.
 
     Args:
         console: where to; 80 to 160 columns.
         plan: a seated layout.
         sha256: hash of its inputs.
+        more: rules, reasons, second answers, idle GPUs.
     """
     proved = plan.placement.proof is not Proof.INCUMBENT
     console.print(Text(verdict(plan), style="bold green" if proved else "bold yellow"))
@@ -71,10 +74,14 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
     for line in (*border_sentences(plan), shorter_elsewhere(plan)):
         if line:
             console.print(Text(line))
+    if more is not None:
+        _print_more(console, plan, more)
     _heading(console, f"Where the ranks sit, by {plan.placement.tier}")
     for map_line in map_lines(plan, console.width):
         console.print(map_line, no_wrap=True, crop=False)
     console.print(_labelled(seat_lines(plan, _DOMAINS_SHOWN)))
+    if more is not None and (idle := idle_line(plan, more)):
+        console.print(Text(f"  {idle}"))
     _print_step(console, plan)
     _heading(console, "Links and ports")
     console.print(_labelled([*sharing_lines(plan.step), *incast_lines(plan.incast)]))
@@ -84,6 +91,30 @@ def print_page(console: Console, plan: Plan, sha256: str) -> None:
     console.print(_labelled(_assumed_lines(plan)))
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {plan.placement.seed}", style="dim"))
+
+
+def _print_more(console: Console, plan: Plan, more: Extras) -> None:
+    """Print the rules and their price, why each degree crosses, and second answers."""
+    if plan.placement.rule_price is not None:
+        _heading(console, "Rules")
+        console.print(_labelled(rule_lines(plan.placement)))
+    if more.explanation is not None:
+        _heading(console, "Why it crosses")
+        console.print(_labelled(explain_lines(plan, more.explanation)))
+    if more.others:
+        _heading(console, "The next best that cross something else")
+        console.print(_others_table(plan, more))
+
+
+def _others_table(plan: Plan, more: Extras) -> Table:
+    titles, rows = other_rows(plan, more)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column(f"  {titles[0]}", min_width=16)
+    for title in titles[1:]:
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, *values in rows:
+        table.add_row(f"  {name}", *values)
+    return table
 
 
 def _heading(console: Console, text: str) -> None:
