@@ -19,6 +19,7 @@ from planner.place.borders import tier_cuts
 from planner.place.check import CheckedEntry, checked_cuts
 from planner.place.check_border import checked_border_s
 from planner.place.expand import seats
+from planner.place.large import LARGE_CELLS, solve_large
 from planner.place.objective import by_border, least_busy
 from planner.place.question import Question, ask, cut_bytes
 from planner.place.rules_place import read_rules, under_rules
@@ -47,7 +48,7 @@ __all__ = [
 ]
 
 _CHECK_SHARE = 1e-9  # relative; two orders of the same floating-point sum
-_TIERS_SHARE = 0.25  # of the time limit, for the tiers besides the asked one
+_TIERS_SHARE = 0.1  # of the time limit, for the tiers besides the asked one
 _TIERS_S = 0.5  # seconds they may take at least
 
 
@@ -108,7 +109,8 @@ def place(
     question = ask(layout, families, fabric.capacities(tier))
     if objective == "bottleneck":
         time_limit_s /= 2  # one half for the total cut, whose bound it needs, one for the border
-    answer = solve_question(question, time_limit_s=time_limit_s, seed=seed)
+    solved = solve_large if question.cells > LARGE_CELLS else solve_question
+    answer = solved(question, time_limit_s=time_limit_s, seed=seed)
     border = None
     if objective == "bottleneck":
         rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]

@@ -46,6 +46,7 @@ WAYS = ("lexicographic", "weighted")
 _MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _MORE_CELLS = 4096  # grids up to which other seatings of the same cut are tried
+_TILED_CELLS = 20_000  # grids past which a chain of tiles is not held against other seatings
 _MORE_TRIED = 4
 _SOLVE_S = 2.0  # seconds that the question of another tier alone may take
 
@@ -255,7 +256,7 @@ def _meets(cut: float, bound: float) -> bool:
 
 def _search(state: _Search, asked: int, home: NDArray[np.int64]) -> None:
     _offer_chain(state, asked)
-    if state.met():
+    if state.met() or (state.home is not None and state.cells > _TILED_CELLS):
         return
     _grow(state, asked, home)
     if state.met():
@@ -388,28 +389,21 @@ def _judged(state: _Search, asked: int, asked_bound: TierBound) -> SeatedTiers:
     """Return the best seating with a bound and a proof for every tier."""
     if state.home is None:
         raise PlannerError("no seating was found: this is a fault of the planner")
-    kept: set[int] = set()
     judged: dict[int, TierBound] = {}
-    for tier in state.order:
-        cut, question, bound = state.cuts[tier], state.questions[tier], state.bounds[tier]
-        if not _meets(cut, bound) and tier != asked:
-            bound = max(bound, sharpened_bound(question, cut, state.ends_s))
-        among = "all"
-        if not _meets(cut, bound) and kept and state.weights is None:
-            conditional = _bound_when_kept(question, kept, cut, state.ends_s)
-            if conditional > bound * (1 + _MET):
-                bound, among = conditional, "as good before"
+    for place, tier in enumerate(state.order):
+        cut, bound, among = state.cuts[tier], state.bounds[tier], "all"
         proof = Proof.BOUND if _meets(cut, bound) else Proof.INCUMBENT
         if tier == asked and abs(cut - asked_bound.cut_bytes) <= _MET * cut:
             proof = asked_bound.proof
+        if proof is Proof.INCUMBENT and tier != asked:
+            bound, among = _closer_bound(state, place)
+            proof = Proof.BOUND if _meets(cut, bound) else Proof.INCUMBENT
         judged[tier] = TierBound(
             cut_bytes=cut,
             lower_bound_bytes=cut if proof is not Proof.INCUMBENT else min(cut, bound),
             proof=proof,
             among=among,
         )
-        if len(question.capacities) > 1 and state.weights is None:
-            kept |= _kept_axes(question, cut)
     return SeatedTiers(
         home=state.home,
         bounds=tuple(judged[tier] for tier in range(len(state.questions))),
@@ -419,25 +413,46 @@ def _judged(state: _Search, asked: int, asked_bound: TierBound) -> SeatedTiers:
     )
 
 
+def _closer_bound(state: _Search, place: int) -> tuple[float, str]:
+    """Return the best bound of the tier at *place* in the order, and what it is a bound of."""
+    tier = state.order[place]
+    cut, question = state.cuts[tier], state.questions[tier]
+    bound = max(state.bounds[tier], sharpened_bound(question, cut, state.ends_s))
+    if _meets(cut, bound) or state.weights is not None:
+        return bound, "all"
+    kept: set[int] = set()
+    for before in state.order[:place]:
+        if len(state.tree.capacities[before]) > 1:
+            kept |= _kept_axes(state.questions[before], state.cuts[before], kept)
+    conditional = _bound_when_kept(question, kept, cut, state.ends_s) if kept else 0.0
+    return (conditional, "as good before") if conditional > bound * (1 + _MET) else (bound, "all")
+
+
 def _bound_when_kept(question: Question, kept: set[int], cut: float, ends_s: float) -> float:
     """Return the bound of seatings that keep every line along the axes *kept* whole [bytes]."""
     sides = [n if axis in kept else 1 for axis, n in enumerate(question.sizes)]
     boxes = [capacity // prod(sides) for capacity in question.capacities]
     if sum(boxes) < question.cells // prod(sides):
         return 0.0
-    return sharpened_bound(coarsen(question, sides, boxes), cut, ends_s)
+    coarse = coarsen(question, sides, boxes)
+    bound = sharpened_bound(coarse, cut, ends_s)
+    left_s = min(_SOLVE_S, ends_s - monotonic())
+    if _meets(cut, bound) or left_s <= 0:
+        return bound
+    return max(bound, solve_question(coarse, time_limit_s=left_s).lower_bound_bytes)
 
 
-def _kept_axes(question: Question, cut: float) -> set[int]:
+def _kept_axes(question: Question, cut: float, known: set[int]) -> set[int]:
     """Return the axes whose every line lies in one domain in all seatings that cut no more.
 
-    A seating that parts a line pays one split group of every charge along the axis besides the
-    bound of the others, and at least ``split_bound``: *Splitting is dear* in ``FORMULATION.md``.
+    Axes *known* to be are left out. A seating that parts a line pays one split group of every
+    charge along the axis besides the bound of the others, and at least ``split_bound``:
+    *Splitting is dear* in ``FORMULATION.md``.
     """
     kept = set()
     for axis, size in enumerate(question.sizes):
         along = [charge for charge in question.charges if axis in charge.axes]
-        if size == 1 or not along or size > max(question.capacities):
+        if size == 1 or not along or axis in known or size > max(question.capacities):
             continue
         others = tuple(charge for charge in question.charges if axis not in charge.axes)
         split = lower_bound(replace(question, charges=others)) + sum(
