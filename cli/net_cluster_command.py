@@ -119,7 +119,10 @@ def endpoints(
         else:
             seen = state_model.endpoint_state(**inputs)
     inputs["every_pair"] = every_pair
-    assumed = {"state_bytes": state_model.STATE_SOURCE} if state == "375B" else {}
+    assumed = {
+        **({"state_bytes": state_model.STATE_ASSUMED} if state == "375B" else {}),
+        **({"cache_bytes": state_model.CACHE_ASSUMED} if cache == "2MiB" else {}),
+    }
     body = {**parts_of(seen), "assumed": assumed, "source": state_model.SOURCE}
     text = endpoints_text(inputs, seen, job is not None, assumed)
     put_out("endpoints", inputs, body, text, as_json=as_json, out=out)
