@@ -162,9 +162,10 @@ def _pairs_cost(model: Model, charge: Charge, g: int, members: list[int]) -> Any
     """
     size, terms = len(members), []
     units = held_units(charge, size)
+    name = f"{charge.kind.value}_{_tag(charge.axes)}_{g}"
     for s in _domains(model):
         most = min(size, model.question.capacities[s])
-        levels = [_binary(model, f"level_{_tag(charge.axes)}_{g}_{s}_{j}") for j in range(most + 1)]
+        levels = [_binary(model, f"level_{name}_{s}_{j}") for j in range(most + 1)]
         _require(model, pulp.lpSum(levels) == 1)
         held = pulp.lpSum(model.seat[b, s] for b in members)
         _require(model, pulp.lpSum(j * level for j, level in enumerate(levels)) == held)

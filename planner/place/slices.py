@@ -149,7 +149,7 @@ def _charge_across(
         size = model.question.group_size(charge.axes)
         units = held_units(charge, size)
         levels = [
-            model.problem.add_variable(f"level_{name}_{j}", 0, 1, pulp.LpBinary)
+            model.problem.add_variable(f"level_{charge.kind.value}_{name}_{j}", 0, 1, pulp.LpBinary)
             for j in range(min(size, model.question.capacities[s]) + 1)
         ]
         model.problem += pulp.lpSum(levels) == 1
