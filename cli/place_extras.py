@@ -264,5 +264,6 @@ def idle_line(plan: Plan, more: Extras) -> str:
     """Return which GPUs stay idle, or nothing."""
     if not more.idle_gpus:
         return ""
-    shown = more.idle if len(more.idle) <= _LONGEST_IDLE else f"{more.idle[:_LONGEST_IDLE]}…"
+    spaced = more.idle.replace("],", "], ")
+    shown = spaced if len(spaced) <= _LONGEST_IDLE else f"{spaced[:_LONGEST_IDLE]}… (all in --json)"
     return f"Idle: {more.idle_gpus} of {len(plan.inputs.fabric.gpus)} GPUs: {shown}"

@@ -25,12 +25,13 @@ import numpy as np
 from planner.documents import read_bytes
 from planner.errors import SpecError
 from planner.fabric import Domain, Fabric
-from topologies.host_lists import HostListError, expand_hosts
+from topologies.host_lists import HostListError, expand_hosts, fold_hosts
 
 LARGEST_BYTES = 2**25
 _FAULTS = 40
 _NUMBERS = re.compile(r"[0-9]{1,6}(?:-[0-9]{1,6})?")
 _TERM = re.compile(r"(?P<hosts>[^:*]+)(?::(?P<gpus>[0-9][0-9,\s-]*)|\*(?P<count>[0-9]{1,6}))?")
+_COMMA = re.compile(r",(?![^\[]*\])")
 _LAST_NUMBER = re.compile(r"([0-9]{1,9})$")
 
 
@@ -119,6 +120,28 @@ def only_gpus(fabric: Fabric, free: Sequence[int], name: str = "the free list") 
     )
 
 
+def spelled_gpus(fabric: Fabric, gpus: Sequence[int]) -> str:
+    """Return *gpus* by name as a free list on one line, names folded from both ends.
+
+    >>> from topologies.fabric_catalogue import generic_cluster
+    >>> spelled_gpus(generic_cluster(8, 32), [0, 1, 3, *range(8, 32)])
+    'sn00.gpu[00-01,03],sn[01-03].gpu[00-07]'
+    """
+    ends: dict[str, list[str]] = {}
+    for gpu in gpus:
+        owner, _, end = fabric.gpus[gpu].rpartition(".")
+        ends.setdefault(owner, []).append(end)
+    owners: dict[str, list[str]] = {}
+    for owner, names in ends.items():
+        owners.setdefault(fold_hosts(names), []).append(owner)
+    return ",".join(
+        f"{owner}.{end}" if owner else end
+        for folded, names in owners.items()
+        for owner in _COMMA.split(fold_hosts(names))
+        for end in _COMMA.split(folded)
+    )
+
+
 def _graph_of(fabric: Fabric) -> Any:
     return fabric.graph
 
@@ -186,9 +209,11 @@ def _line_gpus(
         except HostListError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
             continue
+        unknown = [name for name in names if name not in hosts]
+        if unknown:
+            faults.append(f"{place}: {_unknown(unknown, len(names), hosts)}")
         for name in names:
-            found = _host_gpus(name, match, place, hosts, faults)
-            if found:
+            if name in hosts and (found := _host_gpus(name, match, place, hosts[name], faults)):
                 yield found
 
 
@@ -203,22 +228,21 @@ def _terms(line: str) -> list[str]:
     return terms
 
 
+def _unknown(unknown: Sequence[str], of: int, hosts: Mapping[str, _Host]) -> str:
+    """Return which names are no hosts, and what they may be meant to be."""
+    first = unknown[0]
+    near = get_close_matches(first, hosts, n=2)
+    meant = f": did you mean {' or '.join(near)}?" if near else (
+        f": its hosts are called {next(iter(hosts))} …"
+    )  # fmt: skip
+    if len(unknown) == 1:
+        return f"the cluster has no host {first[:60]!r}{meant}"
+    return f"{len(unknown)} of {of} names are no hosts of the cluster, first {first[:60]!r}{meant}"
+
+
 def _host_gpus(
-    name: str,
-    match: re.Match[str],
-    place: str,
-    hosts: Mapping[str, _Host],
-    faults: list[str],
+    name: str, match: re.Match[str], place: str, host: _Host, faults: list[str]
 ) -> tuple[int, ...]:
-    host = hosts.get(name)
-    if host is None:
-        near = get_close_matches(name, hosts, n=2) if len(faults) < _FAULTS else []
-        faults.append(
-            f"{place}: the cluster has no host {name[:60]!r}"
-            + (f": did you mean {' or '.join(near)}?" if near
-               else f": its hosts are called {next(iter(hosts))} …")
-        )  # fmt: skip
-        return ()
     if match["count"] is not None:
         count = int(match["count"])
         if not 1 <= count <= len(host.gpus):

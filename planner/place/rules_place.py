@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import PlannerError
+from planner.errors import InputError, PlannerError
 from planner.layout import groups_along
 from planner.place.answer import Answer, Proof, SeatedDomain
 from planner.place.borders import tier_cuts
 from planner.place.expand import seats
 from planner.place.question import ask
-from planner.place.rules import check_rules, parse_rules
+from planner.place.rules import MOST_RULES, Rule, check_rules, parse_rules
 from planner.place.rules_bound import bound_rules
 from planner.place.rules_fill import keeps
 from planner.place.rules_seats import ruled_seats
@@ -45,7 +45,18 @@ def read_rules(texts: Sequence[str], layout: Layout, fabric: Fabric, tier: str) 
         InputError: a text that is no rule, or names what there is not; every fault.
         InfeasibleError: no seating can keep them, by arithmetic.
     """
-    return bound_rules(check_rules(parse_rules(texts), layout, fabric, tier), layout, fabric, tier)
+    faults: list[str] = []
+    rules: list[Rule] = []
+    for text in dict.fromkeys(texts):
+        try:
+            rules += check_rules(parse_rules([text]), layout, fabric, tier)
+        except InputError as error:
+            faults += error.faults
+    if len(texts) > MOST_RULES:
+        faults.append(f"{len(texts)} rules: expected {MOST_RULES} at most")
+    if faults:
+        raise InputError(*faults)
+    return bound_rules(rules, layout, fabric, tier)
 
 
 def under_rules(
