@@ -17,6 +17,7 @@ from planner.units import format_bytes
 
 _LETTERS = dict(zip(DIGITS, "abcdefg", strict=True))
 _MOST_CLICKED = 4096  # above it a square stands for several ranks
+_MOST_BOXES = 160
 
 
 def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
@@ -35,7 +36,7 @@ def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
         along = ",".join(map(str, plan.axes_of(crossing.family)))
         label = f"{digit.upper()}, {_crossing_words(crossing)}"
         inputs.append(_radio(index, _LETTERS[digit], along, label, False))
-    many = plan.home.size > _MOST_CLICKED
+    many, each = plan.home.size > _MOST_CLICKED, domains_in_a_box(plan)
     asked = "" if many else (
         '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
         f'max="{plan.home.size - 1}"></label> or point at a square and click. '
@@ -47,10 +48,11 @@ def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
          Num(c.crossing, f"{c.crossing:,}"), Num(c.most_domains, _range(c))]
         for c in shown
     ]  # fmt: skip
+    box = f"a {tier}" if each == 1 else f"{each} neighbouring {tier}s"
+    square = "several neighbouring GPUs" if many else "a GPU"
     return (
-        f"<p>Each box is a {tier}, each square a GPU."
-        f"{' One square stands for several neighbouring GPUs.' if many else ''} The bar under a "
-        f"box is what goes to and from other {tier}s; the longest is "
+        f"<p>Each box is {box}, each square {square}. The bar under a box is what goes to "
+        f"and from other {tier}s; the most of one {tier} is "
         f"{safe(format_bytes(float(_leaving(plan, found).max())))} a step. Light up a family: "
         "groups that cross a border take a colour each (eight in turn), groups inside one turn "
         "grey.</p>"
@@ -61,21 +63,40 @@ def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
     )  # fmt: skip
 
 
+def domains_in_a_box(plan: PlanFile) -> int:
+    """Return how many neighbouring domains are drawn as one box, so that boxes can be told apart.
+
+    A power of two, for domains come in such numbers.
+    """
+    count, each = len(plan.document["placement"]["domains"]), 1
+    while -(-count // each) > _MOST_BOXES:
+        each *= 2
+    return each
+
+
 def seat_map(plan: PlanFile, found: Sequence[Crossing]) -> str:
     """Return the map of a plan's domains, a square for each GPU."""
     document = plan.document
     leaving = _leaving(plan, found)
-    most = float(leaving.max()) or 1.0
     gpu, axes = document["placement"]["rank_to_gpu"], document["axes"]
+    domains, each = document["placement"]["domains"], domains_in_a_box(plan)
+    boxes = [
+        (domains[start : start + each], float(leaving[start : start + each].sum()))
+        for start in range(0, len(domains), each)
+    ]
+    most = max(leaves for _, leaves in boxes) or 1.0
     rooms = [
         Room(
-            name=domain["name"], capacity=domain["capacity"],
-            ranks=sorted(domain["ranks"], key=gpu.__getitem__),
-            leaving=float(leaving[i]) / most,
-            text=f"{len(domain['ranks'])} of {domain['capacity']} GPUs used, "
-                 f"{format_bytes(float(leaving[i]))} a step to and from others",
+            name=box[0]["name"] if len(box) == 1 else f"{box[0]['name']} +{len(box) - 1}",
+            capacity=sum(domain["capacity"] for domain in box),
+            ranks=[rank for domain in box for rank in sorted(domain["ranks"], key=gpu.__getitem__)],
+            leaving=leaves / most,
+            text=(f"to {box[-1]['name']}, " if len(box) > 1 else "")
+                 + f"{sum(len(domain['ranks']) for domain in box)} of "
+                 f"{sum(domain['capacity'] for domain in box)} GPUs used, "
+                 f"{format_bytes(leaves)} a step to and from others",
         )
-        for i, domain in enumerate(document["placement"]["domains"])
+        for box, leaves in boxes
     ]  # fmt: skip
 
     def told(rank: int) -> str:
@@ -85,7 +106,7 @@ def seat_map(plan: PlanFile, found: Sequence[Crossing]) -> str:
         return f"rank {rank}: {digits}; {document['placement']['gpus'][rank]}"
 
     tier = document["cut"]["tier"]
-    name = f"Map of {len(rooms)} {tier}s, each square a GPU, coloured by pipeline stage"
+    name = f"Map of {len(domains)} {tier}s, each square a GPU, coloured by pipeline stage"
     lights = [_light(plan, crossing) for crossing in _first_of_each_digit(found)]
     return seats(name, rooms, _stages(document), lights, told, ",".join(map(str, plan.sizes)))
 

@@ -400,3 +400,26 @@ def test_a_cluster_on_file_is_drawn_and_one_that_differs_is_not() -> None:
     assert "8 GPUs, 2 supernodes" in drawn
     assert "The wiring is not drawn" in changed
     assert "The wiring is not drawn" in drawing_of_cluster(document)
+
+
+def many_boxes(count: int) -> dict[str, Any]:
+    """Return a plan of *count* domains of one GPU each, tp 1, dp 1, a pipeline through all."""
+    document = small_plan()
+    document["axes"] = [{"name": "pp", "size": count, "stride": 1}]
+    document["inputs"]["gpus"] = count
+    document["placement"] = {
+        "rank_to_gpu": list(range(count)), "gpus": [f"g{i}" for i in range(count)],
+        "domains": [{"name": f"d{i}", "tier": "supernode", "capacity": 1, "ranks": [i]}
+                    for i in range(count)],
+    }  # fmt: skip
+    document["traffic"] = [family("pp_forward", "pp", ["pp"], "chain")]
+    return document
+
+
+def test_many_domains_are_drawn_several_to_a_box_and_none_is_lost(tmp_path: Path) -> None:
+    page = report([saved(tmp_path, many_boxes(500))])
+
+    assert "Each box is 4 neighbouring supernodes, each square a GPU" in page
+    assert page.count('class="k ') == 500
+    assert "d0 +3: to d3, 4 of 4 GPUs used, 210 B a step to and from others" in page  # 7 hops of 30
+    assert "Each box is a supernode" in report([saved(tmp_path, many_boxes(160))])
