@@ -35,6 +35,7 @@ class Extras:
         idle: GPUs that hold no rank, as a free list; empty where there are none.
         idle_gpus: how many they are [1].
         free_file: the free list the cluster was cut down to; empty for none.
+        cluster_gpus: GPUs of the whole cluster where the generic family was cut down; else None.
     """
 
     explanation: Explanation | None
@@ -43,10 +44,17 @@ class Extras:
     idle: str
     idle_gpus: int
     free_file: str
+    cluster_gpus: int | None = None
 
 
 def extras(
-    plan: Plan, *, explained: bool, alternatives: int, time_limit_s: float, free_file: str = ""
+    plan: Plan,
+    *,
+    explained: bool,
+    alternatives: int,
+    time_limit_s: float,
+    free_file: str = "",
+    cluster_gpus: int | None = None,
 ) -> Extras:
     """Return what was asked for besides *plan*.
 
@@ -56,6 +64,7 @@ def extras(
         alternatives: how many second answers [1].
         time_limit_s: seconds for the solvers of each of both [s].
         free_file: the free list the cluster was cut down to.
+        cluster_gpus: of the whole cluster, where the generic family was cut down [1].
     """
     placement, inputs = plan.placement, plan.inputs
     explanation: Explanation | None = None
@@ -84,6 +93,7 @@ def extras(
         idle=spelled_gpus(inputs.fabric, idle),
         idle_gpus=len(idle),
         free_file=free_file,
+        cluster_gpus=cluster_gpus,
     )
 
 
@@ -126,6 +136,7 @@ def extra_inputs(plan: Plan, more: Extras) -> dict[str, Any]:
         found["free"] = {
             "file": more.free_file,
             "hosts": spelled_gpus(used, range(len(used.gpus))),
+            "cluster_gpus": more.cluster_gpus,
         }
     return found
 

@@ -44,23 +44,29 @@ class Asked:
         supernode: GPUs of a supernode [1].
         gpus: GPUs of the job [1].
         model: a name of the catalogue or a file.
+        planned_model: the model itself, of a plan that is read back, where none is named.
         layout_file: a YAML file with some of the fields of ``Layout``.
         layout: fields of ``Layout`` from options.
         order: rank order.
         ignore_memory: also take a layout that does not fit.
         free: a free list: only its GPUs may be used. The cluster is then the whole one, so that
             *gpus* is the job's with a cluster by name and the cluster's in the generic family.
+        planned_free: the free GPUs of a plan that is read back, as one free list; empty for all.
+        planned_cluster_gpus: GPUs of the whole cluster of such a plan in the generic family [1].
     """
 
     cluster: str | None = None
     supernode: int | None = None
     gpus: int | None = None
     model: str | None = None
+    planned_model: ModelSpec | None = None
     layout_file: Path | None = None
     layout: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     order: str = DEFAULT_ORDER
     ignore_memory: bool = False
     free: Path | None = None
+    planned_free: str = ""
+    planned_cluster_gpus: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,8 @@ def read_inputs(asked: Asked) -> Inputs:
     given = _tried(faults, lambda: _given_layout(asked)) or {}
     gpus, why = _gpus_of(asked, fabric, given)
     name = asked.model or next(n for least, n in _DEFAULT_MODELS if gpus >= least)
-    model = _tried(faults, lambda: read_model(name))
+    planned = asked.planned_model if asked.model is None else None
+    model = _tried(faults, lambda: read_model(name) if planned is None else planned)
     if model is not None:
         batch = usual_batch(model, gpus, given)
         whole = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
@@ -121,8 +128,8 @@ def read_inputs(asked: Asked) -> Inputs:
 
 def read_fabric(asked: Asked) -> Fabric:
     """Return the cluster that *asked* names, or the generic family's."""
-    if asked.free is not None:
-        return _free_part(asked, asked.free)
+    if asked.free is not None or asked.planned_free:
+        return _free_part(asked)
     if asked.cluster is not None:
         fabric = load_cluster(asked.cluster, supernode=asked.supernode, gpus=asked.gpus)
         if asked.gpus is not None and len(fabric.gpus) < asked.gpus:
@@ -134,15 +141,18 @@ def read_fabric(asked: Asked) -> Fabric:
     return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
 
 
-def _free_part(asked: Asked, free: Path) -> Fabric:
+def _free_part(asked: Asked) -> Fabric:
     """Return the whole cluster's GPUs that the free list names."""
-    from topologies.free_list import read_free_list  # noqa: PLC0415 - few runs need it
+    from topologies.free_list import free_gpus, only_gpus, read_free_list  # noqa: PLC0415 - seldom
 
     if asked.cluster is not None:
-        return read_free_list(free, load_cluster(asked.cluster, supernode=asked.supernode))
-    gpus = asked.gpus or DEFAULT_GPUS
-    size = asked.supernode or min(DEFAULT_SUPERNODE, gpus)
-    return read_free_list(free, generic_cluster(size, gpus))
+        whole = load_cluster(asked.cluster, supernode=asked.supernode)
+    else:
+        gpus = asked.planned_cluster_gpus or asked.gpus or DEFAULT_GPUS
+        whole = generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
+    if asked.free is not None:
+        return read_free_list(asked.free, whole)
+    return only_gpus(whole, free_gpus(asked.planned_free, "the plan's free list", whole))
 
 
 def _product(given: Mapping[str, Any]) -> int:
@@ -160,7 +170,7 @@ def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> t
     of_cluster = asked.free is not None and asked.cluster is None
     if (asked.gpus is not None and not of_cluster) or fabric is None:
         return asked.gpus or DEFAULT_GPUS, ""
-    ranks = _product(given)
+    ranks = _product({"cp": 1, **given} if asked.free is not None else given)
     if asked.free is not None and ranks > 0:
         return ranks, f"{ranks}: the product of the degrees that were given"
     if 0 < ranks <= len(fabric.gpus) and (ranks != fabric.job_gpus or not asked.cluster):
@@ -203,7 +213,7 @@ def _what_was_left_out(asked: Asked, fabric: Fabric, gpus: int, model: str) -> d
     if asked.gpus is None:
         filed = "the cluster's own number" if asked.cluster else "the default"
         assumed["gpus"] = f"{gpus}: {filed}, for --gpus was not given"
-    if asked.model is None:
+    if asked.model is None and asked.planned_model is None:
         assumed["model"] = f"{model}: the default for {gpus} GPUs, for --model was not given"
     return assumed
 

@@ -295,7 +295,11 @@ def command_of(document: Mapping[str, Any]) -> str:
         words += ["--cluster", inputs["cluster_asked"]]
     if inputs["cluster_asked"] == "generic" or "supernode.size" in inputs["assumed"]:
         words += ["--supernode", str(inputs["supernode"])]
-    words += ["--gpus", str(inputs["gpus"]), "--model", inputs["model"]]
+    free = inputs.get("free") or {}
+    words += ["--gpus", str(free.get("cluster_gpus") or inputs["gpus"]), "--model", inputs["model"]]
+    words += ["--free", free["file"]] if free else []
+    for rule in inputs.get("rules", ()):
+        words += ["--rule", rule]
     given = set(inputs["layout_given"])
     for key, option in _OPTIONS.items():
         if key in given or (key == "zero_stage" and "zero" in given):

@@ -11,6 +11,7 @@ from typing import Any
 from cli.planner_inputs import Asked, Inputs, read_inputs
 from planner.errors import InfeasibleError, InputError
 from planner.layout import Layout
+from planner.model import ModelSpec
 
 _MOST_BYTES = 256 * 1024 * 1024
 
@@ -69,10 +70,12 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
         cluster=cluster,
         supernode=supernode,
         gpus=asked.gpus or int(told["gpus"]),
-        model=asked.model or str(told["model"]),
+        model=asked.model or (None if "model_shape" in told else str(told["model"])),
+        planned_model=_model_of(asked, told, path),
         layout={**layout, **{k: v for k, v in asked.layout.items() if v is not None}},
         order=str(layout.get("order", asked.order)),
         ignore_memory=True,
+        **_free_of(told, path),
     )
     given = replace(given, layout={k: v for k, v in given.layout.items() if k != "order"})
     inputs = read_inputs(given)
@@ -88,6 +91,27 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
             f"0 to {len(inputs.fabric.gpus) - 1}"
         )
     return Seated(inputs=inputs, rank_to_gpu=seats, source=str(path))
+
+
+def _model_of(asked: Asked, told: Mapping[str, Any], path: Path) -> ModelSpec | None:
+    """Return the plan's model by its shape: the file it came from may be gone."""
+    from topologies.plan_model import model_of_shape  # noqa: PLC0415 - only a plan needs it
+
+    if asked.model is not None or "model_shape" not in told:
+        return None
+    return model_of_shape(told["model_shape"], name=str(path))
+
+
+def _free_of(told: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return the free list of a plan that was made with one."""
+    free = told.get("free")
+    if free is None:
+        return {}
+    hosts = free.get("hosts") if isinstance(free, dict) else None
+    gpus = free.get("cluster_gpus") if isinstance(free, dict) else None
+    if not isinstance(hosts, str) or not hosts or not (gpus is None or type(gpus) is int):
+        raise InputError(f"{path}: inputs.free is damaged: expected hosts and cluster_gpus")
+    return {"planned_free": hosts, "planned_cluster_gpus": gpus or 0}
 
 
 def _cluster_of(asked: Asked, told: Mapping[str, Any], path: Path) -> tuple[str | None, int | None]:
