@@ -105,6 +105,7 @@ pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wr
 .seats>label{display:inline-block;margin:2px 18px 2px 0}
 .seats :focus-visible,th:focus-visible,a:focus-visible{outline:3px solid #56b4e9;outline-offset:2px}
 .k[data-r]{cursor:pointer}
+.filter{display:block;font-size:13.5px;margin-top:10px}
 .ask{display:none}
 .scripted .ask{display:block}
 .ask input{width:7em}
@@ -113,11 +114,12 @@ footer{padding-top:16px;padding-bottom:40px;color:var(--soft);font-size:13px}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--page:#fff;--panel:#f5f6f8;--line:#b5b9bf;--inside:#dfe2e6;--free:#fff;--link:#000;--warn:#fff;--warnline:#000}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}
 main,header,footer{max-width:none;padding:0}
-nav,.ask,.scripted .ask,.seats input,.seats label{display:none!important}
+nav,.filter,.ask,.scripted .ask,.seats input,.seats label{display:none!important}
 h2,h3,caption{break-after:avoid}
 h2{margin-top:18pt}
 svg,tr,.legend,.warn,figure{break-inside:avoid}
 thead{display:table-header-group}
+tr[hidden]{display:table-row}
 table{font-size:9pt}
 th,td{padding:3px 8px 3px 0}
 .scroll,.frame{overflow:visible}}
@@ -165,6 +167,27 @@ for (const table of document.querySelectorAll('table.sortable')) {
     head.addEventListener('keydown', event => {
       if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); sort(); }
     });
+  });
+}
+for (const table of document.querySelectorAll('table.sortable')) {
+  const rows = [...table.tBodies[0].rows];
+  if (rows.length < 12) continue;
+  const label = document.createElement('label');
+  const input = document.createElement('input');
+  const said = document.createElement('span');
+  label.className = 'filter';
+  input.type = 'search';
+  said.setAttribute('role', 'status');
+  label.append('Show only rows with ', input, ' ', said);
+  table.parentNode.before(label);
+  input.addEventListener('input', () => {
+    const wanted = input.value.toLowerCase();
+    let left = 0;
+    for (const row of rows) {
+      row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      if (!row.hidden) left += 1;
+    }
+    said.textContent = wanted ? left + ' of ' + rows.length : '';
   });
 }
 for (const seats of document.querySelectorAll('.seats')) {

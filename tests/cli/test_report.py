@@ -213,3 +213,142 @@ def test_a_hostile_name_runs_nothing(
     assert browser.value("document.querySelectorAll('img').length") == 0
     assert browser.troubles() == []
     assert browser.addresses() == [page.as_uri()]
+
+
+def test_the_step_in_time_can_be_pointed_at(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    passes = (
+        "[...document.querySelectorAll('rect>title')].filter(t => /^stage \\d/.test(t.textContent))"
+    )
+
+    shown = browser.value(f"{passes}.length")
+    document = json.loads(plan_file.read_text())
+
+    told = document["stages"]
+    assert shown == 2 * 2 * told["chunks"] * told["micro_batches"]  # two stages, two ways
+    assert browser.value(f"/: .* to .* s/.test({passes}[0].textContent)")
+    wide = f"{passes}.map(t => t.parentNode.getBoundingClientRect().width)"
+    assert browser.value(f"Math.min(...{wide})") > 1
+    assert browser.value("document.querySelectorAll('.critical').length") == 1
+    corners = "document.querySelector('.critical').getBoundingClientRect().width"
+    assert browser.value(corners) > 600
+
+
+def test_long_tables_can_be_filtered(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    browser.value(
+        "(() => { const input = document.querySelector('.filter input'); input.value = 'EP_';"
+        "input.dispatchEvent(new Event('input')); })()"
+    )
+    rows = "[...document.querySelector('.filter').nextElementSibling.querySelectorAll('tbody tr')]"
+
+    left = browser.value(f"{rows}.filter(r => !r.hidden).map(r => r.textContent.toLowerCase())")
+
+    assert 0 < len(left) < browser.value(f"{rows}.length")
+    assert all("ep_" in text for text in left)
+    assert browser.value("document.querySelector('.filter span').textContent").startswith(
+        f"{len(left)} of "
+    )
+
+
+def test_on_a_phone_the_page_keeps_its_width_and_pictures_scroll(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    browser.send("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1,
+                 mobile=True)  # fmt: skip
+    opened(browser, planner, tmp_path / "report.html", plan_file, plan_file)
+
+    assert browser.value("document.documentElement.scrollWidth") <= 390
+    frames = "[...document.querySelectorAll('.frame')]"
+    assert browser.value(f"{frames}.length") > 6
+    assert browser.value(f"{frames}.every(f => f.scrollWidth >= 700 && f.clientWidth <= 390)")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_can_be_read_in_both_themes(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path, theme: str
+) -> None:
+    browser.send("Emulation.setEmulatedMedia",
+                 features=[{"name": "prefers-color-scheme", "value": theme}])  # fmt: skip
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+
+    def colour(selector: str, name: str) -> list[float]:
+        found = browser.value(f"getComputedStyle(document.querySelector('{selector}')).{name}")
+        return [int(part) / 255 for part in re.findall(r"\d+", found)[:3]]
+
+    def light(rgb: list[float]) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    page = light(colour("body", "backgroundColor"))
+    assert (page > 0.5) == (theme == "light")
+    for selector, name in (("body", "color"), ("nav a", "color"), ("footer", "color"),
+                           ("svg text", "fill"), ("svg .small", "fill")):  # fmt: skip
+        word = light(colour(selector, name))
+        contrast = (max(word, page) + 0.05) / (min(word, page) + 0.05)
+        assert contrast >= 4.5, (selector, contrast)
+
+
+def test_printed_no_picture_is_taller_than_a_page(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    browser.send("Emulation.setEmulatedMedia", media="print")
+    browser.send("Emulation.setDeviceMetricsOverride", width=688, height=1000, deviceScaleFactor=1,
+                 mobile=False)  # fmt: skip
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+
+    tallest = "Math.max(...[...document.querySelectorAll('svg')].map(s => s.clientHeight))"
+    assert browser.value(tallest) <= 1016  # A4 less its margins
+    assert browser.value("getComputedStyle(document.querySelector('.filter')).display") == "none"
+
+
+def test_prices_and_tokens_fill_the_columns_of_money(
+    planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "currency: EUR\ngpu_hour: {price: 2, source: a quote, date: 2026-01-01}\n", encoding="utf-8"
+    )
+    rate = json.loads(plan_file.read_text())["step"]["tokens_per_s"]
+
+    page = planner("report", str(plan_file), "--prices", str(prices), "--tokens", "1T").out
+
+    cost = 64 * 2 / 3600 / rate * 1e12
+    assert f"{cost:,.0f} EUR" in page
+    assert f"{1e12 / rate / 86_400:,.3g}" in page
+    assert "--prices prices.yaml --tokens 1e+12" in page
+
+
+def test_a_bad_price_list_and_a_bad_plan_are_told_together(
+    planner: Callable[..., Ran], tmp_path: Path
+) -> None:
+    prices, plan = tmp_path / "prices.yaml", tmp_path / "plan.json"
+    prices.write_text("years: -1\n", encoding="utf-8")
+    plan.write_text("{}", encoding="utf-8")
+
+    ran = planner("report", str(plan), "--prices", str(prices))
+
+    assert ran.code == 2
+    assert "prices.yaml:1:" in ran.err
+    assert "plan.json: is no plan" in ran.err
+
+
+@pytest.mark.nightly
+def test_16384_gpus_in_fifteen_seconds_and_six_megabytes(
+    browser: Browser, planner: Callable[..., Ran], tmp_path: Path
+) -> None:
+    plan, out = tmp_path / "plan.json", tmp_path / "report.html"
+    sizes = ["--supernode", "8", "--gpus", "16384"]
+    assert planner("place", *sizes, "--json", "--out", str(plan)).code == 0
+
+    start = time.perf_counter()
+    opened(browser, planner, out, plan)
+
+    assert time.perf_counter() - start <= 15
+    assert out.stat().st_size <= 6e6
+    assert browser.troubles() == []
+    assert 1000 < browser.value("document.querySelectorAll('.k').length") <= 4096
