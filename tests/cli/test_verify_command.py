@@ -106,3 +106,71 @@ def test_topology_import_reports_what_is_odd_and_assumed(tmp_path: Path) -> None
     again = json.loads(run("topology", "import", graph, "--json").stdout)
     assert [t["capacities"] for t in again["tiers"]] == [t["capacities"] for t in told["tiers"]]
     assert run("topology", "import", file).returncode == 2  # GPUs of a machine unknown
+
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048,
+    "intermediate_size": 8192, "num_attention_heads": 16, "num_key_value_heads": 8,
+    "num_hidden_layers": 16, "vocab_size": 32000, "tie_word_embeddings": False,
+    "max_position_embeddings": 8192,
+}  # fmt: skip
+
+
+def test_a_plan_of_a_users_own_config_is_read_without_that_file(tmp_path: Path) -> None:
+    config, file, seats = tmp_path / "mine.json", tmp_path / "plan.json", tmp_path / "hosts"
+    config.write_text(json.dumps(CONFIG))
+    words = ("--supernode", 8, "--gpus", 16, "--model", config, "--tp", 8, "--dp", 2)
+    assert run("place", *words, "--out", file).returncode == 0
+    config.unlink()
+
+    assert run("export", file, "--to", "slurm", "--out", seats).returncode == 0
+    found = run("verify", file, "--allocation", seats, "--json")
+
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert told["planned"] == told["allocated"]
+    assert "model" not in told["inputs"]["assumed"]
+
+
+def test_each_family_says_its_bytes_before_and_after(plan: Path, tmp_path: Path) -> None:
+    scattered = tmp_path / "map.csv"
+    rows = [f"{r},sn{r % 4:02d}.board00,{r // 4}" for r in range(32)]
+    scattered.write_text("\n".join(["rank,host,slot", *rows]))
+
+    told = json.loads(run("verify", plan, "--allocation", scattered, "--json").stdout)
+
+    for kind, column in (("planned", "planned"), ("allocated", "allocated"), ("best", "best")):
+        total = sum(row[f"cut_{column}_bytes"] for row in told["groups"])
+        assert total == pytest.approx(told[kind]["cut_bytes"])
+    # Ranks 0, 4, 8 ... of a DP group of four sat in four machines; now 8 apart, all in one.
+    dp = [row for row in told["groups"] if row["degree"] == "dp"]
+    assert {(row["crossing_planned"], row["crossing_allocated"]) for row in dp} == {(8, 0)}
+    assert told["fastest"]["step_s"] <= told["allocated"]["step_s"]
+
+
+def test_an_uneven_allocation_with_machines_to_spare_is_seated_anew(
+    plan: Path, tmp_path: Path
+) -> None:
+    """The plan's four machines of eight, on a cluster of six with 4, 8, 8, 8, 4 and 8 GPUs."""
+    topology, given = tmp_path / "cluster.yaml", tmp_path / "hosts"
+    conf = tmp_path / "topology.conf"
+    conf.write_text("SwitchName=s Nodes=n[1-6]\n")
+    wrote = run("topology", "import", conf, "--gpus-per-node", 8, "--out", topology)
+    assert wrote.returncode == 0, wrote.stderr
+    text = topology.read_text()
+    head, _, tail = text.partition("machines:\n- hosts: n[1-6]\n  gpus: 8\n")
+    sizes = (4, 8, 8, 8, 4, 8)
+    links = tail.partition("switches:")[0]
+    rows = "".join(f"- hosts: n{i}\n  gpus: {g}\n{links}" for i, g in enumerate(sizes, 1))
+    topology.write_text(f"{head}machines:\n{rows}switches:{tail.partition('switches:')[2]}")
+    given.write_text("n[1-5]\n")
+
+    found = run("verify", plan, "--allocation", given, "--topology", topology, "--json")
+
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert told["allocation"] == {"kind": "nodelist", "machines": 5, "gpus": 32}
+    # 4 + 8 + 8 + 8 + 4: TP of eight fits whole in three machines, and one group must be split.
+    tp = [row for row in told["groups"] if row["degree"] == "tp"]
+    assert {row["crossing_allocated"] for row in tp} == {4}  # in the given order all are
+    assert {row["crossing_best"] for row in tp} == {1}
