@@ -1,0 +1,373 @@
+"""All tiers at once: chains of tiles, deals of contents, inner seats, bounds and the checker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise, product
+from math import prod
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import planner.place as door
+from planner.errors import InputError, PlannerError
+from planner.layout import Layout
+from planner.place import Proof, place
+from planner.place.chains import ordered_chain, weighted_chain
+from planner.place.check import checked_cuts, walked_tiers
+from planner.place.exchange import exchanged
+from planner.place.inside import box_question, sunk
+from planner.place.large import solve_large, unit_box
+from planner.place.nets import nets_of, weave
+from planner.place.question import Charge, Kind, Question, ask, cut_bytes
+from planner.place.rise import risen
+from planner.place.tiers import importance, nested_home, weights_of
+from planner.place.tiles import box_cut_bytes, boxes
+from planner.place.tree import Tree, kinds_of, tree_of
+from planner.traffic import step_families
+from tests.oracles import slow_cut_bytes
+from topologies.fabric_catalogue import load_cluster
+from topologies.model_reader import read_model
+
+EXACT = (Kind.TOUCH, Kind.PAIRS, Kind.RING, Kind.CHAIN, Kind.ENDS)
+
+
+def _question(seed: int, sizes: tuple[int, ...] = (2, 3, 4)) -> Question:
+    random = np.random.default_rng(seed)
+    charges = []
+    for kind in EXACT:
+        axes = tuple(i for i in range(len(sizes)) if random.random() < 0.5) or (1,)
+        if kind in (Kind.CHAIN, Kind.ENDS):
+            axes = axes[:1]
+        charges.append(Charge(axes=axes, kind=kind, weight_bytes=float(random.integers(1, 9))))
+    return Question(sizes=sizes, charges=tuple(charges), capacities=(prod(sizes),))
+
+
+def _tree(*capacities: tuple[int, ...]) -> Tree:
+    """Return the tree whose domains hold the next inner domains in order, as they fit."""
+    parents = []
+    for inner, outer in pairwise(capacities):
+        ends = np.cumsum(outer)
+        parents.append(np.searchsorted(ends, np.cumsum(inner)))
+    return Tree(
+        names=tuple(f"tier{t}" for t in range(len(capacities))),
+        capacities=capacities,
+        parents=tuple(parents),
+        uplinks=tuple((1.0,) * len(c) if len(c) > 1 else (0.0,) for c in capacities),
+    )
+
+
+# Chains
+
+
+def _every_chain(question: Question, volumes: tuple[int, ...]) -> list[tuple[tuple[int, ...], ...]]:
+    found = []
+    for chain in product(*(map(tuple, boxes(question.sizes, v).tolist()) for v in volumes)):
+        steps = pairwise(chain)
+        if all(b % a == 0 for small, large in steps for a, b in zip(small, large, strict=True)):
+            found.append(chain)
+    return found
+
+
+def _cuts(question: Question, chain: tuple[tuple[int, ...], ...]) -> list[float]:
+    return [float(box_cut_bytes(question, np.array([sides]))[0]) for sides in chain]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_ordered_chain_is_the_best_of_all_chains(seed: int) -> None:
+    question = _question(seed, (4, 6, 4))
+    volumes, order = (2, 8, 24), importance(3, seed % 3)
+    every = [_cuts(question, chain) for chain in _every_chain(question, volumes)]
+
+    chain = ordered_chain(question, volumes, order)
+
+    mine = _cuts(question, chain)
+    assert [mine[t] for t in order] == min([cuts[t] for t in order] for cuts in every)
+    assert chain in _every_chain(question, volumes)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_weighted_chain_has_the_least_sum_of_all_chains(seed: int) -> None:
+    question = _question(seed, (4, 6, 4))
+    volumes, weights = (2, 8, 24), (1.0, 3.0 * seed, 0.5)
+    every = [_cuts(question, chain) for chain in _every_chain(question, volumes)]
+
+    chain = weighted_chain(question, volumes, weights)
+
+    assert np.dot(_cuts(question, chain), weights) == min(np.dot(c, weights) for c in every)
+
+
+def test_a_chain_puts_every_box_into_a_domain_of_its_tier() -> None:
+    tree = _tree((2,) * 12, (6,) * 4, (12, 12), (24,))
+    chain = ((2, 1, 1), (2, 3, 1), (2, 3, 2))
+
+    home = nested_home((2, 3, 4), chain, tree, 0)
+
+    digits = np.array(np.unravel_index(np.arange(24), (4, 3, 2)))[::-1].T
+    for tier, sides in enumerate(chain):
+        where = tree.outward(home, 0, tier)
+        box = [tuple(d) for d in (digits // np.array(sides)).tolist()]
+        assert len(set(zip(where.tolist(), box, strict=True))) == len(tree.capacities[tier])
+
+
+# Contents
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nets_price_a_deal_of_contents_as_the_cut_does(seed: int) -> None:
+    question, random = _question(seed), np.random.default_rng(seed)
+    content = random.integers(0, 6, 24)
+    deals = random.integers(0, 3, (8, 6))
+
+    nets = nets_of(weave(question), np.arange(24), content, 6)
+
+    assert nets is not None
+    apart = [
+        nets.cost_bytes(deal) - slow_cut_bytes(question, deal[content].tolist()) for deal in deals
+    ]
+    assert apart == pytest.approx([apart[0]] * 8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nets_of_one_domain_price_its_inside_up_to_a_constant(seed: int) -> None:
+    question, random = _question(seed), np.random.default_rng(seed)
+    cells = np.flatnonzero(np.arange(24) % 4 < 2)
+    inside = random.integers(0, 3, (8, len(cells)))
+    outside = 3 + random.integers(0, 2, 24)
+
+    nets = nets_of(weave(question), cells, np.arange(len(cells)), len(cells))
+
+    assert nets is not None
+    apart = []
+    for way in inside:
+        home = outside.copy()
+        home[cells] = way
+        apart.append(nets.cost_bytes(way) - slow_cut_bytes(question, home))
+    assert apart == pytest.approx([apart[0]] * 8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_exchanges_never_cost_more_and_keep_each_kind_where_it_was(seed: int) -> None:
+    question, random = _question(seed), np.random.default_rng(seed)
+    content, home, kinds = (random.integers(0, n, m) for n, m in ((8, 24), (3, 8), (2, 8)))
+    nets = nets_of(weave(question), np.arange(24), content, 8)
+    assert nets is not None
+
+    better = exchanged(nets, home, kinds)
+
+    assert nets.cost_bytes(better) <= nets.cost_bytes(home)
+    for kind in (0, 1):
+        assert sorted(better[kinds == kind]) == sorted(home[kinds == kind])
+
+
+def test_equal_kinds_hold_the_same_subtree() -> None:
+    tree = _tree((2, 2, 1, 3, 2, 2, 3, 1), (4, 4, 4, 4), (16,))
+
+    kinds = kinds_of(tree, 0)
+
+    assert kinds[1].tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_deal_outwards_keeps_the_cut_of_its_own_tier_and_lowers_the_outer_ones(seed: int) -> None:
+    question, random = _question(seed, (2, 2, 6)), np.random.default_rng(seed)
+    tree = _tree((2, 2, 4, 4, 2, 2, 4, 4), (4, 8, 4, 8), (12, 12), (24,))
+    home = random.permutation(np.repeat(np.arange(8), tree.capacities[0]))
+
+    dealt = risen(question, tree, 0, home, tile=None, settled=0, ends_s=np.inf)
+
+    assert (np.bincount(dealt, minlength=8) == tree.capacities[0]).all()
+    assert slow_cut_bytes(question, dealt.tolist()) == pytest.approx(
+        slow_cut_bytes(question, home.tolist())
+    )
+    before, after = (
+        slow_cut_bytes(question, tree.outward(h, 0, 1).tolist()) for h in (home, dealt)
+    )
+    assert after <= before + 1e-9
+
+
+# Inside
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_box_is_a_question_of_its_own_up_to_a_constant(seed: int) -> None:
+    question, random = _question(seed, (2, 3, 4)), np.random.default_rng(seed)
+    copies = Charge(
+        axes=(1, 2), kind=Kind.COPIES, weight_bytes=2.0,
+        units=tuple(float(j * (12 - j)) ** 0.5 for j in range(13)),
+    )  # fmt: skip
+    question = replace(question, charges=(*question.charges, copies))
+    digits = np.array(np.unravel_index(np.arange(24), (4, 3, 2)))[::-1]
+    cells = np.flatnonzero((digits[1] < 2) & (digits[2] >= 1))
+
+    inside = box_question(question, (2, 2, 3), (4, 4, 4))
+
+    assert inside is not None
+    apart = []
+    for _ in range(8):
+        way = random.permutation(np.repeat(np.arange(3), 4))
+        home = np.full(24, 3)
+        home[cells] = way
+        apart.append(cut_bytes(inside, way) - cut_bytes(question, home))
+    assert apart == pytest.approx([apart[0]] * 8, abs=1e-9)
+
+
+def test_the_inside_of_a_domain_is_seated_as_well_as_its_shape_allows() -> None:
+    lines = [Charge(axes=(i,), kind=Kind.TOUCH, weight_bytes=w) for i, w in enumerate((9.0, 1.0))]
+    question = Question(sizes=(2, 8), charges=tuple(lines), capacities=(8, 8))
+    tree = _tree((2,) * 8, (8, 8), (16,))
+    halves = np.repeat([0, 1], 8)
+
+    home = sunk(question, tree, 1, halves, ends_s=np.inf)
+
+    assert home.reshape(8, 2)[:, 0].tolist() == home.reshape(8, 2)[:, 1].tolist()
+    assert (np.bincount(home) == 2).all()
+
+
+# The door
+
+
+def _dense() -> tuple[Layout, list]:
+    layout = Layout(tp=8, cp=2, pp=8, dp=8, global_batch=256, seq=8192)
+    return layout, list(step_families(read_model("llama-3.1-405b"), layout))
+
+
+def test_all_tiers_of_a_dragonfly_are_proved_the_least_in_their_order() -> None:
+    layout, families = _dense()
+
+    placement = place(layout, families, load_cluster("dragonfly-plus"))
+
+    assert placement.tier_order == ("supernode", "leaf", "pod")
+    assert placement.tiers_proved == 3
+    for cut in placement.tiers[:3]:
+        assert cut.proof is Proof.BOUND
+        assert cut.checked_bytes == pytest.approx(cut.cut_bytes)
+        assert cut.gap == pytest.approx(0.0)
+
+
+def test_the_leaf_cut_is_below_that_of_seating_supernodes_in_rank_order() -> None:
+    layout = replace(_dense()[0], order="tp-cp-ep-pp-dp")
+    families = step_families(read_model("llama-3.1-405b"), layout)
+    fabric = load_cluster("hgx-h100")
+
+    placement = place(layout, families, fabric)
+
+    leaf = next(cut for cut in placement.tiers if cut.tier == "leaf")
+    in_order = fabric.domain_index("leaf")
+    question = ask(layout, families, fabric.capacities("leaf"))
+    assert leaf.cut_bytes < 0.5 * cut_bytes(question, in_order)
+
+
+def test_boards_below_the_asked_tier_hold_whole_tp_groups() -> None:
+    layout, families = _dense()
+    fabric = load_cluster("cloudmatrix384")
+
+    placement = place(layout, families, fabric)
+
+    board = fabric.domain_index("board")[np.array(placement.rank_to_gpu)].reshape(-1, 8)
+    assert (board == board[:, :1]).all()
+    assert placement.tiers_proved == 2
+
+
+def test_a_tier_that_the_checker_counts_differently_withholds_the_placement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layout, families = _dense()
+    true = checked_cuts
+
+    def wrong(*args: Any, **kwargs: Any) -> tuple:
+        cuts = list(true(*args, **kwargs))
+        cuts[0] = replace(cuts[0], total_bytes=cuts[0].total_bytes * 1.001)
+        return tuple(cuts)
+
+    monkeypatch.setattr(door, "checked_cuts", wrong)
+
+    with pytest.raises(PlannerError, match=r"board cut of .* independent checker"):
+        place(layout, families, load_cluster("ub-mesh-64"))
+
+
+def test_weighted_tiers_sum_the_time_of_all_borders() -> None:
+    layout, families = _dense()
+    fabric = load_cluster("ub-mesh-64")
+
+    placement = place(layout, families, fabric, tiers="weighted")
+
+    rates = [
+        sum(d.uplink_bytes_per_s for d in fabric.tier(t).domains) for t in ("board", "supernode")
+    ]
+    summed_s = sum(c.cut_bytes / r for c, r in zip(placement.tiers[:2], rates, strict=True))
+    assert placement.weighted_s == pytest.approx(summed_s)
+    assert placement.weighted_bound_s <= placement.weighted_s
+
+
+def test_a_weight_moves_the_choice_to_its_tier() -> None:
+    # 4 x 4: tiles of 4 want (4, 1), tiles of 2 in them (2, 1); a tile (1, 2) fits neither
+    lines = [Charge(axes=(i,), kind=Kind.TOUCH, weight_bytes=w) for i, w in enumerate((3.0, 2.0))]
+    pairs = Charge(axes=(1,), kind=Kind.PAIRS, weight_bytes=0.7)
+    question = Question(sizes=(4, 4), charges=(*lines, pairs), capacities=(16,))
+
+    inner_first = ordered_chain(question, (2, 4), (0, 1))
+    heavy_inner = weighted_chain(question, (2, 4), (1e6, 1.0))
+
+    assert _cuts(question, heavy_inner)[0] == _cuts(question, inner_first)[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"rack": 1.0}, "tier 'rack' is unknown: one of board, supernode, cluster"),
+        ({"board": -1.0}, "tier 'board': weight -1.0: expected 0 or more"),
+        ({"board": float("nan")}, "tier 'board': weight nan: expected 0 or more"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(given: dict[str, float], fault: str) -> None:
+    with pytest.raises(InputError, match=fault):
+        weights_of(tree_of(load_cluster("ub-mesh-64")), given)
+
+
+def test_borders_without_a_rate_have_no_weight() -> None:
+    tree = replace(_tree((2, 2), (4,)), uplinks=((0.0, 0.0), (0.0,)))
+
+    with pytest.raises(InputError, match="or uplinks with a rate"):
+        weights_of(tree)
+
+
+# The checker's walk
+
+
+@pytest.mark.parametrize("name", ["cloudmatrix384", "dragonfly-plus", "hgx-a100", "tpu-torus"])
+def test_one_walk_finds_the_components_of_every_tier(name: str) -> None:
+    fabric = load_cluster(name)
+    names = [tier.name for tier in fabric.tiers]
+
+    found = walked_tiers(fabric.graph, fabric.gpus, tiers=names)
+
+    for t, label in enumerate(found):
+        inside = set(names[: t + 1])
+        kept = [(a, b) for a, b, tier in fabric.graph.edges(data="tier") if tier in inside]
+        graph = nx.Graph(kept)
+        graph.add_nodes_from(fabric.gpus)
+        number = {v: i for i, part in enumerate(nx.connected_components(graph)) for v in part}
+        pairs = {(number[gpu], mine) for gpu, mine in zip(fabric.gpus, label.tolist(), strict=True)}
+        assert len(pairs) == len(set(label.tolist())) == len({a for a, _ in pairs})
+        assert list(dict.fromkeys(label.tolist())) == list(range(len(pairs)))
+
+
+# Large grids
+
+
+def test_a_large_grid_is_seated_by_boxes_as_well_as_by_ranks() -> None:
+    lines = [
+        Charge(axes=(i,), kind=Kind.TOUCH, weight_bytes=w) for i, w in enumerate((90.0, 8.0, 1.0))
+    ]
+    question = Question(sizes=(8, 64, 64), charges=tuple(lines), capacities=(64,) * 512)
+
+    answer = solve_large(question)
+
+    assert prod(unit_box(question)) > 1
+    assert answer.proof is Proof.BOUND
+    assert answer.objective_bytes == cut_bytes(question, np.array(answer.home))
+    tiles = boxes(question.sizes, 64)
+    assert answer.objective_bytes == box_cut_bytes(question, tiles).min()
