@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 from typing import Any
 
 from cli.report_html_read import PlanFile
@@ -214,10 +214,15 @@ def _decided(
         f"The next, {names[second]}, brings {small_share(fewer)} fewer tokens a second: it wins "
         f"only where it turns out {small_share(faster_by)} faster, or costs that much less"
     )
+    low_s, high_s = plans[first].document["step"]["interval_s"]
+    cut = plans[first].document["cut"]
     doubt = (
         f"In doubt: little of the order by speed, for {names[first]} is the faster in nine cases "
-        "of ten by the model's own error; errors that all plans share do not change it"
+        f"of ten by the model's own error, but its step may take {format_time(low_s)} to "
+        f"{format_time(high_s)}"
     )
+    if cut["gap"] > 0:
+        doubt += f", and its seating is not proved the best: gap {format_share(cut['gap'])}"
     if costs:
         cheapest = min(order, key=lambda i: costs[i].amount)
         doubt += (
@@ -257,13 +262,15 @@ def _told_apart(plans: Sequence[PlanFile], first: int, other: int) -> bool:
 
     Part of the error is common to plans of one model of the step, and does not count.
     """
-    a, b = (plans[i].document["step"] for i in (first, other))
-    low_s, high_s = a["interval_s"]
-    if low_s <= 0:
+    steps = [plans[i].document["step"] for i in (first, other)]
+    if any(step["interval_s"][0] <= 0 for step in steps):
         return False
-    spread = log(high_s / low_s) / (2 * _NINETY_PERCENT)
-    first_s, other_s = (1 / max(step["tokens_per_s"], 1e-300) for step in (a, b))
-    return faster(first_s, other_s, spread).told_apart
+    spreads = [
+        log(high_s / low_s) / (2 * _NINETY_PERCENT)
+        for low_s, high_s in (step["interval_s"] for step in steps)
+    ]
+    first_s, other_s = (1 / max(step["tokens_per_s"], 1e-300) for step in steps)
+    return faster(first_s, other_s, sqrt((spreads[0] ** 2 + spreads[1] ** 2) / 2)).told_apart
 
 
 def _listed(words: Sequence[str]) -> str:
