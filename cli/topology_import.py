@@ -65,7 +65,7 @@ Format = Annotated[
         metavar="NAME",
         show_default="by content",
         help="slurm-conf, slurm-yaml, topograph, ibnetdiscover, nccl-xml, nvidia-smi, infragraph, "
-        "astra-sim, calculon, hwloc, node-link, graphml or cluster.",
+        "ns3, astra-sim, calculon, aiconfigurator, hwloc, node-link, graphml or cluster.",
     ),
 ]
 Topology = Annotated[

@@ -1,4 +1,4 @@
-"""InfraGraph's YAML, the version with dotted connections, to an ImportedFabric."""
+"""InfraGraph's YAML, with dotted connections or with edges, to an ImportedFabric."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from itertools import pairwise
 from planner.documents import document_from_text
 from planner.errors import SpecError
 from planner.nodes import Node
+from topologies.import_infragraph_edges import edges_fabric, link_rate
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink
 
-_UNITS = {
-    "gigabytes_per_second": 1e9, "giga_bytes_per_second": 1e9,
-    "gigabits_per_second": 1e9 / 8, "giga_bits_per_second": 1e9 / 8,
-}  # fmt: skip
 _SWITCHES = ("sw", "switch", "leaf", "spine", "core")
 _CUT = 2
 
@@ -27,12 +24,16 @@ def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
     document = document_from_text(text, name=name)
     root = document.root if document.root.kind == "map" else None
     body = root.optional("infrastructure") if root is not None else None
+    if body is None and root is not None and (root.has("instances") or root.has("devices")):
+        body = root  # newer schemas have no such key
     if body is None or body.kind != "map":
-        document.root.fault("expected the key infrastructure, a mapping")
+        document.root.fault("expected the key infrastructure, or instances and devices")
         document.finish()
         raise SpecError(f"{name}: no infrastructure")
+    if body.has("edges"):
+        return edges_fabric(body, name)
     instances = {i.name("name"): i.text("device") for i in _maps(body, "instances")}
-    rates = {link.name("name"): _rate(link) for link in _maps(body, "links")}
+    rates = {link.name("name"): link_rate(link) for link in _maps(body, "links")}
     devices = {d.name("name"): _gpus(d) for d in _maps(body, "devices")}
     ends: list[tuple[str, str, str, str]] = []
     for item in body.list("connections") if body.has("connections") else ():
@@ -103,17 +104,6 @@ def _maps(body: Node, key: str) -> tuple[Node, ...]:
         if item.kind != "map":
             item.fault(f"expected a mapping in {key}")
     return tuple(item for item in items if item.kind == "map")
-
-
-def _rate(link: Node) -> float | None:
-    band = link.optional("bandwidth")
-    if band is None or band.kind != "map":
-        return None
-    for unit, factor in _UNITS.items():
-        if band.has(unit):
-            return factor * band.number(unit, minimum=1e-6, maximum=1e9)
-    band.fault(f"expected one of {', '.join(_UNITS)}")
-    return None
 
 
 def _gpus(device: Node) -> int:
