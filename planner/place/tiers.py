@@ -422,7 +422,7 @@ def _closer_bound(state: _Search, place: int) -> tuple[float, str]:
         return bound, "all"
     kept: set[int] = set()
     for before in state.order[:place]:
-        if len(state.tree.capacities[before]) > 1:
+        if before < tier and len(state.tree.capacities[before]) > 1:  # whole there, whole here
             kept |= _kept_axes(state.questions[before], state.cuts[before], kept)
     conditional = _bound_when_kept(question, kept, cut, state.ends_s) if kept else 0.0
     return (conditional, "as good before") if conditional > bound * (1 + _MET) else (bound, "all")
