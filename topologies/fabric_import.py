@@ -61,7 +61,7 @@ _LINES = (
         re.compile(r'^(?:Switch|Ca|Hca|Rt)[ \t]+\d+[ \t]+"', re.IGNORECASE | re.MULTILINE),
     ),
     ("nvidia-smi", re.compile(r"^(?:\x1b\[[0-9;]*m|[ \t])*GPU0(?:\x1b|[ \t])", re.MULTILINE)),
-    ("astra-sim", re.compile(r'^[ \t{]*"?(?:npus_count|npus-count)"?[ \t]*:', re.MULTILINE)),
+    ("astra-sim", re.compile(r'^[ \t{]*"?(?:npus_count|npus-count|topologies-per-dim)"?[ \t]*:', re.MULTILINE)),
     ("infragraph", re.compile(r'^[ \t{-]*"?(?:infrastructure|ep1)"?[ \t]*:', re.MULTILINE)),
     ("infragraph", re.compile(r'^[ \t{]*"?instances"?[ \t]*:', re.MULTILINE)),
     ("ns3", re.compile(r"\A\d+(?:\s+\d+){2}(?:\s+\d+\s+\d+\s+\w+[^\n]*)?[ \t]*\n")),

@@ -6,16 +6,23 @@ from itertools import product
 from math import prod
 
 from planner.documents import document_from_text
+from planner.nodes import Node
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink
 
 KINDS = ("Ring", "Switch", "FullyConnected")
 _MOST_HOSTS = 2**16
 
 
+_FIRST = ("topologies-per-dim", "units-count", "link-bandwidth", "link-latency", "links-count")
+_SECOND = ("topology", "npus_count", "bandwidth", "latency")
+_Lists = tuple[list[str], list[int], list[float], list[float]]
+
+
 def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
     """Return the network: its first dimension is the supernode, the others join supernodes.
 
-    Bandwidth is of one NPU and dimension [GB/s], latency of one link [ns].
+    Bandwidth is of one NPU and dimension [GB/s], latency of one link [ns]. The JSON of the first
+    version has the bandwidth of one link, and how many links an NPU has in each dimension.
 
     Raises:
         SpecError: lists of different lengths, an unknown kind, a number that is none.
@@ -26,12 +33,7 @@ def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
     if root.kind != "map":
         root.fault("expected topology, npus_count, bandwidth, latency")
         document.finish()
-    kinds = [item.as_text(choices=KINDS) for item in root.list("topology")]
-    counts = [item.as_count(maximum=2**20) for item in root.list("npus_count")]
-    rates = [item.as_number(minimum=0) for item in root.list("bandwidth")]
-    waits = [item.as_number(minimum=0) for item in root.list("latency")]
-    if len({len(kinds), len(counts), len(rates), len(waits)}) != 1 or not kinds:
-        root.fault("topology, npus_count, bandwidth and latency must have the same length")
+    kinds, counts, rates, waits = _first_version(root) if root.has(_FIRST[0]) else _second(root)
     document.finish()
     if any(not 0 < rate < 1e9 for rate in rates) or any(wait > 1e12 for wait in waits):
         root.fault("bandwidth must be above 0 GB/s and latency below 1000 s")
@@ -76,3 +78,29 @@ def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
         else None,
         assumed={"supernode": f"the first dimension, {kinds[0]} of {counts[0]}, as if switched"},
     )
+
+
+def _second(root: Node) -> _Lists:
+    """Return kinds, NPUs, rates and latencies of each dimension, of the second version's file."""
+    kinds = [item.as_text(choices=KINDS) for item in root.list("topology")]
+    counts = [item.as_count(maximum=2**20) for item in root.list("npus_count")]
+    rates = [item.as_number(minimum=0) for item in root.list("bandwidth")]
+    waits = [item.as_number(minimum=0) for item in root.list("latency")]
+    if len({len(kinds), len(counts), len(rates), len(waits)}) != 1 or not kinds:
+        root.fault(f"{', '.join(_SECOND)} must have the same length")
+    return kinds, counts, rates, waits
+
+
+def _first_version(root: Node) -> _Lists:
+    """Return the same of the first version's JSON, each of an NPU's links counted."""
+    kinds = [
+        "FullyConnected" if item.plain() == "AllToAll" else item.as_text(choices=KINDS)
+        for item in root.list("topologies-per-dim")
+    ]
+    counts = [item.as_count(maximum=2**20) for item in root.list("units-count")]
+    links = [item.as_count(maximum=2**20) for item in root.list("links-count")]
+    rates = [item.as_number(minimum=0) for item in root.list("link-bandwidth")]
+    waits = [item.as_number(minimum=0) for item in root.list("link-latency")]
+    if len({len(kinds), len(counts), len(links), len(rates), len(waits)}) != 1 or not kinds:
+        root.fault(f"{', '.join(_FIRST)} must have the same length")
+    return kinds, counts, [n * r for n, r in zip(links, rates, strict=False)], waits

@@ -61,8 +61,8 @@ def edges_fabric(body: Node, name: str) -> ImportedFabric:
     wiring = _Wiring()
     for edge in _maps(body, "edges"):
         _take(edge, wiring, counts, device_of, devices)
-    if body.faults:
-        body.faults.refuse()
+    inner = _inner_rate(devices, device_of, gpus)
+    body.faults.refuse()
     hosts = [f"{label}.{i}" for label, n in counts.items() if gpus[label] for i in range(n)]
     if not hosts or len(hosts) > MOST_VERTICES:
         raise SpecError(f"{name}: {len(hosts)} instances with accelerators: expected one at least")
@@ -78,7 +78,6 @@ def edges_fabric(body: Node, name: str) -> ImportedFabric:
     switches = dict.fromkeys(
         end for a, b, _ in wiring.scale_out for end in (a, b) if end not in known
     )
-    inner = _inner_rate(devices, device_of, gpus)
     return ImportedFabric(
         name="infragraph",
         kind="infragraph",

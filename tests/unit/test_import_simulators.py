@@ -192,3 +192,26 @@ def test_a_device_composed_of_itself_is_refused() -> None:
 
     with pytest.raises(SpecError, match="more than 8 deep"):
         import_fabric_text(text.encode(), "infra.yaml", ImportAsked())
+
+
+FIRST_VERSION = """{
+ "topology-name": "Hierarchical", "dimensions-count": 2,
+ "topologies-per-dim": ["FullyConnected", "Switch"], "dimension-type": ["N", "P"],
+ "units-count": [8, 4], "links-count": [7, 1], "link-latency": [500, 1000],
+ "link-bandwidth": [20, 25], "nic-latency": [0, 0]
+}"""
+
+
+def test_astra_sims_first_version_counts_the_links_of_an_npu(tmp_path: Path) -> None:
+    fabric = load_cluster(written(tmp_path, "net.json", FIRST_VERSION))
+
+    assert fabric.capacities("supernode") == (8, 8, 8, 8)
+    assert fabric.tier("supernode").bytes_per_s == 7 * 20e9
+    assert fabric.nic.line_bytes_per_s == 1 * 25e9
+
+
+def test_a_list_that_is_too_short_is_refused() -> None:
+    text = FIRST_VERSION.replace('"links-count": [7, 1]', '"links-count": [7]')
+
+    with pytest.raises(SpecError, match="must have the same length"):
+        import_fabric_text(text.encode(), "net.json", ImportAsked())
