@@ -26,6 +26,7 @@ from topologies.allocated_seats import allocated_gpus, part_of
 from topologies.export_launch import rank_map_text
 from topologies.export_seats import seated_plan
 from topologies.fabric_catalogue import is_foreign, load_cluster
+from topologies.fabric_groups import machines_by_function
 from topologies.fabric_import import ImportAsked, decoded, fabric_of, import_fabric
 from topologies.import_allocation import read_allocation
 from topologies.imported_cluster import split_options
@@ -70,8 +71,9 @@ def verdict(
     families = step_families(seated.inputs.model, layout)
     names = read_host_names(hosts) if hosts is not None else ()
     content = read_bytes(allocation)
-    given = read_allocation(decoded(content, allocation.name), allocation.name)
     real = planned if topology is None else _real(topology, planned)
+    by_function = machines_by_function(real, names)
+    given = read_allocation(decoded(content, allocation.name), allocation.name, by_function)
     seats = allocated_gpus(given, real, layout.gpus, names)
     taken = sorted(set(seats)) if given.by_rank else _all_of(given.hosts, real, names, layout.gpus)
     part = part_of(real, taken)

@@ -7,7 +7,7 @@ The width of a range is that of its lower end, as ``scontrol show hostnames`` ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, product
 from math import prod
 
@@ -18,6 +18,7 @@ MOST_HOSTS = 2**17
 _LONGEST_NUMBER = 15
 _PLAIN = re.compile(r"[A-Za-z0-9_.:+-]+")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_FUNCTION = re.compile(r"(block|switch|blockwith|switchwith)\{([^{}]{1,4096})\}", re.IGNORECASE)
 _LONGEST_NAME = 128
 _LONGEST_LIST = 2**22
 
@@ -26,12 +27,19 @@ class HostListError(SpecError):
     """A text that is no host list, or one of more hosts than any cluster has."""
 
 
-def expand_hosts(text: str, *, most: int = MOST_HOSTS) -> tuple[str, ...]:
+def expand_hosts(
+    text: str,
+    *,
+    most: int = MOST_HOSTS,
+    named: Callable[[str, str], Sequence[str]] | None = None,
+) -> tuple[str, ...]:
     """Return the names in the host list *text*, in its order; a name may come twice.
 
     Args:
         text: e.g. ``circe-n[040,060,062-077],login``.
         most: names that are one too many for any list [1].
+        named: from a host list function and its argument, ``switch{s1}``, to names; none where
+            there is no cluster to ask.
 
     Raises:
         HostListError: an open bracket, a range that runs backwards, a function, too many names.
@@ -43,6 +51,12 @@ def expand_hosts(text: str, *, most: int = MOST_HOSTS) -> tuple[str, ...]:
         raise HostListError(f"a host list of {len(text):,} characters: expected fewer")
     names: list[str] = []
     for term in _terms(text):
+        function = _FUNCTION.fullmatch(term)
+        if function is not None and named is not None:
+            names += named(function.group(1).lower(), function.group(2))
+            if len(names) > most:
+                raise HostListError(f"{term[:60]!r} brings the list to more than {most:,} hosts")
+            continue
         parts = _parts(term, most)
         count = prod(len(part) for part in parts)
         if len(names) + count > most:
@@ -97,9 +111,11 @@ def _ranges(numbers: Sequence[str]) -> list[str]:
 
 def _terms(text: str) -> list[str]:
     """Return *text* cut at the commas outside brackets."""
-    terms, start, open_at = [], 0, -1
+    terms, start, open_at, braces = [], 0, -1, 0
     for at, mark in enumerate(text):
-        if mark == "[":
+        if mark in "{}":
+            braces += 1 if mark == "{" else -1
+        elif mark == "[":
             if open_at >= 0:
                 raise HostListError(f"{text[:60]!r}: a bracket inside a bracket")
             open_at = at
@@ -107,7 +123,7 @@ def _terms(text: str) -> list[str]:
             if open_at < 0:
                 raise HostListError(f"{text[:60]!r}: ']' without '['")
             open_at = -1
-        elif mark == "," and open_at < 0:
+        elif mark == "," and open_at < 0 and braces < 1:
             terms.append(text[start:at].strip())
             start = at + 1
     if open_at >= 0:
@@ -122,7 +138,8 @@ def _parts(term: str, most: int) -> list[Sequence[str]]:
     """Return the literal and bracketed parts of one term, each as its choices."""
     if "{" in term:
         raise HostListError(
-            f"{term[:60]!r}: host list functions need the scheduler: write the hosts instead"
+            f"{term[:60]!r}: host list functions need a cluster that has such switches or blocks, "
+            "and are block, switch, blockwith and switchwith: write the hosts instead"
         )
     parts: list[Sequence[str]] = []
     room = most

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from planner.errors import SpecError
@@ -16,6 +17,7 @@ _RANK_LINE = re.compile(
     r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9_.:+-]+)(?:\s+slot\s*=\s*(\S+))?", re.IGNORECASE
 )
 _TIMES = re.compile(r"(\S+?)(?:\s+(?:slots|max_slots)\s*=\s*(\d{1,6})|[*](\d{1,6})|:(\d{1,6}))?")
+Named = Callable[[str, str], Sequence[str]]
 _NODELIST = re.compile(r"(?:export\s+)?SLURM_(?:JOB_|STEP_)?NODELIST\s*=\s*(.*)")
 
 
@@ -36,8 +38,13 @@ class Allocation:
     by_rank: bool
 
 
-def read_allocation(text: str, name: str) -> Allocation:
+def read_allocation(text: str, name: str, named: Named | None = None) -> Allocation:
     """Return the allocation in *text*, its kind recognised.
+
+    Args:
+        text: the file's.
+        name: what faults call it.
+        named: what a host list function such as ``switch{s1}`` means, where a cluster can say it.
 
     Raises:
         SpecError: every fault, with its line.
@@ -57,7 +64,7 @@ def read_allocation(text: str, name: str) -> Allocation:
         return _rank_map(lines, name)
     if re.match(r"rank\s", lines[0][1], re.IGNORECASE):
         return _rankfile(lines, name)
-    return _hostfile(lines, name)
+    return _hostfile(lines, name, named)
 
 
 def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
@@ -112,7 +119,7 @@ def _by_rank(
     )
 
 
-def _hostfile(lines: list[tuple[int, str]], name: str) -> Allocation:
+def _hostfile(lines: list[tuple[int, str]], name: str, named: Named | None) -> Allocation:
     """Return a host file (names, ``n slots=8``, ``n*8``) or a host list over one or more lines."""
     hosts: list[str] = []
     faults: list[str] = []
@@ -121,12 +128,13 @@ def _hostfile(lines: list[tuple[int, str]], name: str) -> Allocation:
     for number, line in lines:
         nodelist = _NODELIST.fullmatch(line)
         text = nodelist.group(1).strip("\"'") if nodelist else line
-        listed |= nodelist is not None or "[" in text or "," in text
-        match = None if "[" in text or "," in text else _TIMES.fullmatch(text)
+        many = any(mark in text for mark in "[,{")
+        listed |= nodelist is not None or many
+        match = None if many else _TIMES.fullmatch(text)
         times = next((int(t) for t in match.groups()[1:] if t), 0) if match else 0
         counted |= times > 0
         try:
-            names = expand_hosts(match.group(1) if match else text)
+            names = expand_hosts(match.group(1) if match else text, named=named)
         except HostListError as error:
             faults += [f"{name}:{number}: {fault}" for fault in error.faults]
             continue

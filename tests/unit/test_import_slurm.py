@@ -220,3 +220,33 @@ def test_a_topology_yaml_whose_root_is_text_is_refused() -> None:
 def test_machines_without_a_number_of_gpus_are_asked_for() -> None:
     with pytest.raises(SpecError, match="--gpus-per-node"):
         fabric_of(read("SwitchName=s Nodes=n[1-2]"), ImportAsked())
+
+
+PRINTED = """\
+SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]
+SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[3-4]
+SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[0-1]
+"""
+PRINTED_BLOCKS = """\
+BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2
+BlockName=b2 BlockIndex=1 Nodes=n[3-4] BlockSize=2
+AggregatedBlock=b[1-2] BlockIndex=0 Nodes=n[1-4] BlockSize=4
+"""
+
+
+def test_what_scontrol_prints_of_a_tree_is_the_tree() -> None:
+    plain = "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]"
+
+    printed = import_slurm_conf(PRINTED, "f")
+
+    assert printed.links == import_slurm_conf(plain, "f").links
+    assert not printed.findings
+
+
+def test_what_scontrol_prints_of_blocks_is_the_blocks() -> None:
+    printed = import_slurm_conf(PRINTED_BLOCKS, "f")
+
+    assert printed.kind == "slurm-block"
+    assert {(one.a, one.b) for one in printed.links if one.a.startswith("n")} == {
+        ("n1", "b1"), ("n2", "b1"), ("n3", "b2"), ("n4", "b2"),
+    }  # fmt: skip
