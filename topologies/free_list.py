@@ -31,7 +31,7 @@ LARGEST_BYTES = 2**25
 _FAULTS = 40
 _NUMBERS = re.compile(r"[0-9]{1,6}(?:-[0-9]{1,6})?")
 _TERM = re.compile(r"(?P<hosts>[^:*]+)(?::(?P<gpus>[0-9][0-9,\s-]*)|\*(?P<count>[0-9]{1,6}))?")
-_COMMA = re.compile(r",(?![^\[]*\])")
+_OUTSIDE = re.compile(r"(?:[^,\s\[]|\[[^\]]*\]?)+")  # a run without comma or blank, brackets whole
 _LAST_NUMBER = re.compile(r"([0-9]{1,9})$")
 
 
@@ -137,8 +137,8 @@ def spelled_gpus(fabric: Fabric, gpus: Sequence[int]) -> str:
     return ",".join(
         f"{owner}.{end}" if owner else end
         for folded, names in owners.items()
-        for owner in _COMMA.split(fold_hosts(names))
-        for end in _COMMA.split(folded)
+        for owner in _OUTSIDE.findall(fold_hosts(names))
+        for end in _OUTSIDE.findall(folded)
     )
 
 
@@ -211,7 +211,8 @@ def _line_gpus(
             continue
         unknown = [name for name in names if name not in hosts]
         if unknown:
-            faults.append(f"{place}: {_unknown(unknown, len(names), hosts)}")
+            like = hosts if len(faults) < _FAULTS else {}
+            faults.append(f"{place}: {_unknown(unknown, len(names), like)}")
         for name in names:
             if name in hosts and (found := _host_gpus(name, match, place, hosts[name], faults)):
                 yield found
@@ -219,22 +220,21 @@ def _line_gpus(
 
 def _terms(line: str) -> list[str]:
     """Return the terms of a line: commas and blanks part hosts, but not the GPUs of one host."""
-    terms: list[str] = []
-    for piece in re.split(r"[,\s]+(?![^\[]*\])", line.strip()):
-        if piece and _NUMBERS.fullmatch(piece) and terms and ":" in terms[-1]:
-            terms[-1] += f",{piece}"
-        elif piece:
-            terms.append(piece)
-    return terms
+    parts: list[list[str]] = []
+    for piece in _OUTSIDE.findall(line):
+        if _NUMBERS.fullmatch(piece) and parts and ":" in parts[-1][0]:
+            parts[-1].append(piece)
+        else:
+            parts.append([piece])
+    return [",".join(part) for part in parts]
 
 
 def _unknown(unknown: Sequence[str], of: int, hosts: Mapping[str, _Host]) -> str:
     """Return which names are no hosts, and what they may be meant to be."""
     first = unknown[0]
     near = get_close_matches(first, hosts, n=2)
-    meant = f": did you mean {' or '.join(near)}?" if near else (
-        f": its hosts are called {next(iter(hosts))} …"
-    )  # fmt: skip
+    called = next(iter(hosts), "")
+    meant = f": did you mean {' or '.join(near)}?" if near else f": expected e.g. {called}"
     if len(unknown) == 1:
         return f"the cluster has no host {first[:60]!r}{meant}"
     return f"{len(unknown)} of {of} names are no hosts of the cluster, first {first[:60]!r}{meant}"
