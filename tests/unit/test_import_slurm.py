@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from planner.errors import SpecError
 from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
 from topologies.host_lists import HostListError, expand_hosts, fold_hosts
+from topologies.import_slurm_conf import import_slurm_conf
 from topologies.imported_fabric import ImportedFabric
 
 EIGHT = ImportAsked(gpus_per_host=8)
