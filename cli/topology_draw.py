@@ -1,4 +1,4 @@
-"""``planner topology draw``: a cluster's switches, links and supernodes as one SVG."""
+"""``planner topology draw``: a cluster's switches, links and supernodes as one picture."""
 
 # ruff: noqa: PLC0415 - a command imports what it needs when it is called
 
@@ -19,7 +19,7 @@ SomeGpus = Annotated[int | None, whole("--gpus", help="GPUs of the job; else as 
 SvgOut = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="FILE", show_default=False, help="Where the SVG goes; else to stdout."
+        "--out", metavar="FILE", show_default=False, help="Where it goes; else to stdout."
     ),
 ]
 
@@ -36,7 +36,10 @@ def draw(
     gpus: SomeGpus = None,
     out: SvgOut = None,
 ) -> None:
-    """Draw a cluster as SVG: supernodes, leaves, spines, what joins them, and what is dead."""
+    """Draw a cluster: supernodes, leaves, spines, what joins them, and what is dead.
+
+    SVG, or PNG where --out ends in .png.
+    """
     from cli.planner_output import emit, note, write_file
     from cli.topology_picture import cluster_picture
     from topologies.fabric_catalogue import load_spec
@@ -48,5 +51,11 @@ def draw(
     if out is None:
         emit(text)
         return
-    write_file(out, text)
+    if out.suffix.lower() == ".png":
+        from cli.report_pictures_file import flat, png_bytes, refuse_other_formats
+
+        refuse_other_formats(out)
+        write_file(out, png_bytes(flat(text)))
+    else:
+        write_file(out, text)
     note(f"wrote {out}")

@@ -58,3 +58,12 @@ def test_another_format_is_refused_before_anything_is_computed(
     assert ran.code == 2
     assert "picture.pdf: pictures are SVG or PNG" in ran.err
     assert not document.exists()
+
+
+def test_a_cluster_is_drawn_as_png_too(planner: Planner, tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py")
+    out = tmp_path / "cluster.png"
+
+    assert planner("topology", "draw", "hgx-h100", "--out", str(out)).code == 0
+
+    assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
