@@ -8,6 +8,7 @@ and others, and a solver where the question is small.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,14 @@ from planner.errors import InputError, PlannerError
 from planner.place.answer import Proof
 from planner.place.baselines import baselines
 from planner.place.fill import filled
-from planner.place.objective_bound import border_bound_s
-from planner.place.objective_search import border_times_s, less_busy
-from planner.place.question import cut_bytes, refine_home
+from planner.place.objective_bound import border_bound_s, boxes_kept
+from planner.place.objective_search import (
+    border_times_s,
+    coarse_home,
+    less_busy,
+    stages_swapped,
+)
+from planner.place.question import coarsen, cut_bytes, refine_home
 from planner.place.tiles import best_tiles
 
 if TYPE_CHECKING:
@@ -81,35 +87,119 @@ def least_busy(
         SolverError: the solver failed without an answer.
     """
     ends_s = monotonic() + max(time_limit_s, _BOUND_S)
-    home, method = np.array(total.home), total.method
+    home = np.array(total.home)
     if len(question.capacities) < 2:
-        return _answer(home, 0.0, 0.0, Proof.BOUND, method)
+        return _answer(home, 0.0, 0.0, Proof.BOUND, total.method)
     _refuse_dead_ends(rates)
-    speeds = np.asarray(rates, np.float64)
-    busy_s = float(border_times_s(question, speeds, home).max())
-    if busy_s == 0.0:
-        return _answer(home, 0.0, 0.0, Proof.BOUND, method)
-    bound_s = border_bound_s(question, rates, total.lower_bound_bytes, busy_s, ends_s)
-    starts = [(busy_s, home, method)]
-    for found, words in _candidates(question, seed):
-        if _meets(starts[0][0], bound_s, _MET) or monotonic() > ends_s:
-            break
-        took_s = float(border_times_s(question, speeds, found).max())
-        if took_s < starts[0][0] * (1 - _MET) or len(starts) < _STARTS:
-            starts = sorted([*starts, (took_s, found, words)], key=lambda one: one[0])[:_STARTS]
-    busy_s, home, method = starts[0]
-    if not _meets(busy_s, bound_s, _MET) and question.cells <= _SEARCH_CELLS:
-        for _, start, words in starts:
-            found = less_busy(question, speeds, start, enough_s=bound_s, seed=seed)
-            took_s = float(border_times_s(question, speeds, found).max())
-            if took_s < busy_s * (1 - _MET):
-                busy_s, home, method = took_s, found, f"{words}, then exchanges between borders"
-    if _meets(busy_s, bound_s, _MET):
-        return _answer(home, busy_s, busy_s, Proof.BOUND, method)
-    left_s = ends_s - monotonic()
-    if time_limit_s > 0 and left_s > 0 and _is_small(question, rates):
-        return _solved(question, speeds, home, busy_s, bound_s, method, left_s, seed)
-    return _answer(home, busy_s, bound_s, Proof.INCUMBENT, method)
+    state = _Search(question, rates, total, ends_s, seed)
+    state.offer(home, total.method)
+    if state.busy_s == 0.0:
+        return _answer(home, 0.0, 0.0, Proof.BOUND, total.method)
+    state.raise_bound(question)
+    state.try_candidates()
+    state.exchange()
+    proof = Proof.BOUND
+    if not state.met() and state.narrow(time_limit_s > 0):
+        proof = Proof.SOLVER
+    elif not state.met():
+        proof = Proof.INCUMBENT
+    bound_s = state.bound_s if proof is Proof.INCUMBENT else state.busy_s
+    return _answer(state.home, state.busy_s, bound_s, proof, state.method)
+
+
+class _Search:
+    """The best seatings so far by their busiest border, and the bound."""
+
+    def __init__(
+        self, question: Question, rates: Sequence[float], total: Answer, ends_s: float, seed: int
+    ) -> None:
+        self.question, self.rates, self.total = question, rates, total
+        self.speeds = np.asarray(rates, np.float64)
+        self.ends_s, self.seed, self.bound_s = ends_s, seed, 0.0
+        self.starts: list[tuple[float, NDArray[np.int64], str]] = []
+
+    @property
+    def busy_s(self) -> float:
+        """The busiest border of the best seating [s]."""
+        return self.starts[0][0]
+
+    @property
+    def home(self) -> NDArray[np.int64]:
+        """The best seating."""
+        return self.starts[0][1]
+
+    @property
+    def method(self) -> str:
+        """How it was found."""
+        return self.starts[0][2]
+
+    def met(self, share: float = _MET) -> bool:
+        """Return whether the bound proves the best seating."""
+        return _meets(self.busy_s, self.bound_s, share)
+
+    def late(self) -> bool:
+        """Return whether the time is over."""
+        return monotonic() > self.ends_s
+
+    def offer(self, home: NDArray[np.int64], method: str) -> None:
+        """Keep *home* if it is among the best few, before those that it beats by a hair or more."""
+        took_s = float(border_times_s(self.question, self.speeds, home).max())
+        place = sum(took_s >= other_s * (1 - _MET) for other_s, _, _ in self.starts)
+        self.starts.insert(place, (took_s, home, method))
+        del self.starts[_STARTS:]
+
+    def raise_bound(self, question: Question) -> None:
+        """Take the bound of *question*, the whole or boxes that every better seating keeps."""
+        found_s = border_bound_s(
+            question, self.rates, self.total.lower_bound_bytes, self.busy_s, self.ends_s
+        )
+        self.bound_s = max(self.bound_s, found_s)
+
+    def try_candidates(self) -> None:
+        """Offer tiles, fillings and baselines."""
+        for home, method in _candidates(self.question, self.seed):
+            if self.met() or self.late():
+                return
+            self.offer(home, method)
+
+    def exchange(self) -> None:
+        """Offer what exchanges make of the best few."""
+        if self.met() or self.question.cells > _SEARCH_CELLS:
+            return
+        for _, start, method in list(self.starts):
+            home = stages_swapped(self.question, self.speeds, start)
+            if (home != start).any():
+                self.offer(home, f"{method}, then stages exchanged")
+        for _, start, method in list(self.starts):
+            if self.met() or self.late():
+                return
+            home = less_busy(
+                self.question, self.speeds, start, enough_s=self.bound_s, seed=self.seed
+            )
+            home = stages_swapped(self.question, self.speeds, home)
+            if (home != start).any():
+                self.offer(home, f"{method}, then exchanges between borders")
+
+    def narrow(self, may_solve: bool) -> bool:
+        """Look at the boxes alone that better seatings keep; return whether a solver closed it."""
+        question = self.question
+        sides = boxes_kept(question, self.home, self.rates, self.busy_s)
+        coarse = coarsen(question, sides, [c // prod(sides) for c in question.capacities])
+        if prod(sides) > 1:
+            self.raise_bound(coarse)
+            self.bound_s = min(self.bound_s, self.busy_s)
+        if not may_solve or self.met() or self.late() or not _is_small(coarse, self.rates):
+            return False
+        start = coarse_home(question, sides, self.home)
+        left_s = self.ends_s - monotonic()
+        solved_s, found, closed = _solved(
+            coarse, self.speeds, start, self.busy_s, left_s, self.seed
+        )
+        if found is not None:
+            words = "solver" if prod(sides) == 1 else f"solver on {coarse.cells} blocks"
+            self.offer(refine_home(question, sides, found), words)
+        self.bound_s = max(self.bound_s, min(solved_s, self.busy_s))
+        return closed and self.met(_SOLVER_MET)
 
 
 def by_border(question: Question, total: Answer, border: BorderAnswer) -> Answer:
@@ -185,23 +275,19 @@ def _solved(
     rates: NDArray[np.float64],
     home: NDArray[np.int64],
     busy_s: float,
-    bound_s: float,
-    method: str,
     time_limit_s: float,
     seed: int,
-) -> BorderAnswer:
+) -> tuple[float, NDArray[np.int64] | None, bool]:
+    """Return (what the solver proved [s], a seating better than *busy_s* or None, closed)."""
     from planner.place.milp import solve_border  # noqa: PLC0415 - imports a solver
 
     mean = float(rates.mean())
     solved = solve_border(
         question, rates.tolist(), home, max(busy_s * mean / 1000.0, 1e-300), time_limit_s, seed
     )
+    better = None
     if solved.home is not None:
         found = np.array(solved.home)
-        took_s = float(border_times_s(question, rates, found).max())
-        if took_s < busy_s * (1 - _MET):
-            home, busy_s, method = found, took_s, "solver"
-    proved_s = min(solved.lower_bound_bytes / mean, busy_s)
-    if solved.closed and _meets(busy_s, proved_s, _SOLVER_MET):
-        return _answer(home, busy_s, busy_s, Proof.SOLVER, method)
-    return _answer(home, busy_s, max(bound_s, proved_s), Proof.INCUMBENT, method)
+        if border_times_s(question, rates, found).max() < busy_s * (1 - _MET):
+            better = found
+    return solved.lower_bound_bytes / mean, better, solved.closed

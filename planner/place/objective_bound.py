@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import domain_bound, rebate_bytes
+from planner.place.bound import domain_bound, lower_bound, rebate_bytes, split_bound
 from planner.place.question import Charge, Kind, Question, held_units
 
 if TYPE_CHECKING:
@@ -66,14 +66,77 @@ def border_bound_s(
     if sum(question.capacities) == question.cells:
         each = zip(question.capacities, others, rates, strict=True)
         alone_s = max(alone(held, most) / rate for held, most, rate in each)
-        return max(together_s, alone_s * _SAFE)
+        return max(together_s, alone_s * _SAFE, _without_ends_s(question, rates, others) * _SAFE)
     fillings = _Fillings(question, rates, others, alone)
     if fillings.work > _TABLE_LIMIT or monotonic() > ends_s:
         return together_s
     return max(together_s, fillings.least_s(together_s, reached_s, ends_s) * _SAFE)
 
 
-def alone_bound_bytes(question: Question, held: int, others: int) -> float:
+def _without_ends_s(question: Question, rates: Sequence[float], others: Sequence[int]) -> float:
+    """Return what a domain pays that holds no end of any chain, where there must be one [s].
+
+    G chains have 2 G ends, so all domains but 2 G hold none of them; two hops cross the border for
+    every chain that such a domain holds in part. Whoever seats the ends chooses which domains: the
+    dearest 2 G are left out.
+    """
+    least_s = 0.0
+    for charge in question.charges:
+        ends = 2 * question.groups(charge.axes)
+        if charge.kind is not Kind.CHAIN or ends >= len(rates):
+            continue
+        alone = cache(
+            lambda held, most, axes=charge.axes: alone_bound_bytes(question, held, most, axes)
+        )
+        each = zip(question.capacities, others, rates, strict=True)
+        times = sorted((alone(held, most) / rate for held, most, rate in each), reverse=True)
+        least_s = max(least_s, times[ends])
+    return least_s
+
+
+def boxes_kept(
+    question: Question, home: NDArray[np.int64], rates: Sequence[float], busy_s: float
+) -> tuple[int, ...]:
+    """Return the boxes of whole axes that every seating keeps whose busiest border beats *busy_s*.
+
+    A seating that parts a line along an axis cuts a good deal; where that much takes *busy_s* over
+    all uplinks together, some border takes as long.
+    """
+    together = float(sum(rates))
+    sides = [1] * len(question.sizes)
+    grid = home.reshape(tuple(reversed(question.sizes)))
+    for axis, n in enumerate(question.sizes):
+        place = len(sides) - 1 - axis
+        whole = bool((grid == np.take(grid, [0], axis=place)).all())
+        if n > 1 and whole and parted_bound_bytes(question, axis) * _SAFE >= busy_s * together:
+            sides[axis] = n
+    return tuple(sides)
+
+
+def parted_bound_bytes(question: Question, axis: int) -> float:
+    """Return the least that a seating cuts in which some line along *axis* is parted [bytes].
+
+    One group of every charge along the axis is then parted, and the other charges pay their own
+    bound; or two domains hold a part of a line, ``bound.split_bound``.
+    """
+    along = [charge for charge in question.charges if axis in charge.axes]
+    others = tuple(charge for charge in question.charges if axis not in charge.axes)
+    rest = lower_bound(replace(question, charges=others))
+    return max(rest + sum(_least_parted(question, c) for c in along), split_bound(question, axis))
+
+
+def _least_parted(question: Question, charge: Charge) -> float:
+    size = question.group_size(charge.axes)
+    if charge.kind in (Kind.PAIRS, Kind.COPIES):  # concave: one member apart is the cheapest
+        units = held_units(charge, size)
+        return charge.weight_bytes * (units[1] + units[size - 1])
+    least = {Kind.TOUCH: 1.0, Kind.CHAIN: 1.0, Kind.RING: 2.0, Kind.ENDS: 0.0}[charge.kind]
+    return charge.weight_bytes * least
+
+
+def alone_bound_bytes(
+    question: Question, held: int, others: int, endless: tuple[int, ...] | None = None
+) -> float:
     """Return the least that a domain of *held* cells sends over its border [bytes].
 
     What it sends depends on the groups that it holds in part. Each costs w (1 - 1/k) of a
@@ -86,6 +149,7 @@ def alone_bound_bytes(question: Question, held: int, others: int) -> float:
         question: the grid and its charges.
         held: cells of the domain [1].
         others: seats of the largest other domain [1].
+        endless: axes of a chain of which the domain holds neither end: then two hops cross.
     """
     if held == 0:
         return 0.0
@@ -107,7 +171,7 @@ def alone_bound_bytes(question: Question, held: int, others: int) -> float:
             if charge.kind is Kind.TOUCH:
                 elsewhere = size - min(held, size - 1)
                 weight *= 1.0 - 1.0 / (1 + -(-elsewhere // max(1, others)))
-            elif charge.kind is Kind.CHAIN:
+            elif charge.kind is Kind.CHAIN and charge.axes != endless:
                 weight = (weight + closing.get(charge.axes, 0.0)) / 2.0
             rings[charge.axes] = rings.get(charge.axes, 0.0) + weight
     charges += [

@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.layout import groups_along
 from planner.place.borders import sent_by_group, sent_bytes
-from planner.place.question import coarsen, refine_home
+from planner.place.question import Kind, coarsen, refine_home
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,7 @@ _WORK = 20_000_000  # members and domains of the groups priced, over all batches
 _FUTILE = 8  # batches in a row without a better swap before a shake or the end
 _SHAKES = 6
 _SMALL_GAIN = 1e-9
+_SWAPS_LIMIT = 2_000_000  # pairs of stages x cells past which stages are left where they are
 
 
 def border_times_s(
@@ -66,7 +67,7 @@ def less_busy(
         coarse = coarsen(question, sides, [c // volume for c in question.capacities])
         if coarse.cells < 2:
             continue
-        start = _coarse_home(question, sides, best)
+        start = coarse_home(question, sides, best)
         if (np.bincount(start, minlength=len(rates)) > coarse.capacities).any():
             continue
         state = _State(coarse, rates, start)
@@ -75,6 +76,53 @@ def less_busy(
         if _busiest(question, rates, refined) < _busiest(question, rates, best):
             best = refined
     return best
+
+
+def stages_swapped(
+    question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return *home* with whole stages exchanged along the axes of chains, while that helps.
+
+    All of one stage trades places with all of another: no group inside a stage notices, and the
+    chain's hops fall to other borders. Steepest descent over all pairs of stages.
+
+    Args:
+        question: the grid, its charges, the domains' capacities.
+        rates: uplink of each domain, above 0 [bytes/s].
+        home: domain of each cell, shape [cells].
+    """
+    last = len(question.sizes) - 1
+    grid = home.reshape(tuple(reversed(question.sizes)))
+    axes = {
+        last - axis
+        for charge in question.charges
+        if charge.kind in (Kind.CHAIN, Kind.ENDS)
+        for axis in charge.axes
+    }
+    norm = _norm(border_times_s(question, rates, home), None)
+    scale = float(border_times_s(question, rates, home).max())
+    for place in sorted(axes):
+        pairs = list(combinations(range(grid.shape[place]), 2))
+        if len(pairs) * home.size > _SWAPS_LIMIT:
+            continue
+        while True:
+            tried = []
+            for a, b in pairs:
+                order = np.arange(grid.shape[place])
+                order[[a, b]] = b, a
+                swapped = np.ascontiguousarray(np.take(grid, order, axis=place))
+                times = border_times_s(question, rates, swapped.ravel())
+                tried.append((_norm(times, scale), swapped))
+            best = min(tried, key=lambda one: one[0], default=(norm, grid))
+            if best[0] >= norm * (1 - _SMALL_GAIN):
+                break
+            norm, grid = best
+    return np.ascontiguousarray(grid).ravel()
+
+
+def _norm(times: NDArray[np.float64], scale_s: float | None) -> float:
+    """Return a steep norm of the borders' times, in which the busiest one counts most."""
+    return float(((times / (scale_s or max(float(times.max()), 1e-300))) ** _POWER).sum())
 
 
 def _busiest(question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]) -> float:
@@ -97,16 +145,17 @@ def _blocks(question: Question, home: NDArray[np.int64]) -> list[tuple[int, ...]
     return sorted(sides, key=lambda s: (-prod(s), s))
 
 
-def _coarse_home(
+def coarse_home(
     question: Question, sides: Sequence[int], home: NDArray[np.int64]
 ) -> NDArray[np.int64]:
+    """Return the home of each box of *sides* cells, that of its first cell."""
     grid = home.reshape(tuple(reversed(question.sizes)))
     picks = tuple(slice(None, None, a) for a in reversed(list(sides)))
     return np.ascontiguousarray(grid[picks]).ravel()
 
 
 def _kept(question: Question, sides: Sequence[int], home: NDArray[np.int64]) -> bool:
-    return bool((refine_home(question, sides, _coarse_home(question, sides, home)) == home).all())
+    return bool((refine_home(question, sides, coarse_home(question, sides, home)) == home).all())
 
 
 class _Lines:
