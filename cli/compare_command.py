@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -75,6 +76,24 @@ Tokens = Annotated[
         "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
     ),
 ]
+Equal = Annotated[
+    Literal["gpus", "money", "power"],
+    typer.Option("--equal", help="What the clusters have in common: GPUs, money or power."),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="AMOUNT", show_default="what the first cluster costs",
+        help="For --equal money, e.g. 120M in the currency of --prices; for power, e.g. '10 MW'.",
+    ),
+]  # fmt: skip
+Days = Annotated[
+    float | None,
+    typer.Option(
+        "--days", metavar="DAYS", show_default=False,
+        help="With --tokens: each cluster gets as many GPUs as train them in so many days.",
+    ),
+]  # fmt: skip
 Csv = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", show_default=False, help="Write the ranking as CSV."),
@@ -105,6 +124,9 @@ def compare(
     order: Order = "tp-cp-ep-dp-pp",
     prices: Prices = None,
     tokens: Tokens = None,
+    days: Days = None,
+    equal: Equal = "gpus",
+    budget: Budget = None,
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     csv: Csv = None,
@@ -112,14 +134,17 @@ def compare(
     out: Out = None,
     plot: Plot = None,
 ) -> None:
-    """Rank clusters, each with the best layout found for it, at the same number of GPUs.
+    """Rank clusters, each with the best layout found for it.
 
+    All have the same number of GPUs, cost the same money or power, or do a run in the same time.
     Shows what falls on each cut, at which rates and lengths the winner changes, and what a better
     part would bring. With --layout the given layouts are compared; with two plans, what changed.
     """
     from cli.compare_csv import compare_csv
     from cli.compare_inputs import Wanted, read_candidates
-    from cli.compare_report import compare_document, make_comparison, print_comparison
+    from cli.compare_page import print_comparison
+    from cli.compare_report import compare_document, make_comparison
+    from cli.compare_sizes import Goal
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
@@ -144,6 +169,10 @@ def compare(
         clusters=tuple(cluster or ()),
         supernodes=() if supernode is None else counts(supernode, option="--supernode"),
         gpus=gpus, model=model, layout_files=tuple(layout or ()), layout=given, order=order,
+        goal=Goal(
+            equal=_equal(equal, budget, days, gpus, wanted_tokens), budget=budget,
+            tokens=wanted_tokens, days=days, prices=listed,
+        ),
     )  # fmt: skip
     found = make_comparison(
         read_candidates(wanted), seed=seed, time_limit_s=time_limit, prices=listed,
@@ -164,6 +193,25 @@ def compare(
         emit(json_text(document))
     else:
         print_comparison(console(), found, document["inputs"]["sha256"])
+
+
+def _equal(
+    equal: str, budget: str | None, days: float | None, gpus: int | None, tokens: float | None
+) -> str:
+    """Return what the clusters have in common, or say which options do not go together."""
+    if days is not None:
+        if not (math.isfinite(days) and days > 0):
+            raise typer.BadParameter(f"--days: expected a number above 0, got {days}")
+        if tokens is None:
+            raise typer.BadParameter("--days needs --tokens, the tokens of the whole run")
+        if equal != "gpus" or budget is not None or gpus is not None:
+            raise typer.BadParameter("--days sets the GPUs: without --gpus, --equal and --budget")
+        return "run"
+    if budget is not None and equal == "gpus":
+        raise typer.BadParameter("--budget needs --equal money or --equal power")
+    if budget is not None and gpus is not None:
+        raise typer.BadParameter("--budget sets the GPUs: without --gpus")
+    return equal
 
 
 def _compare_plans(plans: list[Path], *, as_json: bool, out: Path | None) -> None:

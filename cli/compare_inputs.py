@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs
+from cli.compare_sizes import Goal, Sizes, sizes_of
+from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, read_fabric
 from cli.search_inputs import fixed_fields, read_searched
 from planner.errors import InfeasibleError, InputError
+from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.search.compare import Candidate
 
@@ -27,6 +29,7 @@ class Wanted:
     layout_files: tuple[Path, ...]
     layout: Mapping[str, Any]
     order: str
+    goal: Goal = field(default_factory=lambda: Goal(equal="gpus"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +40,13 @@ class Compare:
         candidates: the clusters.
         inputs: what each was read from.
         layouts: name to layout, of each layout file on the first cluster; empty without files.
+        sizes: how many GPUs each got, and why.
     """
 
     candidates: tuple[Candidate, ...]
     inputs: tuple[Inputs, ...]
     layouts: Mapping[str, Layout]
+    sizes: Sizes
 
 
 def read_candidates(wanted: Wanted) -> Compare:
@@ -54,19 +59,29 @@ def read_candidates(wanted: Wanted) -> Compare:
     faults: list[str] = []
     impossible: list[str] = []
     found: list[Inputs] = []
+    bigger: list[Fabric | None] = []
     layouts: dict[str, Layout] = {}
-    gpus = wanted.gpus or DEFAULT_GPUS
-    for cluster, supernode in _pairs(wanted):
+    clusters = [
+        Asked(
+            cluster=cluster, supernode=supernode, gpus=wanted.gpus or DEFAULT_GPUS,
+            model=wanted.model, layout=wanted.layout, order=wanted.order,
+        )
+        for cluster, supernode in _pairs(wanted)
+    ]  # fmt: skip
+    if wanted.goal.equal != "gpus" and wanted.layout_files:
+        raise InputError("--layout fixes the number of GPUs: compare such layouts at --equal gpus")
+    sizes = sizes_of(clusters, wanted.goal)
+    model = _one_model(clusters, wanted, sizes)
+    for one, sized in zip(clusters, sizes.each, strict=True):
         for path in wanted.layout_files or (None,):
-            asked = Asked(
-                cluster=cluster, supernode=supernode, gpus=gpus, model=wanted.model,
-                layout_file=path, layout=wanted.layout, order=wanted.order,
-                ignore_memory=path is not None,
-            )  # fmt: skip
+            asked = replace(
+                one, gpus=sized.gpus, model=model, layout_file=path, ignore_memory=path is not None
+            )
             try:
                 inputs = read_searched(asked)
             except InfeasibleError as error:
-                impossible += [f"{cluster or f'supernode {supernode}'}: {f}" for f in error.faults]
+                name = one.cluster or f"supernode {one.supernode}"
+                impossible += [f"{name}: {fault}" for fault in error.faults]
                 continue
             except InputError as error:
                 faults += error.faults
@@ -75,6 +90,7 @@ def read_candidates(wanted: Wanted) -> Compare:
                 layouts.setdefault(_file_name(path, wanted.layout_files), inputs.layout)
             if path == (wanted.layout_files or (None,))[0]:
                 found.append(inputs)
+                bigger.append(_bigger(asked, inputs))
     if faults:
         raise InputError(*dict.fromkeys(faults))
     if impossible:
@@ -83,12 +99,32 @@ def read_candidates(wanted: Wanted) -> Compare:
     return Compare(
         candidates=tuple(
             Candidate(name=name, fabric=one.fabric, model=one.model, gpus=one.gpus,
-                      fixed=fixed_fields(one), efficiency=one.efficiency)
-            for name, one in zip(names, found, strict=True)
+                      fixed=fixed_fields(one), efficiency=one.efficiency, bigger=twice)
+            for name, one, twice in zip(names, found, bigger, strict=True)
         ),
         inputs=tuple(found),
         layouts=layouts,
+        sizes=sizes,
     )  # fmt: skip
+
+
+def _one_model(clusters: list[Asked], wanted: Wanted, sizes: Sizes) -> str | None:
+    """Return the model that all train: the default depends on the GPUs, which may now differ."""
+    if wanted.model is not None or len({one.gpus for one in sizes.each}) == 1:
+        return wanted.model
+    return read_searched(clusters[0]).model.name
+
+
+def _bigger(asked: Asked, inputs: Inputs) -> Fabric | None:
+    """Return the cluster with supernodes of twice the size, or None where there can be none."""
+    size = max(inputs.fabric.capacities("supernode"))
+    if size >= inputs.gpus:
+        return None
+    try:
+        fabric = read_fabric(replace(asked, supernode=min(2 * size, inputs.gpus), gpus=inputs.gpus))
+    except InputError:  # its graph is fixed
+        return None
+    return fabric if len(fabric.gpus) >= inputs.gpus else None
 
 
 def _file_name(path: Path, files: tuple[Path, ...]) -> str:

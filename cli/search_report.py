@@ -135,7 +135,7 @@ def finalist_document(one: Finalist, first: Finalist) -> dict[str, Any]:
         "estimated_step_s": one.estimated_s,
         "twins": one.twins,
         "tie_with_first": is_tie(first, one),
-        "break_even_price_share": first.step_s / one.step_s,
+        "break_even_price_share": first.token_s / one.token_s,
         "differs_from_first": {
             name: pair[1] for name, pair in differences(first.layout, one.layout).items()
         },

@@ -42,12 +42,14 @@ class Bill:
         currency: of the prices, empty without a list.
         unpriced: parts without a price.
         without_power: parts of which nobody said what they draw.
+        accelerator: the GPUs' name.
     """
 
     lines: tuple[BillLine, ...]
     currency: str
     unpriced: tuple[str, ...]
     without_power: tuple[str, ...]
+    accelerator: str = ""
 
     @property
     def total(self) -> float | None:
@@ -100,4 +102,5 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
                 one.item for one in lines if not one.power_w and not one.link_bytes_per_s
             )
         ),
+        accelerator=fabric.accelerator.name,
     )  # fmt: skip

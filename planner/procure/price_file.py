@@ -4,6 +4,7 @@
 
     currency: USD
     gpu_hour: {price: 2.5, source: "quote 17", date: 2026-05-01}   # rent; or items, years and kwh
+    # or by kind: gpu_hour: {H100-SXM: {price: 2.5, …}, B200-SXM: {price: 4.5, …}}
     kwh: {price: 0.09, source: "contract", date: 2026-01-01}
     overhead: 1.25                 # power at the meter over power of the parts
     years: 4                       # life over which a purchase is written off
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from planner.nodes import Node
 
 
+_PRICE_KEYS = {"price", "power", "source", "date"}
+
+
 def read_prices(path: Path | str) -> PriceList:
     """Return the price list in the file at *path*.
 
@@ -40,10 +44,14 @@ def read_prices(path: Path | str) -> PriceList:
         document.finish()
     root.only("currency", "gpu_hour", "kwh", "overhead", "years", "items")
     items = root.map("items", default=None)
+    hour = root.map("gpu_hour", default=None)
+    keys = set() if hour is None else set(hour.keys())
+    by_kind = dict(hour.items()) if hour is not None and keys and not keys & _PRICE_KEYS else {}
     prices = PriceList(
         currency=root.text("currency"),
         items={} if items is None else {name: _price(node) for name, node in items.items()},
-        gpu_hour=_optional(root, "gpu_hour"),
+        gpu_hour=None if by_kind or hour is None else _price(hour),
+        gpu_hours={name: _price(node) for name, node in by_kind.items()},
         kwh=_optional(root, "kwh"),
         overhead_ratio=root.number("overhead", default=1.0, minimum=1.0, maximum=10.0),
         years=root.number("years", minimum=0.1, maximum=100.0) if root.has("years") else None,

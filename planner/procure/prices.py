@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,8 @@ class PriceList:
     Args:
         currency: e.g. ``USD``.
         items: part to its price; parts are named as ``bill_of_materials`` names them.
-        gpu_hour: rent of one GPU for one hour, or None.
+        gpu_hour: rent of one GPU for one hour, whatever its kind, or None.
+        gpu_hours: the same of one kind, by the accelerator's name; goes before ``gpu_hour``.
         kwh: price of one kilowatt-hour, or None.
         overhead_ratio: power at the meter over power of the parts (PUE) [1].
         years: life over which a purchase is written off, or None [years].
@@ -42,3 +44,8 @@ class PriceList:
     kwh: Price | None = None
     overhead_ratio: float = 1.0
     years: float | None = None
+    gpu_hours: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
+
+    def rent(self, accelerator: str) -> Price | None:
+        """Return the rent of one GPU of that kind for one hour, or None."""
+        return self.gpu_hours.get(accelerator, self.gpu_hour)

@@ -98,8 +98,9 @@ def _cost_per_s(
     """Return what the cluster costs a second, or None and why it is not known."""
     if prices is None:
         return None, "no price list was given (--prices)"
-    if prices.gpu_hour is not None:
-        return gpus * prices.gpu_hour.price / HOUR_S, ""
+    rent = prices.rent(bill.accelerator)
+    if rent is not None:
+        return gpus * rent.price / HOUR_S, ""
     missing = [f"a price for {item}" for item in bill.unpriced]
     missing += ["years"] if prices.years is None else []
     missing += ["kwh"] if prices.kwh is None else []

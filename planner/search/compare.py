@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.search.pool import Pool, pool_of, shared_pools
-from planner.search.search import Finalist, Swept, finalists, machine_of, seat, sweep
+from planner.search.search import Finalist, Swept, fastest_seated, machine_of, seat, sweep
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
@@ -27,6 +27,7 @@ class Candidate:
         gpus: GPUs of the job [1].
         fixed: the fields of ``Layout`` that every layout on it shares.
         efficiency: what was fitted on its accelerator, where anything was.
+        bigger: the cluster with supernodes of twice the size, where it can be built.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Candidate:
     gpus: int
     fixed: Mapping[str, Any]
     efficiency: Efficiency | None
+    bigger: Fabric | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +86,8 @@ def compare(
         for one in candidates
     ]
     own = [
-        Entry(candidate=one, label="own best", finalist=finalists(
-            one.model, one.fabric, space, most=1, seed=seed, time_limit_s=time_limit_s)[0])
+        Entry(candidate=one, label="own best", finalist=fastest_seated(
+            one.model, one.fabric, space, seed=seed, time_limit_s=time_limit_s))
         for one, space in zip(candidates, swept, strict=True)
     ]  # fmt: skip
     pools = [
@@ -117,7 +119,7 @@ def compare_layouts(
 
 def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(
-        sorted(entries, key=lambda one: (not bool(one.finalist.memory.fits), one.finalist.step_s))
+        sorted(entries, key=lambda one: (not bool(one.finalist.memory.fits), one.finalist.token_s))
     )
 
 

@@ -49,6 +49,7 @@ class Choice:
         rejected: reason to how many fell to it, each counted once.
         runner_up: the fastest with other parallel degrees, where there is one.
         runner_up_step_s: its step [s], 0 where there is none.
+        fastest_s: the shortest step of all, whatever the choice rests on [s].
     """
 
     layout: Layout
@@ -58,6 +59,7 @@ class Choice:
     rejected: Mapping[str, int]
     runner_up: Layout | None
     runner_up_step_s: float
+    fastest_s: float
 
 
 def best_layout(
@@ -110,7 +112,7 @@ def best_layout(
         least_s, usual_s = other.some.total_s.min(), best.some.total_s.min()
         if least_s < usual_s and faster(least_s, usual_s, _spread(model, best)).told_apart:
             best = other
-    return _choice(best)
+    return _choice(best, min(float(one.some.total_s.min()) for one in some))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +143,7 @@ def _found(
     return _Found(space=space, some=some, fixed=fixed, machine=machine)
 
 
-def _choice(found: _Found) -> Choice:
+def _choice(found: _Found, fastest_s: float) -> Choice:
     space, some = found.space, found.some
     best = _ranked(space, some)
     layouts = [space.layout(int(some.rows[entry]), found.fixed) for entry in best[:2]]
@@ -156,6 +158,7 @@ def _choice(found: _Found) -> Choice:
         rejected=rejected,
         runner_up=layouts[1] if len(layouts) > 1 else None,
         runner_up_step_s=float(some.total_s[best[1]]) if len(layouts) > 1 else 0.0,
+        fastest_s=fastest_s,
     )
 
 

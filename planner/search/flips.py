@@ -1,4 +1,4 @@
-"""Where the winner changes: bisection on the model, and what would be worth buying."""
+"""Where the winner changes: bisection on the model, property by property."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.search.experts import best_with_experts, expert_counts
 from planner.search.pool import AS_IT_IS, Change, Pool
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from planner.layout import Layout
 
 WIDEST_FACTOR = 32.0
 _GRID = 8
@@ -38,7 +41,8 @@ class Flip:
     Args:
         name: of the property.
         kind: ``winner`` (another cluster is fastest), ``tie`` (the runner-up can no longer be told
-            from the winner, or now can), ``layout`` (another layout is best on the winner).
+            from the winner, or now can), ``layout`` (another layout is best on the winner),
+            ``cheapest`` (another cluster trains a token for the least money).
         factor: of the property as it is, at the change [1].
         before, after: what holds on the near side and beyond.
     """
@@ -48,22 +52,6 @@ class Flip:
     factor: float
     before: str
     after: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
-    """What a better machine would bring a cluster, with its layouts chosen anew.
-
-    Args:
-        name: what is better.
-        step_s: the step then [s].
-        gain_share: of tokens a second, more than now [1]. More money is well spent on it as long
-            as the cluster costs less than this share more.
-    """
-
-    name: str
-    step_s: float
-    gain_share: float
 
 
 def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
@@ -77,7 +65,9 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
     winner = steps.ranked(AS_IT_IS)[0][0]
     found: list[Flip] = []
     for name, change in PROPERTIES.items():
-        asked = {"layout": partial(_layout_at, steps, winner, change)}
+        asked: dict[str, Callable[[float], str]] = {
+            "layout": partial(_layout_at, steps, winner, change)
+        }
         if len(pools) > 1:
             asked = {
                 "winner": partial(_winner_at, steps, winner, change),
@@ -85,8 +75,8 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
                 **asked,
             }
         for kind, ask in asked.items():
-            found += _nearest(name, kind, cache(ask))
-    return found
+            found += nearest(name, kind, cache(ask))
+    return [*found, *_expert_flips(pools, winner, spread)]
 
 
 class _Steps:
@@ -128,9 +118,13 @@ class _Steps:
         return among
 
     def ranked(self, change: Change) -> list[tuple[Pool, float]]:
-        """Return the pools and their best steps [s], the fastest first."""
-        steps = [(pool, self.best(pool, change)[0]) for pool in self._pools]
+        """Return the pools and their best steps for each of today's tokens [s], fastest first."""
+        steps = [(pool, self.token_s(pool, change)) for pool in self._pools]
         return sorted(steps, key=lambda one: one[1])
+
+    def token_s(self, pool: Pool, change: Change) -> float:
+        """Return the best step of one pool for each of today's tokens [s]."""
+        return self.best(pool, change)[0] / pool.tokens
 
 
 def _varied(change: Change) -> tuple[str, float]:
@@ -148,16 +142,20 @@ def _winner_at(
     first, least = steps.ranked(change(factor))[0]
     if not isfinite(least):
         return "nothing fits"
-    still = steps.best(winner, change(factor))[0] <= least * (1.0 + _BEHIND)
+    still = steps.token_s(winner, change(factor)) <= least * (1.0 + _BEHIND)
     return winner.name if still else first.name
 
 
 def _tie_at(steps: _Steps, change: Callable[[float], Change], spread: float, factor: float) -> str:
     (first, first_s), (_, second_s), *_ = steps.ranked(change(factor))
+    return _standing(first.name, first_s, second_s, spread)
+
+
+def _standing(first: str, first_s: float, second_s: float, spread: float) -> str:
     if not isfinite(second_s):
-        return f"only {first.name} fits" if isfinite(first_s) else "nothing fits"
+        return f"only {first} fits" if isfinite(first_s) else "nothing fits"
     told = is_told_apart(first_s, second_s, spread)
-    return f"{first.name} surely first" if told else "a tie at the top"
+    return f"{first} surely first" if told else "a tie at the top"
 
 
 def _layout_at(steps: _Steps, pool: Pool, change: Callable[[float], Change], factor: float) -> str:
@@ -167,12 +165,68 @@ def _layout_at(steps: _Steps, pool: Pool, change: Callable[[float], Change], fac
 
 def degrees(pool: Pool, row: int) -> str:
     """Return the degrees above 1 of one row, as ``tp8 cp2 dp64``."""
-    layout = pool.layout(row)
+    return spelled_degrees(pool.layout(row))
+
+
+def spelled_degrees(layout: Layout) -> str:
+    """Return the degrees above 1, as ``tp8 cp2 dp64``."""
     names = ("tp", "cp", "ep", "etp", "dp", "pp")
     return " ".join(f"{n}{getattr(layout, n)}" for n in names if getattr(layout, n) > 1) or "dp1"
 
 
-def _nearest(name: str, kind: str, ask: Callable[[float], str]) -> list[Flip]:
+def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Flip]:
+    """Return the first changes when the experts are doubled or halved; whole numbers of them."""
+    experts = winner.model.experts
+    if not experts or any(pool.model.experts != experts for pool in pools):
+        return []
+
+    @cache
+    def best(pool_at: int, count: int) -> tuple[float, Layout | None]:
+        pool = pools[pool_at]
+        if count == experts:
+            step_s, row = pool.best()
+            return step_s / pool.tokens, pool.layout(row) if row >= 0 else None
+        step_s, layout = best_with_experts(pool, count)
+        return step_s / pool.tokens, layout
+
+    def ranked(count: int) -> list[tuple[str, float]]:
+        found = [(pool.name, best(i, count)[0]) for i, pool in enumerate(pools)]
+        return sorted(found, key=lambda one: one[1])
+
+    def winner_at(count: int) -> str:
+        (first, least), *_ = ranked(count)
+        still = dict(ranked(count))[winner.name] <= least * (1.0 + _BEHIND)
+        return "nothing fits" if not isfinite(least) else winner.name if still else first
+
+    def tie_at(count: int) -> str:
+        (first, first_s), (_, second_s), *_ = ranked(count)
+        return _standing(first, first_s, second_s, spread)
+
+    def layout_at(count: int) -> str:
+        layout = best([pool is winner for pool in pools].index(True), count)[1]
+        return "nothing fits" if layout is None else spelled_degrees(layout)
+
+    asked: dict[str, Callable[[int], str]]
+    asked = {"winner": winner_at, "tie": tie_at} if len(pools) > 1 else {}
+    found = []
+    for kind, ask in {**asked, "layout": layout_at}.items():
+        before = ask(experts)
+        counts = [c for c in expert_counts(experts) if c >= winner.model.top_k]
+        for side in (
+            [c for c in reversed(counts) if c < experts],
+            [c for c in counts if c > experts],
+        ):
+            changed = next((c for c in side if ask(c) != before), None)
+            if changed is not None:
+                found.append(
+                    Flip(name="experts", kind=kind, factor=changed / experts, before=before,
+                         after=ask(changed))
+                )  # fmt: skip
+    return found
+
+
+def nearest(name: str, kind: str, ask: Callable[[float], str]) -> list[Flip]:
+    """Return where *ask* first answers otherwise, below and above 1, within x 1/32 to x 32."""
     here = ask(1.0)
     found = []
     for direction in (-1.0, 1.0):
@@ -201,25 +255,6 @@ def _bisected(
         else:
             high, after = middle, answer
     return exp(high), after
-
-
-GAINS: dict[str, Change] = {
-    "twice the NIC rate (one more NIC a GPU)": Change(nic_rate=2.0),
-    "half the oversubscription": Change(crowding=0.5),
-    "twice the in-flight limit": Change(in_flight=2.0),
-    "half the NIC latency": Change(nic_latency=0.5),
-    "twice the scale-up rate": Change(scale_up_rate=2.0),
-}
-
-
-def gains(pool: Pool) -> list[Gain]:
-    """Return what each better part would bring, the most first."""
-    now, _ = pool.best()
-    found = []
-    for name, change in GAINS.items():
-        then, _ = pool.best(change)
-        found.append(Gain(name=name, step_s=then, gain_share=max(0.0, now / then - 1.0)))
-    return sorted(found, key=lambda one: (-round(one.gain_share, 9), one.name))
 
 
 def is_told_apart(first_s: float, second_s: float, spread: float) -> bool:

@@ -126,6 +126,21 @@ class Pool:
             total[rows] = np.reshape(step.total_s, every.shape).min(axis=0)
         return total
 
+    def on(self, machine: Machine) -> Pool:
+        """Return the same candidates on another machine, its NICs in flight as they are."""
+        seatings = machine.seats.spreads(self.columns)
+        outer = machine.links.outer
+        return replace(
+            self, machine=machine, spreads=joined(seatings, len(self.rows)),
+            raw_bytes_per_s=tuple(float(np.asarray(tier.bytes_per_s)) for tier in outer),
+            seatings=len(seatings), fitting={},
+        )  # fmt: skip
+
+    @property
+    def tokens(self) -> float:
+        """Tokens of a step on the machine as it is [1]."""
+        return float(self.swept.fixed["global_batch"] * self.swept.fixed["seq"])
+
     def layout(self, row: int) -> Layout:
         """Return the layout of one row."""
         return self.swept.space.layout(int(self.rows[row]), self.swept.fixed)

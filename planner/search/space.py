@@ -130,7 +130,7 @@ def layout_space(
     per_degree = len(runs["vpp"])
     rejected: dict[str, int] = {}
     considered = len(degrees["tp"]) * per_degree
-    degrees = _sift(degrees, _degree_reasons(model, defaults, degrees), rejected, per_degree)
+    degrees = _sift(degrees, degree_reasons(model, defaults, degrees), rejected, per_degree)
     many = max(1, _BLOCK_ROWS // per_degree)
     blocks = []
     for start in range(0, max(1, len(degrees["tp"])), many):
@@ -206,7 +206,7 @@ def _code(name: str, value: Any) -> int:
     return _WORDS[name].index(value) if name in _WORDS else int(value)
 
 
-def _degree_reasons(
+def degree_reasons(
     model: ModelSpec, defaults: Mapping[str, Any], t: Mapping[str, Ints]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return, for each reason, which degrees fall to it."""

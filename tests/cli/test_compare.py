@@ -90,6 +90,56 @@ def test_the_page_fits_eighty_columns_and_answers_the_questions(planner: Planner
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
+KINDS = """
+currency: USD
+gpu_hour:
+  H100-SXM: {price: 2.0, source: quote, date: 2026-01-01}
+  B200-SXM: {price: 4.0, source: quote, date: 2026-01-01}
+"""
+
+
+def test_at_equal_rent_the_dearer_gpu_comes_in_smaller_numbers(
+    planner: Planner, tmp_path: Path
+) -> None:
+    prices = tmp_path / "kinds.yaml"
+    prices.write_text(KINDS)
+
+    document = documented(
+        planner, "--cluster", "hgx-h100", "--cluster", "hgx-b200", "--gpus", "64", "--model",
+        "llama-3.1-8b", "--equal", "money", "--prices", str(prices), "--tokens", "1T",
+    )  # fmt: skip
+
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    gpus = {one["cluster"]: one["gpus"] for one in document["ranked"]}
+    assert gpus == {"hgx-h100": 64, "hgx-b200": 32}
+    sizes = document["inputs"]["sizes"]
+    assert (sizes["budget"], sizes["basis"]) == (128.0, "rent per hour")
+    assert sizes["spent"] == [128.0, 128.0]
+    rates = [one["step"]["tokens_per_s"] for one in document["ranked"]]
+    assert rates == sorted(rates, reverse=True)
+    assert document["cheapest"] == document["ranked"][0]["cluster"]
+    for one in document["ranked"]:
+        assert one["run"]["cost"] == pytest.approx(128.0 * one["run"]["days"] * 24)
+    ranked = document["ranked"]
+    for flip in document["flips"]:
+        if flip["kind"] == "cheapest":
+            ratio = ranked[0]["step"]["tokens_per_s"] / ranked[1]["step"]["tokens_per_s"]
+            # At equal rent the balance is where one costs as much more as it trains more.
+            assert max(flip["factor"], 1 / flip["factor"]) == pytest.approx(ratio, rel=2e-3)
+
+
+def test_as_many_gpus_as_do_the_run_in_time_and_not_an_eighth_fewer(planner: Planner) -> None:
+    document = documented(
+        planner, "--supernode", "8,16", "--model", "llama-3.1-8b", "--tokens", "1T", "--days", "30"
+    )
+
+    for one in document["ranked"]:
+        fewer = one["gpus"] - max(one["supernode"], one["gpus"] // 8)
+        assert one["run"]["days"] <= 30 < one["run"]["days"] * one["gpus"] / fewer * 1.02
+    gpus = [one["gpus"] for one in document["ranked"]]
+    assert gpus == sorted(gpus)
+
+
 def test_two_plans_differ_by_what_was_changed(planner: Planner, tmp_path: Path) -> None:
     one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8", "--pp", "1")
     two = plan(planner, tmp_path / "b.json", "--supernode", "8", "--tp", "4", "--pp", "1")
@@ -167,6 +217,14 @@ def test_what_is_no_plan_is_refused_with_its_name(
         (("--supernode", "8,16", "--gpus", "16", "--model", "llama-3.1-405b"), 3,
          ("supernode 8", "supernode 16", "too much")),
         (("one.json",), 2, ("two plans",)),
+        (("--equal", "money"), 2, ("--prices",)),
+        (("--equal", "power"), 2, ("nobody said what these draw", "leaf")),
+        (("--days", "30"), 2, ("--tokens",)),
+        (("--days", "0", "--tokens", "1T"), 2, ("above 0",)),
+        (("--budget", "1M"), 2, ("--equal money",)),
+        (("--days", "30", "--tokens", "1T", "--gpus", "64"), 2, ("--gpus",)),
+        (("--supernode", "8", "--model", "llama-3.1-405b", "--tokens", "1e19", "--days", "1"), 3,
+         ("no size up to 131,072 GPUs",)),
     ],
 )  # fmt: skip
 def test_all_that_is_wrong_is_said_at_once(

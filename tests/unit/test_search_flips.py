@@ -9,8 +9,10 @@ import pytest
 
 from cli.planner_inputs import Asked, Inputs, read_inputs
 from cli.search_inputs import fixed_fields
-from planner.search.flips import PROPERTIES, flips, gains
-from planner.search.pool import Change, Pool, pool_of
+from planner.search.experts import best_with_experts
+from planner.search.flips import PROPERTIES, flips
+from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
+from planner.search.pool import AS_IT_IS, Change, Pool, pool_of
 from planner.search.search import Swept, machine_of, sweep
 
 GPUS = 64
@@ -68,7 +70,7 @@ def test_what_a_flip_says_holds_on_both_sides_of_it() -> None:
     pools = [searched(8)[2], searched(64)[2]]
     found = flips(pools, 0.1)
 
-    layouts = [one for one in found if one.kind == "layout"]
+    layouts = [one for one in found if one.kind == "layout" and one.name != "experts"]
     assert layouts
     winner = min(pools, key=lambda pool: pool.best()[0])
     for one in layouts:
@@ -92,8 +94,66 @@ def test_half_of_no_oversubscription_buys_nothing_and_a_wider_nic_helps_small_su
     large = {one.name: one.gain_share for one in gains(searched(64)[2])}
 
     assert small["half the oversubscription"] == 0
-    assert small["twice the NIC rate (one more NIC a GPU)"] > 0
-    assert large["twice the NIC rate (one more NIC a GPU)"] == 0
+    assert small[ONE_MORE_NIC] > 0
+    assert large[ONE_MORE_NIC] == 0
+
+
+def test_a_supernode_that_holds_the_whole_job_is_worth_what_it_is_faster() -> None:
+    small, whole = searched(8), searched(64)
+
+    found = {one.name: one for one in gains(small[2], bigger=whole[0].fabric)}
+
+    least = whole[1].evaluated.total_s.min()
+    assert found[BIGGER_SUPERNODE].step_s == pytest.approx(least, rel=0.01)
+    assert found[BIGGER_SUPERNODE].gain_share == pytest.approx(
+        small[2].best()[0] / found[BIGGER_SUPERNODE].step_s - 1.0
+    )
+
+
+def test_a_second_nic_doubles_the_rate_and_a_fifth_adds_a_quarter() -> None:
+    pool = searched(8)[2]
+
+    second, fifth = (
+        next(g.step_s for g in gains(pool, nics_per_gpu=n) if g.name == ONE_MORE_NIC)
+        for n in (1.0, 4.0)
+    )
+
+    assert second == pool.best(Change(nic_rate=2.0))[0]
+    assert fifth == pool.best(Change(nic_rate=1.25))[0]
+
+
+@pytest.mark.parametrize("experts", [4, 16])
+def test_more_or_fewer_experts_are_within_one_percent_of_searching_anew(experts: int) -> None:
+    inputs, swept, pool = searched(8)
+    model = replace(inputs.model, experts=experts)
+
+    step_s, layout = best_with_experts(pool, experts)
+
+    anew = sweep(model, swept.machine, GPUS, swept.fixed).evaluated.total_s.min()
+    assert layout is not None
+    assert experts % layout.ep == 0
+    assert anew * (1 - 1e-12) <= step_s <= anew * 1.01
+
+
+def test_experts_flip_by_doublings_where_they_no_longer_fit_or_spread_otherwise() -> None:
+    pools = [searched(8)[2], searched(64)[2]]
+
+    found = [one for one in flips(pools, 0.1) if one.name == "experts"]
+
+    assert found
+    for one in found:
+        assert one.factor in {0.25, 0.5, 2.0, 4.0, 8.0}
+        assert one.before != one.after
+
+
+def test_pruned_rows_change_no_flip(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = Pool.steps_s
+    pools = [searched(8)[2], searched(64)[2]]
+
+    found = flips(pools, 0.1)
+
+    monkeypatch.setattr(Pool, "steps_s", lambda self, change=AS_IT_IS, _=None: every(self, change))
+    assert flips(pools, 0.1) == found
 
 
 def test_memory_never_tells_clusters_of_one_accelerator_apart() -> None:

@@ -1,0 +1,368 @@
+"""The page of ``planner compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from cli.compare_report import (
+    PROPERTY_WORDS,
+    Comparison,
+    flip_value,
+    pareto_rows,
+    worth_per_gpu,
+)
+from cli.pareto_plot import Point, Scale, scatter
+from cli.search_report import short_layout, simple_table
+from planner.procure.budget import money_of
+from planner.procure.run import DAY_S, Run
+from planner.search.compare import Entry
+from planner.search.given import spelled_layout
+from planner.search.placed import DIGITS
+from planner.search.search import is_tie
+from planner.steptime.document import interval_s
+from planner.units import format_bytes, format_power, format_rate, format_share, format_time
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_NOTHING_SHARE = 0.001
+
+
+def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
+    """Print the page: the verdict, the ranking, the cuts, the flips, what to buy."""
+    console.print(Text(_verdict(found), style="bold green"))
+    first = found.first
+    console.print(Text(
+        f"{first.candidate.model.name} on {first.candidate.gpus:,} GPUs, "
+        f"{first.finalist.layout.global_batch:,} sequences of {first.finalist.layout.seq:,} tokens "
+        "a step."
+        + ("" if found.asked.layouts else " Each cluster has the fastest layout found for it.")
+    ))  # fmt: skip
+    for line in _size_lines(found):
+        console.print(Text(line))
+    _section(console, "Ranked", _ranked_table(found))
+    _section(console, "What falls on the cut between supernodes, in bytes of one step",
+             _cut_table(found))  # fmt: skip
+    for line in _cut_sentences(found):
+        console.print(Text(line))
+    if found.compared.pools:
+        _section(console, "Where the winner flips, all else equal", _flip_table(found))
+        console.print(Text(_flip_sentence(found)))
+        _section(console, "Where to spend: tokens a second won, layouts chosen anew",
+                 _gain_table(found))  # fmt: skip
+        for line in _gain_lines(found):
+            console.print(Text(line))
+    for line in _price_lines(found):
+        console.print(Text(line))
+    if len(found.compared.ranked) > 1:
+        console.print()
+        console.print(Text("No other beats these in everything: *", style="bold"))
+        for line in plotted(found):
+            console.print(Text(line))
+    _section(console, "What it is made of, and what it takes", _bill_table(found))
+    for line in _money_lines(found):
+        console.print(Text(line))
+    console.print()
+    console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
+
+
+def _section(console: Console, title: str, table: Table) -> None:
+    console.print()
+    console.print(Text(title, style="bold"))
+    console.print(table)
+
+
+def _name(one: Entry, found: Comparison) -> str:
+    return f"{one.candidate.name} {one.label}" if found.asked.layouts else one.candidate.name
+
+
+def _verdict(found: Comparison) -> str:
+    first = found.first.finalist
+    low, high = interval_s(first.step)
+    first_by = "is first"
+    if found.asked.sizes.goal.equal == "run":
+        first_by = "does the run for the least money" if found.cheapest else "needs the fewest GPUs"
+    text = (
+        f"{_name(found.first, found)} {first_by}: a step takes {format_time(first.step_s)} "
+        f"({format_time(low)} to {format_time(high)}) with {spelled_layout(first.layout)}."
+    )
+    if found.asked.sizes.goal.equal == "run":
+        return text
+    rest = found.compared.ranked[1:]
+    ties = [_name(one, found) for one in rest if is_tie(first, one.finalist)]
+    if ties:
+        return f"{text} A tie with {', '.join(ties)}: the model cannot tell them apart at 90 %."
+    return f"{text} The model tells it from all others at 90 %." if rest else text
+
+
+def _ranked_table(found: Comparison) -> Table:
+    alike = found.asked.sizes.goal.equal == "gpus"
+    table = simple_table(
+        "  cluster", "layout", *(() if alike else ("GPUs",)), "step", "slower", "tie", "MFU",
+        "memory", left=2,
+    )  # fmt: skip
+    table.columns[0].no_wrap = True
+    first = found.first.finalist
+    for one in found.compared.ranked:
+        f = one.finalist
+        slower = f.token_s / first.token_s - 1.0
+        table.add_row(
+            f"  {_name(one, found)}", short_layout(f.layout),
+            *(() if alike else (f"{one.candidate.gpus:,}",)), format_time(f.step_s),
+            "" if f is first else _more(slower),
+            "" if f is first else "yes" if is_tie(first, f) else "no",
+            format_share(float(f.step.mfu)),
+            format_bytes(float(f.memory.worst_stage_bytes))
+            + ("" if bool(f.memory.fits) else " !"),
+        )  # fmt: skip
+    return table
+
+
+def _more(share: float) -> str:
+    if abs(share) < 5e-6:
+        return "0 %"
+    return format_share(share) if share > 0 else f"-{format_share(-share)}"
+
+
+def _size_lines(found: Comparison) -> list[str]:
+    """Return what the clusters have in common where it is not the number of GPUs."""
+    sizes = found.asked.sizes
+    goal = sizes.goal
+    if goal.equal == "gpus":
+        return []
+    names = [one.name for one in found.asked.candidates]
+    if goal.equal == "run":
+        each = ", ".join(f"{n} {s.gpus:,}" for n, s in zip(names, sizes.each, strict=True))
+        text = (
+            f"GPUs that train {(goal.tokens or 0.0) / 1e12:,.4g} trillion tokens in "
+            f"{goal.days:g} days, nothing lost to faults, in whole supernodes: {each}."
+        )
+        return [text]
+    currency = found.prices.currency if found.prices else ""
+
+    def shown(amount: float) -> str:
+        return format_power(amount) if goal.equal == "power" else f"{amount:,.6g} {currency}"
+
+    each = ", ".join(
+        f"{name} {one.gpus:,} GPUs for {shown(one.spent or 0.0)}"
+        for name, one in zip(names, sizes.each, strict=True)
+    )
+    what = "power at the meter" if goal.equal == "power" else f"money ({sizes.basis})"
+    return [f"At equal {what}, at most {shown(sizes.budget or 0.0)}: {each}."]
+
+
+def plotted(found: Comparison) -> list[str]:
+    """Return the clusters as a plot of tokens a day over money, power or switches."""
+    rows = pareto_rows(found)
+    over = Scale(title="switches", shown=lambda v: f"{v:,.0f}")
+    name = "switches"
+    if all(row["power_w"] is not None for row in rows):
+        name, over = "power_w", Scale(title="power", shown=format_power)
+    if all(row["cost_per_million_tokens"] is not None for row in rows):
+        currency = found.prices.currency if found.prices else ""
+        name = "cost_per_million_tokens"
+        over = Scale(title=f"{currency} a million tokens", shown=lambda v: f"{v:.4g}")
+    marks = ["*" if row["on_front"] else "o" for row in rows]
+    points = [
+        Point(x=float(row[name]), y=row["tokens_per_s"] * DAY_S, mark=mark)
+        for row, mark in zip(rows, marks, strict=True)
+    ]
+    days = Scale(title="tokens/day", shown=lambda v: f"{v / 1e9:,.4g} G")
+    return scatter(points, over, days)
+
+
+def _cut_table(found: Comparison) -> Table:
+    entries = [*_by_size(found.compared.ranked), *_by_size(found.compared.moved)]
+    used = [d for d in DIGITS if any(d in one.finalist.crossed for one in entries)]
+    table = simple_table("  cluster", *(d.upper() for d in used), "all")
+    moved = False
+    for one in entries:
+        if one.label.startswith("best of") and not moved:
+            table.add_section()
+            moved = True
+        crossed = one.finalist.crossed
+        table.add_row(
+            f"  {_name(one, found)}{' *' if moved else ''}",
+            *("" if d not in crossed else format_bytes(crossed[d]) if crossed[d] else "inside"
+              for d in used),
+            format_bytes(one.finalist.seated_bytes) if one.finalist.seated_bytes else "none",
+        )  # fmt: skip
+    return table
+
+
+def _by_size(entries: Sequence[Entry]) -> list[Entry]:
+    return sorted(
+        entries, key=lambda e: (max(e.candidate.fabric.capacities("supernode")), e.candidate.name)
+    )
+
+
+def _cut_sentences(found: Comparison) -> list[str]:
+    lines = []
+    for one in (*_by_size(found.compared.ranked), *_by_size(found.compared.moved)):
+        crossed = one.finalist.crossed
+        total = sum(crossed.values())
+        out = sorted((d for d in crossed if crossed[d]), key=lambda d: -crossed[d])
+        inside = [d.upper() for d in crossed if not crossed[d]]
+        shares = ", ".join(f"{d.upper()} {format_share(crossed[d] / total)}" for d in out)
+        whose = f" * (with the {one.label})" if one in found.compared.moved else ""
+        text = f"{_name(one, found)}{whose}: " + (f"crosses {shares}" if out else "nothing crosses")
+        text += f"; stays in {', '.join(inside)}" if inside else ""
+        if one in found.compared.moved:
+            text += f"; a step of {format_time(one.finalist.step_s)}"
+        if not one.finalist.memory.fits:
+            text += "; does not fit in memory"
+        lines.append(text + ".")
+    return lines
+
+
+def _flip_table(found: Comparison) -> Table:
+    table = simple_table("  property", "changes at", "from", "to", left=4)
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    for one in found.flips:
+        value = flip_value(one, found)
+        table.add_row(
+            f"  {PROPERTY_WORDS.get(one.name, one.name.replace('_', ' '))}",
+            f"{_shown(one.name, value)} (x {one.factor:.3g})", one.before, one.after,
+        )  # fmt: skip
+    return table
+
+
+def _shown(name: str, value: float) -> str:
+    if name == "nic_rate":
+        return format_rate(value)
+    if name == "nic_latency":
+        return format_time(value)
+    if name.startswith("price "):
+        return f"{value:,.4g}"
+    return f"{value:,.0f}" if name in {"seq", "experts"} else f"{value:.3g}"
+
+
+def _flip_sentence(found: Comparison) -> str:
+    flipped = {one.name for one in found.flips if one.kind == "winner"}
+    varied = [n for n in PROPERTY_WORDS if n != "experts" or found.first.candidate.model.experts]
+    still = [PROPERTY_WORDS[name] for name in varied if name not in flipped]
+    return (
+        "No other cluster wins by 0.1 % within x 1/32 to x 32 (experts: x 1/8 to x 8) of: "
+        f"{', '.join(still)}."
+        if still and len(found.compared.pools) > 1
+        else "Looked at from x 1/32 to x 32."
+    )
+
+
+def _gain_table(found: Comparison) -> Table:
+    names = [one.candidate.name for one in _by_size(found.compared.ranked)]
+    table = simple_table("  with", *names)
+    for what in dict.fromkeys(gain.name for name in names for gain in found.gains[name]):
+        cells = []
+        for name in names:
+            share = next((g.gain_share for g in found.gains[name] if g.name == what), None)
+            cells.append(
+                "" if share is None
+                else f"+{format_share(share)}" if share >= _NOTHING_SHARE else "nothing"
+            )  # fmt: skip
+        table.add_row(f"  {what}", *cells)
+    return table
+
+
+def _gain_lines(found: Comparison) -> list[str]:
+    """Return what nothing is worth, and what the best part may cost."""
+    every = [gain for some in found.gains.values() for gain in some]
+    least = dict.fromkeys(gain.name for gain in every)
+    nothing = [
+        name for name in least
+        if all(g.gain_share < _NOTHING_SHARE for g in every if g.name == name)
+    ]  # fmt: skip
+    lines = [f"Nothing is won, on any of them, by: {', '.join(nothing)}."] if nothing else []
+    currency = found.prices.currency if found.prices else ""
+    for name, some in found.gains.items():
+        best = some[0]
+        amount = worth_per_gpu(best, name, found)
+        if amount is not None and best.gain_share >= _NOTHING_SHARE:
+            lines.append(
+                f"{name}: {best.name} may cost up to {amount:,.4g} {currency} a GPU "
+                f"({_basis(found, name)}) before tokens per money fall."
+            )
+    if found.prices is None:
+        lines.append(
+            "Tokens per money rise as long as the part makes the cluster dearer by less than that."
+        )
+    return lines
+
+
+def _basis(found: Comparison, name: str) -> str:
+    one = next(c for c in found.asked.candidates if c.name == name)
+    return money_of(one.gpus, found.bills[name], found.prices).basis if found.prices else ""
+
+
+def _price_lines(found: Comparison) -> list[str]:
+    """Return at which price the others would win by tokens per money, at the same GPUs."""
+    first = found.first
+    others = [
+        f"{_name(one, found)} below {format_share(first.finalist.step_s / one.finalist.step_s)}"
+        for one in found.compared.ranked[1:]
+        if one.candidate.name != first.candidate.name
+        and one.finalist.step_s > first.finalist.step_s * (1.0 + 1e-9)
+    ]
+    if found.cheapest:
+        lines = [f"By tokens per money {found.cheapest} is first, at the prices given."]
+        if not any(one.kind == "cheapest" for one in found.flips) and len(found.runs) > 1:
+            lines.append("No single price between x 1/32 and x 32 of what it is changes that.")
+        return lines
+    if not others or found.asked.sizes.goal.equal != "gpus":
+        return []
+    text = (
+        "By tokens per money another wins where a GPU costs less than this share of one of "
+        f"{first.candidate.name}: {', '.join(others)}."
+    )
+    return [text]
+
+
+def _bill_table(found: Comparison) -> Table:
+    seen: dict[str, Run] = {}
+    for one, run in zip(found.compared.ranked, found.runs, strict=True):
+        seen.setdefault(one.candidate.name, run)
+    table = simple_table("  part", *seen)
+    items = dict.fromkeys(line.item for name in seen for line in found.bills[name].lines)
+    for item in items:
+        counts = [
+            sum(line.count for line in found.bills[name].lines if line.item == item)
+            for name in seen
+        ]
+        table.add_row(f"  {item.replace('_', ' ')}", *(f"{c:,}" if c else "" for c in counts))
+    table.add_section()
+    runs = list(seen.values())
+    table.add_row("  known power", *(format_power(r.power_w) if r.power_w else "" for r in runs))
+    table.add_row("  tokens a day", *(f"{r.tokens_per_day / 1e9:,.4g} G" for r in runs))
+    if found.tokens is not None:
+        table.add_row("  days", *("" if r.days is None else f"{r.days:,.4g}" for r in runs))
+        table.add_row(
+            "  known energy",
+            *("" if not r.energy_j else f"{r.energy_j / 3.6e12:,.4g} GWh" for r in runs),
+        )
+    if any(r.cost_per_token is not None for r in runs):
+        currency = found.prices.currency if found.prices else ""
+        table.add_row(
+            f"  {currency} a million tokens",
+            *("" if r.cost_per_token is None else f"{r.cost_per_token * 1e6:,.4g}" for r in runs),
+        )
+        if found.tokens is not None:
+            table.add_row(
+                f"  {currency} for the run",
+                *("" if r.cost is None else f"{r.cost:,.0f}" for r in runs),
+            )
+    return table
+
+
+def _money_lines(found: Comparison) -> list[str]:
+    lines = []
+    missing = sorted({item for bill in found.bills.values() for item in bill.without_power})
+    if missing:
+        lines.append(f"Power is without: {', '.join(missing).replace('_', ' ')}; nobody gave it.")
+    why = dict.fromkeys(
+        run.why_no_cost for run in found.runs if run.cost_per_token is None and run.why_no_cost
+    )
+    return lines + [f"No money: {reason}." for reason in why]

@@ -1,0 +1,235 @@
+"""How many GPUs a compared cluster gets: the same number, money or power, or enough for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, read_fabric, read_inputs
+from planner.errors import InfeasibleError, InputError, LayoutError
+from planner.procure.bill import Bill, bill_of_materials
+from planner.procure.budget import Cost, money_of, parse_amount, power_of
+from planner.procure.run import DAY_S
+from planner.search.sizing import best_within, least_for, most_within
+from planner.units import parse_power
+
+if TYPE_CHECKING:
+    from planner.fabric import Fabric
+    from planner.procure.prices import PriceList
+
+MOST_GPUS = 131_072
+_PART_GPUS = 64
+_UNSPENT_SHARE = 0.1  # of a budget; more than this is spent on part of a supernode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What the clusters have in common.
+
+    Args:
+        equal: ``gpus``, ``money``, ``power`` or ``run`` (each just large enough for it).
+        budget: money or power as the user wrote it; None for what the first cluster costs.
+        tokens, days: of the run [1], [days].
+        prices: the user's list, if any.
+    """
+
+    equal: str
+    budget: str | None = None
+    tokens: float | None = None
+    days: float | None = None
+    prices: PriceList | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sized:
+    """How large a cluster became.
+
+    Args:
+        gpus: of the job [1].
+        spent: what it costs of the budget, None at equal GPUs.
+    """
+
+    gpus: int
+    spent: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How large each cluster became, and within what.
+
+    Args:
+        goal: as asked.
+        each: one for each cluster, in the order asked.
+        budget: in the list's currency or in watts; None where there is none.
+        basis: of what the budget is, e.g. ``rent per hour``.
+    """
+
+    goal: Goal
+    each: tuple[Sized, ...]
+    budget: float | None = None
+    basis: str = ""
+
+
+class _Cluster:
+    """A cluster that can be asked what it costs and trains at any number of supernodes."""
+
+    def __init__(self, asked: Asked, goal: Goal) -> None:
+        fabric = read_fabric(replace(asked, gpus=None) if asked.cluster else asked)
+        self.name = fabric.name
+        self.supernode = max(fabric.capacities("supernode"))
+        self.unit = self.supernode
+        self.most = MOST_GPUS // self.unit
+        self.why = ""
+        self._asked, self._goal = asked, goal
+        self.rate_of: Callable[[int], float] = cache(self._rate)
+        self.cost_of: Callable[[int], float] = cache(lambda count: self.cost(count).amount)
+
+    def in_parts(self) -> _Cluster:
+        """Return the cluster growing by parts of a supernode, the last one partly filled."""
+        other = _Cluster(self._asked, self._goal)
+        other.unit = gcd(self.supernode, _PART_GPUS)
+        other.most = MOST_GPUS // other.unit
+        return other
+
+    def cost(self, count: int) -> Cost:
+        """Return what *count* supernodes cost."""
+        return cost_of(self._built(count * self.unit), count * self.unit, self._goal)
+
+    def _built(self, gpus: int) -> Fabric:
+        fabric = read_fabric(replace(self._asked, gpus=gpus))
+        if len(fabric.gpus) < gpus:
+            raise InputError(f"{self.name}: cannot be built with {gpus} GPUs: its graph is fixed")
+        return fabric
+
+    def _rate(self, count: int) -> float:
+        """Return tokens a second with *count* supernodes, 0 where no layout fits or can run."""
+        try:
+            inputs = read_inputs(replace(self._asked, gpus=count * self.unit))
+        except (InfeasibleError, LayoutError) as error:
+            self.why = error.faults[0]
+            return 0.0
+        return inputs.layout.global_batch * inputs.layout.seq / inputs.choice.fastest_s
+
+
+def cost_of(fabric: Fabric, gpus: int, goal: Goal) -> Cost:
+    """Return what a cluster costs, in money or power as *goal* says."""
+    bill: Bill = bill_of_materials(fabric, goal.prices)
+    if goal.equal == "power":
+        return power_of(bill, goal.prices)
+    if goal.prices is None:
+        raise InputError("--equal money needs --prices: no price is known here but yours")
+    return money_of(gpus, bill, goal.prices)
+
+
+def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
+    """Return how large each cluster becomes.
+
+    Args:
+        clusters: the first one with the number of GPUs that the budget is taken from.
+        goal: what they have in common.
+
+    Raises:
+        InputError: a price or a power is missing, of any cluster; all of them are named.
+        InfeasibleError: the budget buys no cluster that trains the model, or none is large enough.
+    """
+    if goal.equal == "gpus":
+        return Sizes(goal=goal, each=tuple(Sized(gpus=_gpus(one), spent=None) for one in clusters))
+    model = clusters[0].model or read_inputs(clusters[0]).model.name
+    found = [_Cluster(replace(one, model=model), goal) for one in clusters]
+    if goal.equal == "run":
+        return Sizes(goal=goal, each=_each(found, lambda one: _for_run(one, goal)))
+    budget, basis = _budget(clusters[0], found[0], goal)
+    unlike = {c.basis for c in (one.cost(1) for one in found)} - {basis}
+    if unlike:
+        raise InputError(
+            f"--prices: money is {basis} for {found[0].name} and {', '.join(sorted(unlike))} for "
+            "another cluster; give all the same kind of price"
+        )
+    each = _each(found, lambda one: _within(one, budget))
+    return Sizes(goal=goal, each=each, budget=budget, basis=basis)
+
+
+def _gpus(asked: Asked) -> int:
+    return asked.gpus or DEFAULT_GPUS
+
+
+def _each(found: list[_Cluster], size: Callable[[_Cluster], Sized]) -> tuple[Sized, ...]:
+    """Return the size of each cluster, or every reason why there is none."""
+    sizes: list[Sized] = []
+    faults: list[str] = []
+    impossible: list[str] = []
+    for one in found:
+        try:
+            sizes.append(size(one))
+        except InfeasibleError as error:
+            impossible += [f"{one.name}: {fault}" for fault in error.faults]
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(*dict.fromkeys(faults))
+    if impossible:
+        raise InfeasibleError(*impossible)
+    return tuple(sizes)
+
+
+def _budget(first: Asked, cluster: _Cluster, goal: Goal) -> tuple[float, str]:
+    """Return the budget: as given, or what the first cluster costs with its GPUs."""
+    if goal.budget is None:
+        cost = cost_of(read_fabric(first), _gpus(first), goal)
+        return cost.amount, cost.basis
+    if goal.equal == "power":
+        return parse_power(goal.budget), "power"
+    return parse_amount(goal.budget), cluster.cost(1).basis
+
+
+def _within(one: _Cluster, budget: float) -> Sized:
+    limit = budget * (1.0 + 1e-9)
+    most = most_within(one.cost_of, limit, one.most)
+    if most and one.cost_of(most) < (1.0 - _UNSPENT_SHARE) * budget:
+        one = _finer(one, limit)
+        most = most_within(one.cost_of, limit, one.most)
+    count = best_within(one.rate_of, most) if most else 0
+    if not count:
+        why = f"no layout fits: {one.why}" if most else "one supernode costs more"
+        raise InfeasibleError(f"the budget of {budget:,.6g} buys {most} supernodes; {why}")
+    return Sized(gpus=count * one.unit, spent=one.cost_of(count))
+
+
+def _finer(one: _Cluster, limit: float) -> _Cluster:
+    """Return *one* with a last supernode that may be partly filled, where it can be built so."""
+    parts = one.in_parts()
+    try:
+        return parts if parts.unit < one.unit and parts.cost_of(1) <= limit else one
+    except InputError:
+        return one
+
+
+def _for_run(one: _Cluster, goal: Goal) -> Sized:
+    if goal.tokens is None or goal.days is None:
+        raise InputError("--days needs --tokens, the tokens of the whole run")
+    wanted = goal.tokens / (goal.days * DAY_S)
+    base = max(1, DEFAULT_GPUS // one.unit)
+    rate = one.rate_of(base)
+    start = round(base * wanted / rate) if rate > 0 else base
+    count = least_for(one.rate_of, wanted, one.most, max(1, min(start, one.most)))
+    if not count:
+        raise InfeasibleError(
+            f"no size up to {MOST_GPUS:,} GPUs trains {goal.tokens:.4g} tokens in {goal.days:g} "
+            f"days{f'; {one.why}' if one.why else ''}"
+        )
+    return Sized(gpus=count * one.unit, spent=None)
+
+
+def sizes_document(sizes: Sizes, inputs: tuple[Inputs, ...]) -> Mapping[str, Any]:
+    """Return what the clusters have in common, for the document."""
+    return {
+        "equal": sizes.goal.equal,
+        "budget": sizes.budget,
+        "basis": sizes.basis or None,
+        "days": sizes.goal.days,
+        "spent": [one.spent for one in sizes.each],
+        "gpus": [one.gpus for one in inputs],
+    }

@@ -1,0 +1,73 @@
+"""What a better part would bring a cluster, with its layouts chosen anew, and what nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.search.pool import AS_IT_IS, Change, Pool
+from planner.search.search import machine_of
+
+if TYPE_CHECKING:
+    from planner.fabric import Fabric
+
+ONE_MORE_NIC = "one more NIC a GPU"
+BIGGER_SUPERNODE = "supernodes of twice the size"
+GAINS: dict[str, Change] = {
+    "half the oversubscription": Change(crowding=0.5),
+    "twice the in-flight limit": Change(in_flight=2.0),
+    "half the NIC latency": Change(nic_latency=0.5),
+    "twice the scale-up rate": Change(scale_up_rate=2.0),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """What a better machine would bring a cluster.
+
+    Args:
+        name: what is better.
+        step_s: the step then [s].
+        gain_share: of tokens a second, more than now [1]. More money is well spent on it as long
+            as the cluster costs less than this share more.
+    """
+
+    name: str
+    step_s: float
+    gain_share: float
+
+
+def gains(pool: Pool, *, nics_per_gpu: float = 1.0, bigger: Fabric | None = None) -> list[Gain]:
+    """Return what each better part would bring, the most first.
+
+    Args:
+        pool: the cluster's candidates.
+        nics_per_gpu: NICs that a GPU has now; one more of the same is (n + 1) / n times the rate.
+        bigger: the cluster with supernodes of twice the size, where it can be built.
+    """
+    now, _ = pool.best()
+    changes = {ONE_MORE_NIC: Change(nic_rate=(nics_per_gpu + 1.0) / nics_per_gpu), **GAINS}
+    steps = {name: pool.best(change)[0] for name, change in changes.items()}
+    if bigger is not None:
+        gpus = int(pool.columns.gpus[0])
+        machine = machine_of(bigger, gpus, pool.machine.efficiency)
+        steps[BIGGER_SUPERNODE] = pool.on(machine).best(AS_IT_IS)[0]
+    found = [
+        Gain(name=name, step_s=then, gain_share=max(0.0, now / then - 1.0))
+        for name, then in steps.items()
+    ]
+    return sorted(found, key=lambda one: (-round(one.gain_share, 9), one.name))
+
+
+def worth(gain: Gain, cost: float, gpus: int) -> float:
+    """Return what the part may cost for each GPU before tokens per money fall.
+
+    Args:
+        gain: what it brings.
+        cost: of the cluster as it is.
+        gpus: its GPUs [1].
+
+    >>> worth(Gain(name="n", step_s=1.0, gain_share=0.1), 64_000.0, 64)
+    100.0
+    """
+    return gain.gain_share * cost / gpus

@@ -1,0 +1,96 @@
+"""How large a cluster becomes: within so much money or power, or for so many tokens a second.
+
+A cluster grows by whole supernodes, in numbers whose odd part is small, so that parallel degrees
+divide them: up to 16 each, beyond that eight sizes between a power of two and the next.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+
+SIZES_TRIED = 4
+_STEPS = 16
+
+
+def supernode_counts(most: int) -> list[int]:
+    """Return the numbers of supernodes that are tried, up to *most*, ascending.
+
+    >>> supernode_counts(40)[-10:]
+    [18, 20, 22, 24, 26, 28, 30, 32, 36, 40]
+    """
+    found = set(range(1, min(most, _STEPS) + 1))
+    double = 1
+    while _STEPS // 2 * double <= most:
+        found.update(m * double for m in range(_STEPS // 2, _STEPS + 1) if m * double <= most)
+        double *= 2
+    return sorted(found)
+
+
+def most_within(cost_of: Callable[[int], float], limit: float, most: int) -> int:
+    """Return the most supernodes whose cost is at most *limit*; 0 where one is too dear.
+
+    Args:
+        cost_of: what so many cost together; grows with them.
+        limit: what may be spent, in the same unit.
+        most: supernodes that can be built [1].
+
+    >>> most_within(lambda count: 10.0 * count, 95.0, 1000)
+    9
+    """
+    low, high = 0, 1
+    while high <= most and cost_of(high) <= limit:
+        low, high = high, high * 2
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if cost_of(middle) <= limit else (low, middle)
+    return low
+
+
+def best_within(rate_of: Callable[[int], float], most: int) -> int:
+    """Return which of the largest few counts up to *most* has the highest rate; 0 if none has any.
+
+    Args:
+        rate_of: tokens a second with so many supernodes, 0 where nothing fits [1/s].
+        most: supernodes that can be paid for [1].
+
+    >>> best_within(lambda count: 100.0 if count == 14 else float(count), 15)
+    14
+    """
+    tried = supernode_counts(most)[-SIZES_TRIED:]
+    best = max(tried, key=lambda count: (rate_of(count), count), default=0)
+    return best if best and rate_of(best) > 0 else 0
+
+
+def least_for(rate_of: Callable[[int], float], wanted: float, most: int, start: int = 1) -> int:
+    """Return the fewest supernodes, of the counts tried, whose rate is at least *wanted*, or 0.
+
+    The rate is taken to grow with the count; where degrees divide one count badly, the one below
+    is looked at as well.
+
+    Args:
+        rate_of: tokens a second with so many supernodes, 0 where nothing fits [1/s].
+        wanted: tokens a second [1/s].
+        most: supernodes that can be built [1].
+        start: a guess, to be quick [1].
+
+    >>> least_for(lambda count: 3.0 * count, 100.0, 1000)
+    36
+    """
+    counts = supernode_counts(most)
+    high = min(bisect_right(counts, start), len(counts) - 1)
+    while rate_of(counts[high]) < wanted:
+        if high == len(counts) - 1:
+            return 0
+        high = min(high + 4, len(counts) - 1)
+    low = high
+    while low >= 0 and rate_of(counts[low]) >= wanted:
+        low, high = low - 4, low
+    low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if rate_of(counts[middle]) < wanted else (low, middle)
+    if high >= 2 and rate_of(counts[high - 2]) >= wanted:
+        high -= 2
+    return counts[high]
