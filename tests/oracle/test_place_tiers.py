@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from planner.place import solve_question
 from planner.place.answer import Proof
 from planner.place.question import Charge, Kind, Question
-from planner.place.tiers import SeatedTiers, TierBound, seat_tiers
+from planner.place.tiers import SeatedTiers, TierBound, _kept_axes, seat_tiers
 from planner.place.tree import Tree
 from tests.oracles import digit_groups, group_units, slow_cut_bytes
 
@@ -240,6 +240,41 @@ def test_every_tier_is_bounded_and_proved_as_every_nested_seating_says() -> None
     assert told["best"] >= 0.98 * told["tiers"]
     assert told["proved"] >= 0.9 * told["tiers"]
     assert told["weighted best"] >= 0.9 * told["weighted"] > 0
+
+
+def parted_all_the_same(seeds: Iterable[int], told: Counter[str]) -> list[str]:
+    """Return the axes said to be whole that some seating parts which cuts no more."""
+    wrong = []
+    for seed in seeds:
+        case = random_case(seed)
+        question = case.question(0)
+        homes = named_seatings(question.cells, question.capacities)
+        cuts = cuts_of_all(case)[:, 0]
+        for share in (1.0, 1.1, 1.5):
+            cut = float(cuts.min()) * share
+            as_good = homes[cuts <= cut * (1 + 1e-9)]
+            kept = _kept_axes(question, cut, set())
+            told["axes"] += len(question.sizes)
+            told["kept"] += len(kept)
+            wrong += [
+                f"seed {seed}: axis {axis} up to {cut}: {case}"
+                for axis in kept
+                for line in digit_groups(question.sizes, [axis])
+                if (as_good[:, line] != as_good[:, line[:1]]).any()
+            ]
+    return wrong
+
+
+def test_no_seating_as_good_parts_a_line_that_is_said_to_stay_whole() -> None:
+    told: Counter[str] = Counter()
+
+    assert parted_all_the_same(range(120), told) == []
+    assert told["kept"] > 20
+
+
+@pytest.mark.nightly
+def test_in_thousands_more_no_seating_as_good_parts_a_line_said_to_stay_whole() -> None:
+    assert parted_all_the_same(range(200, 3000), Counter()) == []
 
 
 @pytest.mark.nightly

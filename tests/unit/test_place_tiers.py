@@ -88,6 +88,27 @@ def test_the_ordered_chain_is_the_best_of_all_chains(seed: int) -> None:
     assert chain in _every_chain(question, volumes)
 
 
+def test_of_tied_tiles_those_are_kept_that_suit_the_tiers_to_come() -> None:
+    unlike = 0
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        charges = tuple(
+            Charge(axes=axes, kind=Kind(kind), weight_bytes=float(random.integers(1, 3)))
+            for axes in ((0,), (1,), (2,), (0, 1), (1, 2))
+            for kind in ("touch", "pairs")
+            if random.random() < 0.4
+        )
+        question = Question(sizes=(4, 4, 4), charges=charges, capacities=(64,))
+        every = [_cuts(question, chain) for chain in _every_chain(question, (4, 8, 16))]
+        for order in ((0, 1, 2), (1, 2, 0), (2, 1, 0)):
+            mine = _cuts(question, ordered_chain(question, (4, 8, 16), order))
+
+            assert [mine[t] for t in order] == min([cuts[t] for t in order] for cuts in every)
+
+        unlike += len({tuple(cuts) for cuts in every}) > 1
+    assert unlike > 40
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_weighted_chain_has_the_least_sum_of_all_chains(seed: int) -> None:
     question = _question(seed, (4, 6, 4))
