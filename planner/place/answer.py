@@ -16,6 +16,26 @@ class Proof(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a search is.
+
+    Args:
+        cut_bytes: of the best seating so far [bytes].
+        lower_bound_bytes: what every seating cuts at least, as far as proved [bytes].
+        method: how the best seating was found, in words.
+    """
+
+    cut_bytes: float
+    lower_bound_bytes: float
+    method: str
+
+    @property
+    def gap(self) -> float:
+        """(cut - bound) / cut, 0 when both are 0 [share]."""
+        return 1 - self.lower_bound_bytes / self.cut_bytes if self.cut_bytes > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A seating of a question's cells.
 
@@ -26,6 +46,7 @@ class Answer:
             that is proved, which is within 1e-9 of it by the bound and 1e-6 by the solver [bytes].
         proof: how the bound was reached.
         method: how the seating was found, in words.
+        interrupted: the user ended the search before its limit.
     """
 
     home: tuple[int, ...]
@@ -33,6 +54,7 @@ class Answer:
     lower_bound_bytes: float
     proof: Proof
     method: str
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """The lower bound: what one domain must pay, added up over the domains.
 
-``spread.py`` says what a domain pays by the groups it touches, ``touch_search.py`` which touches are
-possible and the cheapest of them. ``lower_bound`` adds up the domains, choosing how full each one
-is where there are spare seats. It holds for every seating whatever. Proofs: ``FORMULATION.md``.
+``spread.py`` says what a domain pays by the groups it touches, ``touch_search.py`` which touches
+are possible and the cheapest of them. ``lower_bound`` adds up the domains, choosing how full each
+one is where there are spare seats. It holds for every seating whatever. Proofs: ``FORMULATION.md``.
 """
 
 from __future__ import annotations

@@ -88,13 +88,18 @@ def fill(question: Question, held: Sequence[int], order: Sequence[int]) -> NDArr
     return home
 
 
-def filled(question: Question) -> Iterator[NDArray[np.int64]]:
-    """Yield seatings by tile and order, for every way to fill the domains."""
+def ways_to_fill(question: Question) -> tuple[tuple[int, ...], ...]:
+    """Return the ways to fill *question*'s domains that are worth trying: see ``fillings``."""
     volumes = sorted(
         {prod(question.sizes[i] for i in axes) for axes in _subsets(len(question.sizes))}
     )
     boxes = [v for v in volumes if 1 < v <= max(question.capacities)]
-    for held in fillings(question.capacities, question.cells, boxes):
+    return fillings(question.capacities, question.cells, boxes)
+
+
+def filled(question: Question) -> Iterator[NDArray[np.int64]]:
+    """Yield seatings by tile and order, for every way to fill the domains."""
+    for held in ways_to_fill(question):
         step = gcd(*held)
         yield from _filled_by_tiles(question, held, step)
 

@@ -18,7 +18,7 @@ import numpy as np
 from planner.place.question import Kind, held_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -222,53 +222,63 @@ class Tables:
         """Whether ``totals`` can exceed the sum of the tables."""
         return len(self.terms) > 1 and any(_by_parts(term) for term in self.terms)
 
-    def totals(self, touches: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what a domain pays at least that touches so many groups of each family [bytes].
+    def totals(self, touches: NDArray[np.int64], families: Sequence[int]) -> NDArray[np.float64]:
+        """Return what some families cost a domain that touches so many groups of each [bytes].
 
         Args:
-            touches: t of every family, shape [vectors, families].
+            touches: t of each of *families*, shape [vectors, len(families)].
+            families: indices of the families looked at; the others may touch any number.
         """
         total = np.zeros(len(touches))
-        for i, term in enumerate(self.terms):
-            t = touches[:, i]
+        for column, i in enumerate(families):
+            t = touches[:, column]
             alone = self.costs[i][t]
-            if _by_parts(term):
+            if _by_parts(self.terms[i]):
+                others = [
+                    (touches[:, k], *self._shared(i, j)) for k, j in enumerate(families) if j != i
+                ]
                 tied = paid(
-                    term, self.held, t, self._part(i, touches), partial(self._holding, i, touches)
+                    self.terms[i],
+                    self.held,
+                    t,
+                    _part(self.terms[i], others, len(t)),
+                    partial(_holding, self.terms[i], others, len(t)),
                 )
                 alone = np.maximum(alone, tied)
             total = total + alone
         return total
 
-    def _part(self, i: int, touches: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the most cells of one group that the touches of the others leave room for.
+    def _shared(self, i: int, j: int) -> tuple[int, int]:
+        """Return (n_(i and j), n_(j without i))."""
+        both = prod(self.sizes[a] for a in self.terms[j].axes if a in self.terms[i].axes)
+        return both, self.terms[j].size // both
 
-        A group of family i meets a group of family j in at most n_(i and j) cells, so a part of M
-        cells touches M / n_(i and j) of them.
-        """
-        part = np.full(len(touches), self.terms[i].size)
-        for j, both, _ in self._others(i):
-            part = np.minimum(part, touches[:, j] * both)
-        return part
 
-    def _holding(self, i: int, touches: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-        """Return the most groups of family i of which *cells* or more can be held.
+_Others = list[tuple["NDArray[np.int64]", int, int]]  # t_j, n_(i and j), n_(j without i)
 
-        Groups that meet the same groups of j differ along axes of j alone: n_(j without i) of
-        them. Each such class touches at least cells / n_(i and j) groups of j, and no two the same.
-        """
-        most = np.full(len(touches), self.terms[i].groups)
-        for j, both, aside in self._others(i):
-            most = np.minimum(most, aside * (touches[:, j] // -(-cells // both)))
-        return most
 
-    def _others(self, i: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (j, n_(i and j), n_(j without i)) of the other families."""
-        mine = self.terms[i].axes
-        for j, other in enumerate(self.terms):
-            if j != i:
-                both = prod(self.sizes[a] for a in other.axes if a in mine)
-                yield j, both, other.size // both
+def _part(term: Term, others: _Others, vectors: int) -> NDArray[np.int64]:
+    """Return the most cells of one group that the touches of the others leave room for.
+
+    A group of family i meets a group of family j in at most n_(i and j) cells, so a part of M
+    cells touches M / n_(i and j) of them.
+    """
+    part = np.full(vectors, term.size)
+    for t, both, _ in others:
+        part = np.minimum(part, t * both)
+    return part
+
+
+def _holding(term: Term, others: _Others, vectors: int, cells: int) -> NDArray[np.int64]:
+    """Return the most groups of family i of which *cells* or more can be held.
+
+    Groups that meet the same groups of j differ along axes of j alone: n_(j without i) of
+    them. Each such class touches at least cells / n_(i and j) groups of j, and no two the same.
+    """
+    most = np.full(vectors, term.groups)
+    for t, both, aside in others:
+        most = np.minimum(most, aside * (t // -(-cells // both)))
+    return most
 
 
 def _by_parts(term: Term) -> bool:

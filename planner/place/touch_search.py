@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Totals = Callable[[NDArray[np.int64], Sequence[int]], NDArray[np.float64]]
+
 _ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
-_VECTORS = 300_000  # partial vectors kept; past it the search stops at what is proved
+_VECTORS = 30_000  # partial vectors kept; past it the search stops at what is proved
 _FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
-_RAISED = 4.0  # times the excess, from one limit to the next
+_RAISED = 2.5  # times the excess, from one limit to the next
 _PRICINGS = 6  # times the tables' slopes are read off again at the cheapest real box
 
 
@@ -32,7 +34,7 @@ def least_cost(
     families: Sequence[tuple[int, ...]],
     costs: Sequence[NDArray[np.float64]],
     held: int,
-    totals: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None,
+    totals: Totals | None = None,
 ) -> float:
     """Return a lower bound of what any set of *held* cells pays [bytes].
 
@@ -42,8 +44,8 @@ def least_cost(
         costs: for each family what t touched groups cost, by t = 0 … G; infinite where C cells
             cannot lie in t groups.
         held: cells of the set [1].
-        totals: what whole vectors of touches cost, shape [vectors, families] to [vectors]; at
-            least the sum of *costs*. Left out, that sum.
+        totals: of touches [vectors, k] of the k families given by index, what these cost, shape
+            [vectors]; at least the sum of their *costs*. Left out, that sum.
 
     Returns:
         The least over all integer vectors that satisfy Finner's inequality, or, should the search
@@ -105,12 +107,12 @@ class _Search:
         sets: tuple[tuple[int, ...], ...],
         costs: Sequence[NDArray[np.float64]],
         held: int,
-        totals: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None,
+        totals: Totals | None,
     ) -> None:
         hulls = [_hull(table) for table in costs]
         prices, constants, box, self.real = _priced(sizes, sets, hulls, held)
         order = np.argsort(-prices, kind="stable")
-        self.back = np.argsort(order, kind="stable")
+        self.order = [int(i) for i in order]
         self.sets = tuple(sets[i] for i in order)
         self.costs = [costs[i] for i in order]
         self.prices, self.constants = prices[order], constants[order]
@@ -154,15 +156,15 @@ class _Search:
             if len(rows) > _VECTORS:
                 return inf, False
             partial = np.column_stack([partial[rows], columns])
-            spent = spent[rows] + table[columns]
+            if self.totals is None or not level:
+                spent = spent[rows] + table[columns]
+            else:
+                spent = self.totals(partial, self.order[: level + 1])
             keep = self._at_least(partial, spent, level + 1) <= limit
             partial, spent = partial[keep], spent[keep]
             if not len(partial):
                 return inf, True
-        if self.totals is not None:
-            spent = self.totals(partial[:, self.back])
-        found = float(spent.min())
-        return (found if found <= limit else inf), True
+        return float(spent.min()), True
 
     def _lowest(self, partial: NDArray[np.int64], level: int) -> NDArray[np.float64]:
         """Return the touches that the inequalities without later families ask of this one."""
@@ -186,7 +188,7 @@ class _Search:
         the lines w t + c under their tables; families outside it pay the least of their table.
         """
         prices, least = self.prices[level:], self.least_of[level:]
-        totals = spent + least.sum()
+        totals: NDArray[np.float64] = spent + least.sum()
         lam = self.lambdas[:, level:]
         sums = lam.sum(axis=1)
         live = (sums > 1e-12) & (np.where(lam > 1e-12, prices, 1.0) > 0).all(axis=1)

@@ -48,14 +48,14 @@ def test_128_blocks_by_touches_are_proved(capacities: tuple[int, ...], expected:
     assert answer.proof in (Proof.BOUND, Proof.SOLVER)
 
 
-def test_the_405b_layout_that_one_binary_a_seat_leaves_open_is_proved_by_slices() -> None:
+def test_the_405b_layout_in_384_384_256_is_proved() -> None:
     model = read_model("llama-3.1-405b")
     layout = Layout(tp=16, dp=16, pp=4, global_batch=2048, seq=8192)
     question = ask(layout, step_families(model, layout), (384, 384, 256))
 
     answer = solve_question(question, time_limit_s=60.0)
 
-    assert answer.proof is Proof.SOLVER
+    assert answer.proof in (Proof.BOUND, Proof.SOLVER)
     # One stage in two supernodes: its gradients cross once (4 bytes reduced, 2 gathered, each
     # parameter); 32 of the 48 x 16 pipeline hops cross, forward and backward, 128 micro-batches.
     parameters = model.parameters() / 4

@@ -1,0 +1,125 @@
+"""What bounds and rules leave open, to a solver: by slices first, then one binary for each seat."""
+
+from __future__ import annotations
+
+from math import log, prod
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.merge import (
+    MET,
+    coarse_home,
+    kept_together,
+    least_when_split,
+    merged,
+    merges,
+)
+from planner.place.milp import solve_milp, solve_slices
+from planner.place.question import Kind, refine_home
+
+if TYPE_CHECKING:
+    from planner.place.milp import Solved
+    from planner.place.question import Question
+    from planner.place.solve import Work
+
+_SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
+_SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
+_EXACT_SEATS = 200  # cells x domains up to which nothing is merged
+_WAYS_LIMIT = 7000  # ways to seat one slice
+_LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of the slices
+
+
+def finish(work: Work, ends_s: float) -> None:
+    """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
+    for attempt in (_by_slices, _by_seats):
+        if monotonic() < ends_s:
+            attempt(work, ends_s)
+        if work.proved:
+            return
+
+
+def _by_slices(work: Work, ends_s: float) -> None:
+    """Count slices, on the grid of the boxes that no better seating splits."""
+    question, best = work.question, work.best
+    sides = kept_together(question, best.home, best.cut_bytes)
+    coarse = merged(question, sides)
+    axis = sliceable_axis(coarse)
+    if axis is None:
+        return
+    solved = solve_slices(coarse, axis, _unit(work), ends_s - monotonic(), work.seed)
+    _take(work, solved, sides, f"solver on {coarse.sizes[axis]} slices of the grid")
+    if solved.closed and _met(work, solved.lower_bound_bytes):
+        work.closed_by_solver = True
+    else:
+        work.raise_bound(min(solved.lower_bound_bytes, work.best.cut_bytes))
+
+
+def _by_seats(work: Work, ends_s: float) -> None:
+    """Solve the assignment on the most promising grids.
+
+    First the coarsest whose boxes cost too much to split, because its optimum is the question's;
+    then the finest, for a better seating only.
+    """
+    question = work.question
+    for sides in _grids(work):
+        left_s = ends_s - monotonic()
+        if left_s <= 0:
+            return
+        grid = merged(question, sides)
+        start = coarse_home(question, sides, work.best.home)
+        solved = solve_milp(grid, start, _unit(work), left_s, work.seed)
+        split = least_when_split(question, sides)
+        _take(work, solved, sides, f"solver on a grid of {grid.cells} blocks")
+        if split >= work.best.cut_bytes * (1 - MET) and solved.closed:
+            if _met(work, solved.lower_bound_bytes):
+                work.closed_by_solver = True
+                return
+        elif work.raise_bound(min(solved.lower_bound_bytes, split, work.best.cut_bytes)):
+            return
+
+
+def _grids(work: Work) -> list[tuple[int, ...]]:
+    question, best = work.question, work.best
+    domains = len(question.capacities)
+    if question.cells * domains <= _EXACT_SEATS:
+        return [tuple(1 for _ in question.sizes)]
+    fitting = [
+        sides
+        for sides in merges(question, best.home)
+        if question.cells // prod(sides) * domains <= _SOLVER_SEATS
+    ]
+    proving = [g for g in fitting if least_when_split(question, g) >= best.cut_bytes * (1 - MET)]
+    return list(dict.fromkeys([*sorted(proving, key=prod, reverse=True)[:1], *fitting[:1]]))
+
+
+def _unit(work: Work) -> float:
+    return max(work.best.cut_bytes / 1000.0, 1e-300)
+
+
+def _take(work: Work, solved: Solved, sides: tuple[int, ...], method: str) -> None:
+    if solved.home is not None:
+        work.offer(refine_home(work.question, sides, np.array(solved.home)), method)
+
+
+def _met(work: Work, bound_bytes: float) -> bool:
+    return work.best.cut_bytes - bound_bytes <= _SOLVER_MET * work.best.cut_bytes
+
+
+def sliceable_axis(question: Question) -> int | None:
+    """Return the axis to cut into slices, the longest that leaves few enough ways; None if none."""
+    domains = len(question.capacities)
+    fitting = []
+    for axis, n in enumerate(question.sizes):
+        along = [charge for charge in question.charges if axis in charge.axes]
+        ordered = any(charge.kind in (Kind.CHAIN, Kind.ENDS) for charge in along)
+        levels = sum(
+            question.cells // n * domains * question.group_size(charge.axes)
+            for charge in along
+            if charge.kind in (Kind.PAIRS, Kind.COPIES)
+        )
+        few = question.cells // n * log(domains) <= log(_WAYS_LIMIT)
+        if n > 1 and not ordered and few and levels <= _LEVELS_LIMIT:
+            fitting.append((n, axis))
+    return max(fitting)[1] if fitting else None

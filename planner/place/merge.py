@@ -1,0 +1,131 @@
+"""Boxes that no better seating splits, taken as new cells: a smaller question with a better bound.
+
+A seating either keeps all boxes of a grid together, then the coarse grid's bound holds, or it
+splits one, then it pays what ``least_when_split`` says. Proofs: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import inf, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import lower_bound, split_bound
+from planner.place.question import Charge, Kind, Question, coarsen, held_units
+from planner.place.sharing import sharpened_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
+_GRIDS_TRIED = 6  # coarse grids whose bound is worked out where splitting their boxes may be cheap
+
+
+def bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) -> float:
+    """Return the best bound from grids whose boxes are kept together, *cut* at most [bytes].
+
+    Args:
+        question: the grid and its charges.
+        home: a seating, shape [cells]; boxes that it splits are not tried.
+        cut: what *home* cuts [bytes].
+    """
+    sides = kept_together(question, home, cut)
+    if prod(sides) > 1:
+        coarse = merged(question, sides)
+        return min(cut, bound_by_merging(coarse, coarse_home(question, sides, home), cut))
+    bound = sharpened_bound(question, cut)
+    promising = []
+    for grid in merges(question, home):
+        split = least_when_split(question, grid)
+        if split > bound * (1 + MET):
+            promising.append((-split, prod(grid), grid))
+    for minus_split, _, grid in sorted(promising)[:_GRIDS_TRIED]:
+        if bound >= cut * (1 - MET):
+            break
+        bound = max(bound, min(-minus_split, sharpened_bound(merged(question, grid), cut)))
+    return bound
+
+
+def merged(question: Question, sides: Sequence[int]) -> Question:
+    """Return the question whose cells are boxes of *sides*: whole boxes only in every domain."""
+    volume = prod(sides)
+    return coarsen(question, sides, [c // volume for c in question.capacities])
+
+
+def merges(question: Question, home: NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
+    """Yield boxes of whole axes that *home* keeps together, the finest grid first."""
+    whole = [i for i, n in enumerate(question.sizes) if n > 1 and stays_whole(question, home, i)]
+    for count in range(1, len(whole) + 1):
+        for axes in combinations(whole, count):
+            sides = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
+            if _fits(question, sides):
+                yield sides
+
+
+def kept_together(question: Question, home: NDArray[np.int64], cut: float) -> tuple[int, ...]:
+    """Return the boxes of all axes whose lines no seating better than *cut* splits."""
+    sides = [1] * len(question.sizes)
+    for axis, n in enumerate(question.sizes):
+        wider = (*sides[:axis], n, *sides[axis + 1 :])
+        if n == 1 or not stays_whole(question, home, axis) or not _fits(question, wider):
+            continue
+        alone = tuple(n if i == axis else 1 for i in range(len(sides)))
+        if least_when_split(question, alone) >= cut * (1 - MET):
+            sides[axis] = n
+    return tuple(sides)
+
+
+def _fits(question: Question, sides: Sequence[int]) -> bool:
+    volume = prod(sides)
+    return sum(c // volume for c in question.capacities) * volume >= question.cells
+
+
+def stays_whole(question: Question, home: NDArray[np.int64], axis: int) -> bool:
+    """Return whether *home* seats every line along *axis* in one domain."""
+    grid = home.reshape(tuple(reversed(question.sizes)))
+    place = len(question.sizes) - 1 - axis
+    return bool((grid == np.take(grid, [0], axis=place)).all())
+
+
+def coarse_home(
+    question: Question, sides: Sequence[int], home: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the home of every box of *sides* that *home* keeps together."""
+    grid = home.reshape(tuple(reversed(question.sizes)))
+    picks = tuple(slice(None, None, a) for a in reversed(list(sides)))
+    return np.ascontiguousarray(grid[picks]).ravel()
+
+
+def least_when_split(question: Question, sides: Sequence[int]) -> float:
+    """Return what every seating that splits one of the boxes crosses at least [bytes].
+
+    A split box has a line along some merged axis i in two domains, and with it one group of every
+    family that runs along i. Either the other families pay their own bound besides, or the two
+    domains pay that of a set with a parted line: the greater of both holds.
+    """
+    least = inf
+    for axis, side in enumerate(sides):
+        if side == 1:
+            continue
+        along = [c for c in question.charges if axis in c.axes]
+        others = tuple(c for c in question.charges if axis not in c.axes)
+        rest = lower_bound(
+            Question(sizes=question.sizes, charges=others, capacities=question.capacities)
+        )
+        paid = rest + sum(_least_split(question, charge) for charge in along)
+        least = min(least, max(paid, split_bound(question, axis)))
+    return least
+
+
+def _least_split(question: Question, charge: Charge) -> float:
+    """Return the least that one split group of a charge pays [bytes]."""
+    size = question.group_size(charge.axes)
+    if charge.kind in (Kind.PAIRS, Kind.COPIES):  # concave: one member apart is the cheapest split
+        units = held_units(charge, size)
+        return charge.weight_bytes * (units[1] + units[size - 1])
+    fixed = {Kind.TOUCH: 1, Kind.CHAIN: 1, Kind.RING: 2, Kind.ENDS: 0}
+    return charge.weight_bytes * fixed[charge.kind]
