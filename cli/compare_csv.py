@@ -29,9 +29,17 @@ def compare_csv(found: Comparison) -> str:
             float(f.memory.worst_stage_bytes), f.seated_bytes,
             *(f.crossed.get(d) for d in DIGITS), run.power_w or None, run.days, run.cost,
         ]  # fmt: skip
-        lines.append(",".join("" if c is None else _quoted(str(c)) for c in cells))
+        lines.append(",".join("" if cell is None else csv_cell(cell) for cell in cells))
     return "\n".join(lines) + "\n"
 
 
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if set(cell) & set(',"\n') else cell
+def csv_cell(value: object) -> str:
+    """Return *value* as one cell; a text that a spreadsheet would run gets an apostrophe first.
+
+    >>> csv_cell("=cmd|' /C calc'!A0"), csv_cell('a, "b"'), csv_cell(-0.5)
+    ("'=cmd|' /C calc'!A0", '"a, ""b"""', '-0.5')
+    """
+    cell = str(value)
+    if isinstance(value, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        cell = f"'{cell}"
+    return '"' + cell.replace('"', '""') + '"' if set(cell) & set(',"\n\r') else cell

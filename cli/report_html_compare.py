@@ -61,8 +61,10 @@ def candidates(
                 "bytes of one step across the cut", format_time, format_bytes)
         + "<p>Filled points are on the front: no other candidate that fits has both a shorter step "
         "and fewer bytes. Where the ranges of two overlap, their order is in doubt.</p>"
-        + table("Where the winner flips", ["From the fastest", "To", "Flips when faster by"],
+        + table("Where the winner flips",
+                ["From the fastest", "To", "Flips when faster by", "Or at this share of its price"],
                 _flips(plans, names))
+        + "<p>At that share of what the fastest costs an hour, both cost the same a token.</p>"
     )  # fmt: skip
     return Part(anchor="candidates", title="Candidates side by side", body=body)
 
@@ -126,6 +128,7 @@ def _flips(plans: Sequence[PlanFile], names: Sequence[str]) -> list[list[str | N
     order = sorted(rates, key=lambda i: -rates[i])
     return [
         [names[order[0]], names[i],
-         Num(rates[order[0]] / rates[i] - 1, small_share(rates[order[0]] / rates[i] - 1))]
+         Num(rates[order[0]] / rates[i] - 1, small_share(rates[order[0]] / rates[i] - 1)),
+         Num(rates[i] / rates[order[0]], format_share(rates[i] / rates[order[0]]))]
         for i in order[1:] if rates[i] > 0
     ]  # fmt: skip

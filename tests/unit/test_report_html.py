@@ -269,6 +269,9 @@ def test_a_comparison_names_the_fastest_and_what_would_flip_it(tmp_path: Path) -
     assert "20 % fewer tokens" in lead[1]
     assert "25 % faster" in lead[1]
     assert lead[2].startswith("In doubt: little of the order by speed, for fast is the faster")
+    flips = page.partition("Where the winner flips")[2].partition("</table>")[0]
+    assert "25 %" in flips  # 640 / 512 - 1
+    assert "80 %" in flips  # 512 / 640: at that price both cost the same a token
 
 
 def test_plans_closer_than_the_model_can_tell_are_called_a_tie(tmp_path: Path) -> None:
