@@ -75,10 +75,8 @@ def proof_words(cut: Mapping[str, Any]) -> str:
         return f"no seating whatever can do better{of_what}: the lower bound is as high"
     if cut["proof"] == "solver":
         return f"the solver proved that no seating of its model does better{of_what}"
-    return (
-        f"not proved best{of_what}: the solver stopped at its time limit, and up to "
-        f"{format_share(cut['gap'])} could still be saved"
-    )
+    why = "" if cut["objective"] == "time" else "the solver stopped at its time limit, and "
+    return f"not proved best{of_what}: {why}up to {format_share(cut['gap'])} could still be saved"
 
 
 def recommendation(plan: PlanFile) -> list[str]:

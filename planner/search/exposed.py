@@ -162,27 +162,22 @@ class _Walk:
     def follow(self, seats: Seats) -> None:
         """Place by the shares of *seats*, then by those of that placement, until they come back.
 
-        Where they only come back after several rounds, their mean is tried once.
+        Where shares come back that were asked before, the rounds run in a circle; then what lies
+        half way between the shares last asked and those that came back is asked.
         """
-        walked: list[dict[str, float]] = []
+        asked: dict[str, float] | None = None
         while self.left > 0:
-            shares = self.shares(seats)
-            if _key(shares) in self.answers:
-                self._try_mean(walked, shares)
+            back = self.shares(seats)
+            if asked is not None and _key(asked) == _key(back):
                 return
-            walked.append(shares)
-            seats = self._placed(shares).rank_to_gpu
-            if _key(self.shares(seats)) == _key(shares):
-                return
-
-    def _try_mean(self, walked: list[dict[str, float]], shares: dict[str, float]) -> None:
-        keys = [_key(one) for one in walked]
-        if _key(shares) not in keys or self.left <= 0:
-            return
-        cycle = walked[keys.index(_key(shares)) :]
-        mean = {digit: sum(one[digit] for one in cycle) / len(cycle) for digit in self.digits}
-        if _key(mean) not in self.answers:
-            self._placed(mean)
+            if _key(back) in self.answers:
+                if asked is None:
+                    return
+                back = {digit: (asked[digit] + back[digit]) / 2 for digit in self.digits}
+                if _key(back) in self.answers:
+                    return
+            asked = back
+            seats = self._placed(asked).rank_to_gpu
 
     def _placed(self, shares: dict[str, float]) -> Placement:
         """Return the placement with the fewest bytes at *shares*, timed."""

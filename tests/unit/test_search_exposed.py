@@ -145,7 +145,7 @@ def test_no_placement_by_time_is_slower_than_the_least_cut_or_a_baseline(
         )  # fmt: skip
 
     def seat(moved: Sequence[Family]) -> Placement:
-        return place(layout, moved, cluster, time_limit_s=1.0)
+        return place(layout, moved, cluster, time_limit_s=0.2)
 
     found = place_exposed(layout, families, cluster, seat=seat, step_of=step_of)
 
