@@ -12,7 +12,14 @@ from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_seats import seats_section
 from cli.report_html_step import memory_section, step_section
-from cli.report_html_traffic import Crossing, adds_up, crossings, rank_order_bytes, total_between
+from cli.report_html_traffic import (
+    Crossing,
+    adds_up,
+    crossings,
+    rank_order_by_tier,
+    rank_order_bytes,
+    total_between,
+)
 from cli.report_html_words import DIGITS, proof_words, seating_words
 from cli.report_pictures import Bar, bars, safe
 from cli.report_pictures_seats import heat
@@ -123,11 +130,7 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
             other = sum(theirs[i] for i in picked)
             parted.append(Bar(label="Megatron's rank order", value=other, text=_bytes(other),
                               colour="c1", group=heading))  # fmt: skip
-    tiers = [
-        Bar(label=tier["tier"], value=tier["cut_bytes"],
-            text=f"{_bytes(tier['cut_bytes'])}, {format_time(tier['cut_time_s'])} if not hidden")
-        for tier in plan.document["tiers"]
-    ]  # fmt: skip
+    tiers = _tier_bars(plan)
     warning = "" if adds_up(plan, found) else (
         '<p class="warn">The families\' bytes, counted again for this report, do not add up to the '
         "cut in the file: one of the two is wrong.</p>"
@@ -150,6 +153,19 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
                 ["Family", "Collective", "Phase", "Payload", "Times a step", "Crosses",
                  *(["In rank order"] if theirs else [])], rows)
     )  # fmt: skip
+
+
+def _tier_bars(plan: PlanFile) -> list[Bar]:
+    theirs = rank_order_by_tier(plan)
+    rows: list[Bar] = []
+    for tier in plan.document["tiers"]:
+        name, time = tier["tier"], format_time(tier["cut_time_s"])
+        text = f"{_bytes(tier['cut_bytes'])}, {time} if not hidden"
+        rows.append(Bar(label="this plan", value=tier["cut_bytes"], text=text, group=name))
+        if name in theirs:
+            rows.append(Bar(label="Megatron's rank order", value=theirs[name], colour="c1",
+                            text=_bytes(theirs[name]), group=name))  # fmt: skip
+    return rows
 
 
 def _bytes(value: float) -> str:

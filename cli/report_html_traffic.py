@@ -67,6 +67,32 @@ def rank_order_bytes(plan: PlanFile) -> tuple[float, ...] | None:
     return None
 
 
+def rank_order_by_tier(plan: PlanFile) -> Mapping[str, float]:
+    """Return what leaves each tier's domains when rank r sits on the r-th usable GPU [bytes].
+
+    A plan holds the sizes of a tier's domains; that they follow each other is held against the
+    plan's own cut of that tier, and a tier where the two differ is left out.
+    """
+    counted = {tier["tier"]: tier["cut_bytes"] for tier in plan.document["tiers"]}
+    seats = np.asarray(plan.document["placement"]["rank_to_gpu"])
+    found: dict[str, float] = {}
+    for tier in plan.document["inputs"]["fabric"]["tiers"]:
+        name, sizes = tier["tier"], tier["capacities"]
+        if name not in counted or sum(sizes) <= int(seats.max()):
+            continue
+        domain = np.repeat(np.arange(len(sizes)), sizes)
+        if _alike(_cut(plan, domain[seats]), counted[name]):
+            found[name] = _cut(plan, domain[: plan.home.size])
+    return found
+
+
+def _cut(plan: PlanFile, home: NDArray[np.int64]) -> float:
+    return sum(
+        _crossing(family, home[plan.members(family)], 0).cut_bytes
+        for family in plan.document["traffic"]
+    )
+
+
 def adds_up(plan: PlanFile, found: tuple[Crossing, ...]) -> bool:
     """Return whether the families' bytes are the plan's objective."""
     cut = plan.document["cut"]

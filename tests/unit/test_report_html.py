@@ -15,7 +15,13 @@ from cli.planner_output import inputs_sha256, json_text
 from cli.report_html import report
 from cli.report_html_cluster import drawing_of_cluster
 from cli.report_html_read import PlanFile, read_plan
-from cli.report_html_traffic import adds_up, crossings, rank_order_bytes, total_between
+from cli.report_html_traffic import (
+    adds_up,
+    crossings,
+    rank_order_by_tier,
+    rank_order_bytes,
+    total_between,
+)
 from cli.report_pictures import Bar, bars, safe
 from planner.errors import InputError
 
@@ -426,3 +432,24 @@ def test_many_domains_are_drawn_several_to_a_box_and_none_is_lost(tmp_path: Path
     assert page.count('class="k ') == 500
     assert "d0 +3: to d3, 4 of 4 GPUs used, 210 B a step to and from others" in page  # 7 hops of 30
     assert "Each box is a supernode" in report([saved(tmp_path, many_boxes(160))])
+
+
+def test_every_tier_shows_rank_order_beside_the_plan(tmp_path: Path) -> None:
+    # The two pipeline stages change places with the two replicas: pp stays inside, dp crosses.
+    document = small_plan()
+    order = [0, 1, 4, 5, 2, 3, 6, 7]  # ranks on GPUs 0 to 7
+    document["placement"]["rank_to_gpu"] = [order.index(rank) for rank in range(8)]
+    document["placement"]["domains"][0]["ranks"] = [0, 1, 4, 5]
+    document["placement"]["domains"][1] |= {"ranks": [2, 3, 6, 7], "capacity": 4}
+    document["tiers"][0]["cut_bytes"] = 120.0  # dp: 4 groups of 2, reduce-scatter of 10 B, 3 times
+    plan = saved(tmp_path, document)
+
+    assert rank_order_by_tier(plan) == {"supernode": 120.0}  # 4 chains of one hop of 10 B, 3 times
+    assert "Megatron&#x27;s rank order 120 B" in report([plan])
+
+
+def test_a_tier_that_is_counted_differently_shows_no_rank_order(tmp_path: Path) -> None:
+    document = small_plan()
+    document["tiers"][0]["cut_bytes"] = 77.0
+
+    assert rank_order_by_tier(saved(tmp_path, document)) == {}
