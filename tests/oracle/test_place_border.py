@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import permutations, product
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,10 +19,18 @@ from planner.place.borders import sent_bytes
 from planner.place.copies import copy_units
 from planner.place.milp import solve_border
 from planner.place.objective import BorderAnswer, least_busy
-from planner.place.objective_bound import alone_bound_bytes, border_bound_s
-from planner.place.objective_search import border_times_s, less_busy
+from planner.place.objective_bound import (
+    alone_bound_bytes,
+    border_bound_s,
+    boxes_kept,
+    parted_bound_bytes,
+)
+from planner.place.objective_search import border_times_s, less_busy, stages_swapped
 from planner.place.question import Charge, Kind, Question, cut_bytes
-from tests.oracles import brute_force_border_s, slow_border_bytes
+from tests.oracles import brute_force_border_s, digit_groups, slow_border_bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SHARE = 1e-9
 _GRIDS = ((2, 2), (6,), (2, 3), (5,), (4,), (2, 2, 2), (3, 2), (7,), (2, 4))
@@ -139,6 +149,72 @@ def test_no_border_is_below_its_bounds_in_any_random_seating() -> None:
             least = alone_bound_bytes(question, int(held[s]), others)
             assert least <= bytes_sent * (1 + SHARE) + SHARE, (question, home)
         assert border_bound_s(question, rates, 0.0, busy_s) <= busy_s * (1 + SHARE)
+
+
+def test_no_seating_that_parts_a_box_said_to_be_kept_is_less_busy() -> None:
+    kept = 0
+    for seed in range(4000, 4300):
+        question, rates = _asked(seed, ("touch", "touch", "ring", "pairs", "chain"))
+        domains, cells = len(rates), question.cells
+        homes = [
+            home
+            for home in product(range(domains), repeat=cells)
+            if all(home.count(s) <= c for s, c in enumerate(question.capacities))
+        ]
+        chosen = homes[:: max(1, len(homes) // 40)]
+        times = [
+            max(b / r for b, r in zip(slow_border_bytes(question, home), rates, strict=True))
+            for home in chosen
+        ]
+        best = int(np.argmin(times))
+        sides = boxes_kept(question, np.array(chosen[best]), rates, times[best])
+        for axis in (axis for axis, side in enumerate(sides) if side > 1):
+            kept += 1
+            lines = digit_groups(question.sizes, (axis,))
+            for home, busy_s in zip(chosen, times, strict=True):
+                if any(len({home[cell] for cell in line}) > 1 for line in lines):
+                    assert busy_s >= times[best] * (1 - SHARE)
+            assert parted_bound_bytes(question, axis) >= times[best] * sum(rates) * (1 - SHARE)
+    assert kept >= 10
+
+
+def test_a_middle_stage_is_bounded_by_both_its_hops() -> None:
+    chain = Charge(axes=(0,), kind=Kind.CHAIN, weight_bytes=6.0)
+    question = Question(sizes=(4,), charges=(chain,), capacities=(1,) * 4)
+
+    # four domains, two ends: some domain holds a middle stage and sends half of two hops
+    assert border_bound_s(question, (1.0,) * 4, 18.0, 6.0) == pytest.approx(6.0)
+
+
+def test_stages_change_places_where_that_spares_the_busiest_border() -> None:
+    # stages of four replicas in 6 + 6 + 4 seats: by stages in order the middle domain has a
+    # parted stage and two borders of hops; with the whole stages in the middle it has one of them
+    chain = Charge(axes=(1,), kind=Kind.CHAIN, weight_bytes=1.0)
+    replicas = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=9.0)
+    question = Question(sizes=(4, 4), charges=(chain, replicas), capacities=(6, 6, 4))
+    home = np.array([0] * 6 + [1] * 6 + [2] * 4)
+    rates = np.array([6.0, 6.0, 4.0])
+    before = border_times_s(question, rates, home)
+
+    after = border_times_s(question, rates, stages_swapped(question, rates, home))
+
+    assert after.max() < before.max()
+    assert brute_force_of_stages(question, rates, home) == pytest.approx(after.max())
+
+
+def brute_force_of_stages(
+    question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]
+) -> float:
+    grid = home.reshape(4, 4)
+    return min(
+        max(
+            b / r
+            for b, r in zip(
+                slow_border_bytes(question, grid[list(order)].ravel().tolist()), rates, strict=True
+            )
+        )
+        for order in permutations(range(4))
+    )
 
 
 def test_exchanges_never_make_the_busiest_border_busier_and_often_less_busy() -> None:
