@@ -6,48 +6,40 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from planner.collectives.links import links_of
 from planner.procure.bill import bill_of_materials
-from planner.search.placed import placed_spreads
 from planner.steptime.columns import SCHEDULES, columns_of
-from planner.steptime.communication import pipeline_hop_s
 from planner.steptime.memory import STAGES, stage_memory
-from planner.steptime.rates import rates_of
 from planner.steptime.trace import stage_values
-from planner.steptime.wires import wires_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cli.planner_inputs import Inputs
     from planner.fabric import Fabric
+    from planner.layout import Layout
     from planner.steptime.schedule import StageSeconds
     from planner.steptime.step import Step
 
 
-def stages_document(inputs: Inputs, rank_to_gpu: Sequence[int], step: Step) -> Mapping[str, Any]:
+def stages_document(layout: Layout, step: Step) -> Mapping[str, Any]:
     """Return one micro-batch on every pipeline stage, enough to draw the step pass by pass.
 
     Args:
-        inputs: cluster, model and layout.
-        rank_to_gpu: the seating.
-        step: predicted of that seating.
+        layout: what the step was predicted of.
+        step: the prediction.
 
     Returns:
         ``schedule``, ``chunks``, ``micro_batches``; ``hop_s`` from stage to stage; ``forward_s``,
         ``backward_s`` (weight gradients included), ``weights_s``, and by family ``traffic_s`` and
         ``exposed_s``, each a list with one entry for every stage [s].
     """
-    columns = columns_of(inputs.layout)
-    rates = rates_of(inputs.fabric.accelerator, columns, inputs.efficiency)
-    spreads = placed_spreads(inputs.layout, rank_to_gpu, inputs.fabric)
-    wires = wires_of(spreads, links_of(inputs.fabric), rates.inner_share, rates.outer_share)
-    stages, costs = int(columns.pp), step.stages
+    columns = columns_of(layout)
+    stages, chunks = int(columns.pp), int(columns.vpp)
+    micro_batches, costs = int(columns.micro_batches), step.stages
+    hops = 2 * micro_batches * chunks  # both ways, on every stage: the step's own count
     return {
         "schedule": SCHEDULES[int(columns.schedule)],
-        "chunks": int(columns.vpp),
-        "micro_batches": int(columns.micro_batches),
-        "hop_s": float(pipeline_hop_s(inputs.model, columns, wires)) if stages > 1 else 0.0,
+        "chunks": chunks,
+        "micro_batches": micro_batches,
+        "hop_s": float(step.communication_s["pp"]) / hops if stages > 1 else 0.0,
         "pipeline_s": float(step.pipeline.total_s),
         "forward_s": stage_values(costs.forward, stages),
         "backward_s": stage_values(costs.backward, stages),

@@ -137,7 +137,7 @@ def step(
         from cli.report_pictures_file import write_sheet
         from cli.report_pictures_plots import step_sheet
 
-        stages = stages_document(seated.inputs, seated.rank_to_gpu, body.step)
+        stages = stages_document(seated.inputs.layout, body.step)
         write_sheet(step_sheet(body.document, stages), plot)
         note(f"wrote {plot}")
     if as_json:
