@@ -123,6 +123,7 @@ def priced_bill(document: Mapping[str, Any], prices: PriceList | None) -> Bill:
         currency="" if prices is None else prices.currency,
         unpriced=tuple(dict.fromkeys(line.item for line in lines if line.price is None)),
         without_power=tuple(dict.fromkeys(silent)),
+        accelerator=document["inputs"]["fabric"]["accelerator"]["name"],
     )
 
 
