@@ -27,7 +27,12 @@ from planner.place.objective_bound import (
 )
 from planner.place.objective_search import border_times_s, less_busy, stages_swapped
 from planner.place.question import Charge, Kind, Question, cut_bytes
-from tests.oracles import brute_force_border_s, digit_groups, slow_border_bytes
+from tests.oracles import (
+    brute_force_border_s,
+    digit_groups,
+    every_seating,
+    slow_border_bytes,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,8 +179,25 @@ def test_no_seating_that_parts_a_box_said_to_be_kept_is_less_busy() -> None:
             for home, busy_s in zip(chosen, times, strict=True):
                 if any(len({home[cell] for cell in line}) > 1 for line in lines):
                     assert busy_s >= times[best] * (1 - SHARE)
-            assert parted_bound_bytes(question, axis) >= times[best] * sum(rates) * (1 - SHARE)
     assert kept >= 10
+
+
+def test_no_seating_that_parts_a_line_cuts_less_than_it_is_said_to() -> None:
+    met = 0
+    for seed in range(4300, 4400):
+        question, _ = _asked(seed, ("touch", "ring", "pairs", "chain", "copies"))
+        homes = every_seating(question.cells, question.capacities)
+        for axis, size in enumerate(question.sizes):
+            if size == 1:
+                continue
+            lines = np.array(digit_groups(question.sizes, (axis,)))
+            parting = homes[(homes[:, lines] != homes[:, lines[:, :1]]).any(axis=(1, 2))]
+            cuts = [cut_bytes(question, home.astype(np.int64)) for home in parting[:400]]
+            bound = parted_bound_bytes(question, axis)
+
+            assert bound <= min(cuts, default=bound) * (1 + SHARE) + SHARE
+            met += bound >= min(cuts, default=np.inf) * (1 - SHARE)
+    assert met >= 20
 
 
 def test_a_middle_stage_is_bounded_by_both_its_hops() -> None:
@@ -206,15 +228,11 @@ def brute_force_of_stages(
     question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]
 ) -> float:
     grid = home.reshape(4, 4)
-    return min(
-        max(
-            b / r
-            for b, r in zip(
-                slow_border_bytes(question, grid[list(order)].ravel().tolist()), rates, strict=True
-            )
-        )
-        for order in permutations(range(4))
-    )
+    found = []
+    for order in permutations(range(4)):
+        sent = slow_border_bytes(question, grid[list(order)].ravel().tolist())
+        found.append(max(b / float(r) for b, r in zip(sent, rates, strict=True)))
+    return min(found)
 
 
 def test_exchanges_never_make_the_busiest_border_busier_and_often_less_busy() -> None:
