@@ -81,6 +81,7 @@ def test_the_bill_of_a_file_is_the_bill_of_its_graph(fabric_of_64: Fabric, tmp_p
     from cli.plan_stages import bill_document
 
     document = {**small_plan(), "bill": bill_document(fabric_of_64)}
+    document["inputs"]["fabric"]["accelerator"]["name"] = "H100-SXM"
     prices = listed(items={"H100-SXM": price(30_000.0, 650.0), "leaf": price(7.0)})
 
     assert priced_bill(document, prices) == bill_of_materials(fabric_of_64, prices)
