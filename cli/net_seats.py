@@ -83,6 +83,8 @@ def job_flows(job: SeatedJob, phase: str) -> dict[str, Flows]:
             seats[members],
             homes,
             reverse=family.phase == "backward",
+            experts=family.experts,
+            top_k=family.top_k,
         )
         for family, members in job.groups
         if phase in {"all", family.phase}

@@ -98,6 +98,11 @@ def group_flows(
     if collective == "all_to_all":
         return _all_pairs(members, payload_bytes)
     if collective == "domain_all_to_all":
+        if not 1 <= top_k <= experts or experts % members.shape[1]:
+            raise InputError(
+                f"domain_all_to_all of {members.shape[1]} members: experts={experts}, "
+                f"top_k={top_k}: expected as many experts on each member, and 1 to all of them"
+            )
         return _copies(members, domain_of_gpu[members], payload_bytes, experts, top_k)
     if collective == "ring":
         return _rings(members, domain_of_gpu, payload_bytes, 1)

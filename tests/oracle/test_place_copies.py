@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.errors import PlannerError
+from planner.errors import InputError, PlannerError
 from planner.layout import Layout
 from planner.network.flows import group_flows
 from planner.place import place, solve_question
@@ -177,3 +177,8 @@ def test_the_flows_between_gpus_carry_the_copies_that_cross() -> None:
     away = homes[flows.sources] != homes[flows.targets]
     crossed = sum(copies_that_cross(homes[group].tolist(), 8, 3) for group in groups)
     assert flows.sizes_bytes[away].sum() == pytest.approx(10.0 * crossed)
+
+
+def test_flows_without_the_number_of_experts_are_refused() -> None:
+    with pytest.raises(InputError, match="experts=0"):
+        group_flows("domain_all_to_all", 10.0, np.array([[0, 1]]), np.array([0, 1]))
