@@ -4,7 +4,9 @@ A config leaves out what its class fixes (Qwen2 has biases on q, k and v) or def
 its embeddings). Each entry says so for the ``model_type`` it stands for. An unknown type has no
 entry; ``import_hf_config`` then takes it for a Llama only if the file says all that makes it one.
 
-Source: the configuration and modeling classes of the transformers library (4.x and 5.x).
+Source: the configuration classes of transformers 5.24.0 say what is tied and what has a bias by
+default (held against them by a test where the package is installed); what a class fixes in its
+modeling code (norms, parallel blocks, three matrices) is known from that code in 4.x and 5.x.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ _QWEN3 = HfFamily(qk_norm=True, windows="late")
 _DEEPSEEK = HfFamily()
 _DEEPSEEK3 = HfFamily(router_bias=True)
 _GLM = HfFamily(out_follows=False)
+_GLM_BIASED = HfFamily(qkv_bias=True, out_follows=False)
 _GPT2 = HfFamily(
     tied=True, gated=False, qkv_bias=True, out_bias=True, mlp_bias=True, bias_keys=(),
     mlp_bias_keys=(), norm_bias=True, positions=True, ffn_ratio=4,
@@ -111,8 +114,8 @@ FAMILIES: dict[str, HfFamily] = {
     "gemma2": HfFamily(tied=True, norms=4, windows="even"),
     "gemma3": HfFamily(tied=True, norms=4, qk_norm=True, windows="pattern", window_pattern=6),
     "gemma3_text": HfFamily(tied=True, norms=4, qk_norm=True, windows="pattern", window_pattern=6),
-    "glm": _GLM,
-    "glm4": replace(_GLM, norms=4),
+    "glm": _GLM_BIASED,
+    "glm4": replace(_GLM_BIASED, norms=4),
     "glm4_moe": replace(_GLM, router_bias=True),
     "glm_moe_dsa": _DEEPSEEK3,
     "gpt2": _GPT2,
@@ -176,7 +179,7 @@ FAMILIES: dict[str, HfFamily] = {
     "qwen3_vl_moe_text": _QWEN3,
     "qwen3_omni_moe_text": _QWEN3,
     "seed_oss": HfFamily(qkv_bias=True, bias_keys=("attention_bias",), out_follows=False),
-    "smollm3": LLAMA,
+    "smollm3": HfFamily(tied=True),
     "stablelm": HfFamily(norm_bias=True, bias_keys=("use_qkv_bias",), out_follows=False),
     "starcoder2": HfFamily(
         tied=True, gated=False, qkv_bias=True, out_bias=True, mlp_bias=True,

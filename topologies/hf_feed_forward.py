@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from topologies.hf_class_numbers import class_numbers
 from topologies.hf_families import LLAMA, HfFamily
 from topologies.hf_keys import HfKeys
 from topologies.hf_layers import moe_flags
@@ -68,7 +69,7 @@ def read_moe(keys: HfKeys, family: HfFamily | None, layers: int) -> HfMoe:
     kind = keys.text("model_type")
     llama4 = kind.startswith("llama4")
     expert_ffn = _expert_width(keys, family)
-    shared = keys.count(*SHARED_EXPERTS, default=0, minimum=0)
+    shared = keys.class_count(class_numbers(kind).shared_experts, "shared_experts", *SHARED_EXPERTS)
     shared_ffn = keys.count(*SHARED_FFN, default=expert_ffn, minimum=0)
     if keys.has(*SHARED_FFN):
         shared = max(shared, 1)

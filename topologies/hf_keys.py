@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from planner.documents import Node
+from topologies.hf_class_numbers import SOURCE
 from topologies.pattern_text import MOST_ENTRIES
 
 MOST = 10**9
@@ -81,6 +82,23 @@ class HfKeys:
         """Return a text, empty where it is absent or no text."""
         node = self.node(key)
         return node.as_text() if node is not None and node.kind == "text" else ""
+
+    def absent(self, *aliases: str) -> bool:
+        """Return whether none of *aliases* is there, not even as null."""
+        return not any(self.part.has(alias.split(".")[0]) for alias in aliases)
+
+    def class_count(self, default: int, called: str, *aliases: str) -> int:
+        """Return the number under *aliases*, or, where they are absent, that of the class.
+
+        Args:
+            default: what the class takes, 0 where it takes none.
+            called: what it is called where it is listed as assumed.
+            aliases: names of the key.
+        """
+        if default and self.absent(*aliases):
+            self.assumed[called] = f"not stated: {default}, {SOURCE}"
+            return default
+        return self.count(*aliases, default=0, minimum=0)
 
     def missing(self, *aliases: str) -> None:
         """Record that none of *aliases* is there."""

@@ -10,11 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from planner.documents import Node
+from topologies.hf_class_numbers import class_numbers
 from topologies.hf_families import HfFamily
 from topologies.hf_keys import HfKeys
 from topologies.pattern_text import MOST_ENTRIES
 
-SLIDING = frozenset({"sliding_attention", "chunked_attention", "local", "local_attention"})
+SLIDING = frozenset(
+    {"sliding_attention", "window_attention", "chunked_attention", "local", "local_attention"}
+)
+INDEXED = frozenset({"indexed_attention"})
 FULL = frozenset({"full_attention", "attention", "global", "global_attention"})
 
 _HYBRID_KEYS = {
@@ -91,6 +95,12 @@ def moe_flags(keys: HfKeys, layers: int, *, interleaved: bool) -> tuple[bool, ..
 
 
 def _listed_flags(keys: HfKeys, layers: int) -> tuple[bool, ...]:
+    named = keys.node("mlp_layer_types")
+    if named is not None and named.kind == "list":
+        kinds = [item.as_text() for item in _one_a_layer(keys, "mlp_layer_types", layers)]
+        if strange := sorted({*kinds} - {"dense", "sparse"}):
+            named.fault(f"{_listing(strange)}: expected dense or sparse")
+        return tuple(kind == "sparse" for kind in kinds) or (True,) * layers
     frequency = keys.node("moe_layer_freq")
     if frequency is not None and frequency.kind == "list":
         entries = _one_a_layer(keys, "moe_layer_freq", layers)
@@ -110,11 +120,12 @@ def _listed_flags(keys: HfKeys, layers: int) -> tuple[bool, ...]:
 
 
 def _stepped_flags(keys: HfKeys, layers: int, *, interleaved: bool) -> tuple[bool, ...]:
-    first = keys.count(
+    first = keys.class_count(
+        class_numbers(keys.text("model_type")).first_dense, "first_dense_layers",
         "first_k_dense_replace", "num_dense_layers", "n_dense_layers", "moe_layer_start_index",
-        default=0, minimum=0,
     )  # fmt: skip
-    end = keys.count("moe_layer_end_index", default=layers - 1, minimum=0)
+    end = keys.count("moe_layer_end_index", default=layers - 1, minimum=-1)
+    end = layers - 1 if end < 0 else end  # Ernie's word for the last layer
     modulo = keys.count("moe_layer_freq", default=1)
     if not keys.has("interleave_moe_layer_step") and interleaved:
         keys.missing("interleave_moe_layer_step", "moe_layers")
@@ -187,7 +198,10 @@ def _width(keys: HfKeys, rule: str) -> int:
             f"{index}; the indexer that chooses them is left out"
         )
         return index
-    return keys.count("sliding_window", "sliding_window_size", "window_size", default=0, minimum=0)
+    usual = class_numbers(keys.text("model_type")).window
+    return keys.class_count(
+        usual, "sliding_window", "sliding_window", "sliding_window_size", "window_size"
+    )
 
 
 def _layer_types(keys: HfKeys, layers: int) -> list[bool]:
@@ -197,10 +211,11 @@ def _layer_types(keys: HfKeys, layers: int) -> list[bool]:
         if node is None or node.kind != "list":
             continue
         names = [item.as_text() for item in _one_a_layer(keys, key, layers)]
-        strange = sorted({*names} - SLIDING - FULL)
+        chosen = INDEXED if keys.has("index_topk") else frozenset()
+        strange = sorted({*names} - SLIDING - FULL - chosen)
         if strange:
             keys.part.fault(f"{_listing(strange)} layers are not modelled", key=key)
-        return [name in SLIDING for name in names]
+        return [name in SLIDING | chosen for name in names]
     for key, windowed in (("hybrid_layer_pattern", 1), ("attn_type_list", None)):
         node = keys.node(key)
         if node is None or node.kind != "list":

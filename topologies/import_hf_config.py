@@ -15,6 +15,7 @@ from typing import Any
 from planner.documents import Document, Node
 from planner.errors import SpecError
 from planner.model import Attention, ModelSpec
+from topologies.hf_class_numbers import class_numbers
 from topologies.hf_families import FAMILIES, LLAMA, REFUSED_TYPES, HfFamily
 from topologies.hf_feed_forward import dense_width, read_moe
 from topologies.hf_keys import HfKeys
@@ -204,14 +205,16 @@ def _new_falcon(keys: HfKeys) -> bool:
 def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> dict[str, Any]:
     family = family or LLAMA
     heads = keys.count(*HEADS)
+    kind = keys.text("model_type")
     bias = keys.flag(*family.bias_keys, default=family.qkv_bias)
     out = bias if family.out_follows and keys.has(*family.bias_keys) else family.out_bias
     if keys.text("model_type") == "mpt":
         bias = out = not keys.flag("no_bias", default=False)
     common = {
         "heads": heads, "qkv_bias": bias, "out_bias": out,
-        "qk_norm": keys.flag(*QK_NORM, default=family.qk_norm),
-        "sinks": keys.text("model_type") == "gpt_oss",
+        # Llama 4 norms queries and keys without weights.
+        "qk_norm": keys.flag(*QK_NORM, default=family.qk_norm) and not kind.startswith("llama4"),
+        "sinks": kind == "gpt_oss",
     }  # fmt: skip
     if keys.has("kv_lora_rank"):
         nope, rope = keys.count("qk_nope_head_dim"), keys.count("qk_rope_head_dim", minimum=0)
@@ -229,8 +232,9 @@ def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> dict[str, 
 
 
 def _head_width(keys: HfKeys, hidden: int, heads: int) -> int:
-    if keys.has(*HEAD_DIM):
-        return keys.count(*HEAD_DIM)
+    usual = class_numbers(keys.text("model_type")).head_dim
+    if keys.has(*HEAD_DIM) or (usual and keys.absent(*HEAD_DIM)):
+        return keys.class_count(usual, "head_dim", *HEAD_DIM)
     if heads and hidden % heads:
         keys.part.fault(
             f"missing key 'head_dim': {heads} heads do not divide the width {hidden}, so it cannot "
@@ -241,12 +245,16 @@ def _head_width(keys: HfKeys, hidden: int, heads: int) -> int:
 
 def _kv_heads(keys: HfKeys, heads: int) -> int:
     falcon = keys.text("model_type") in {"falcon", "RefinedWeb", "RefinedWebModel"}
-    if keys.flag("multi_query", default=falcon) and not (falcon and _new_falcon(keys)):
+    one = falcon or keys.text("model_type") == "gpt_bigcode"  # the default of these classes
+    if keys.flag("multi_query", default=one) and not (falcon and _new_falcon(keys)):
         return 1
     if keys.text("model_type") == "chatglm" and not keys.flag(
         "multi_query_attention", default=False
     ):
         return heads
+    usual = class_numbers(keys.text("model_type")).kv_heads
+    if usual and heads and not heads % usual and keys.absent(*KV_HEADS):
+        return keys.class_count(usual, "kv_heads", *KV_HEADS)
     if not keys.has(*KV_HEADS):
         keys.assumed["kv_heads"] = f"not stated: as many as heads ({heads})"
     return keys.count(*KV_HEADS, default=heads)
