@@ -1,0 +1,103 @@
+"""Megatron's test YAML and Primus files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import SpecError
+from tests.launch_texts import written
+from topologies.imported_run import layout_of
+from topologies.launch_reader import read_run
+
+
+def test_a_test_yaml_of_megatron_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path, "model_config.yaml", """
+ENV_VARS: {CUDA_DEVICE_MAX_CONNECTIONS: 1}
+MODEL_ARGS:
+  --tensor-model-parallel-size: 2
+  --pipeline-model-parallel-size: 8
+  --expert-model-parallel-size: 8
+  --use-distributed-optimizer: true
+  --sequence-parallel: true
+  --swiglu: true
+  --disable-bias-linear: true
+  --untie-embeddings-and-output-weights: true
+  --normalization: RMSNorm
+  --position-embedding-type: rope
+  --num-layers: 56
+  --hidden-size: 6144
+  --ffn-hidden-size: 16384
+  --num-attention-heads: 48
+  --group-query-attention: true
+  --num-query-groups: 8
+  --num-experts: 8
+  --moe-router-topk: 2
+  --tokenizer-type: Llama2Tokenizer
+  --data-path: ${DATA_BLEND}
+  --micro-batch-size: 1
+  --global-batch-size: 256
+  --lr: 1.2e-5
+  --bf16: true
+METRICS: ["iteration-time"]
+""")  # fmt: skip
+
+    run = read_run(path)
+
+    assert run.model is not None
+    assert run.model.parameters() == pytest.approx(141e9, rel=0.005)
+    assert run.layout["etp"] == 2
+    assert layout_of(run, gpus=128).dp == 8
+
+
+def test_a_primus_file_extends_others_in_its_folder(tmp_path: Path) -> None:
+    written(tmp_path, "base.yaml", "swiglu: true\nvocab_size: 256\nnum_query_groups: null\n")
+    written(
+        tmp_path, "small.yaml",
+        "extends:\n  - base.yaml\nnum_layers: 4\nhidden_size: 64\nnum_attention_heads: 8\n",
+    )  # fmt: skip
+    path = written(tmp_path, "run.yaml", """
+work_group: ${TEAM:amd}
+modules:
+  pre_trainer:
+    framework: megatron
+    config: pre_trainer.yaml
+    model: ${PRIMUS_MODEL:small}.yaml
+    overrides:
+      tensor_model_parallel_size: ${PRIMUS_TP:2}
+      micro_batch_size: 4
+      bf16: true
+""")  # fmt: skip
+
+    run = read_run(path)
+
+    assert run.model is not None
+    assert run.model.gated_mlp
+    assert (run.model.hidden, run.layout["tp"], run.layout["micro_batch"]) == (64, 2, 4)
+    assert "pre_trainer.yaml" in run.assumed["config"]
+
+
+def test_a_base_that_is_not_there_leaves_the_catalogue(tmp_path: Path) -> None:
+    template = (
+        "modules:\n  t:\n    model: llama3.1_405B.yaml\n    overrides:\n"
+        "      tensor_model_parallel_size: 8\n      {extra}\n"
+    )
+    plain = read_run(written(tmp_path, "a.yaml", template.format(extra="seq_length: 8192")))
+    changed = read_run(written(tmp_path, "b.yaml", template.format(extra="num_layers: 4")))
+
+    assert plain.model is not None
+    assert plain.model.name == "llama-3.1-405b"
+    assert changed.model is None
+    assert "num_layers" in changed.assumed["model"]
+
+
+def test_files_that_extend_each_other_or_reach_outside_are_refused(tmp_path: Path) -> None:
+    keys = "num_layers: 4\nhidden_size: 64\n"
+    loop = written(tmp_path, "loop.yaml", f"extends: loop.yaml\n{keys}")
+    written(tmp_path.parent, "outside.yaml", "vocab_size: 7\n")
+    outside = written(tmp_path, "out.yaml", f"extends: ../outside.yaml\n{keys}")
+
+    with pytest.raises(SpecError, match="extend each other"):
+        read_run(loop)
+    assert read_run(outside).model is None

@@ -1,0 +1,120 @@
+"""torchtitan, DeepSpeed and GPT-NeoX files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import SpecError
+from tests.launch_texts import written
+from topologies.imported_run import layout_of
+from topologies.launch_reader import read_run
+
+TITAN = """# NOTE: this toml config is a preset for 128 H100 GPUs.
+[model]
+name = "llama3"
+flavor = "405B"
+converters = ["float8"]
+[training]
+local_batch_size = 2
+seq_len = 8192
+[parallelism]
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 8
+[activation_checkpoint]
+mode = "full"
+"""
+
+
+def test_a_torchtitan_file_shards_over_what_is_left(tmp_path: Path) -> None:
+    run = read_run(written(tmp_path, "run.toml", TITAN))
+
+    assert run.model is not None
+    assert run.model.name == "llama-3.1-405b"
+    assert run.gpus == 128
+    assert "comment" in run.assumed["gpus"]
+    layout = layout_of(run)
+    assert (layout.tp, layout.dp, layout.zero_stage, layout.micro_batch) == (8, 16, 3, 2)
+    assert (layout.precision, layout.recompute, layout.global_batch) == ("fp8", "full", 32)
+    assert layout_of(run, gpus=64).dp == 8
+
+
+def test_a_torchtitan_pipeline_has_micro_batches_of_one_and_two_stages_a_rank(
+    tmp_path: Path,
+) -> None:
+    text = TITAN.replace(
+        "[activation",
+        'pipeline_parallel_degree = 4\npipeline_parallel_schedule = "Interleaved1F1B"\n[activation',
+    )
+
+    run = read_run(written(tmp_path, "run.toml", text))
+
+    assert (run.layout["vpp"], run.layout["micro_batch"], run.layout["zero_stage"]) == (2, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("= 8192", '= "8192"', "training.seq_len: expected a whole number"),
+        ("= -1", "= 0", "data_parallel_shard_degree"),
+        ('"full"', '"sometimes"', "activation_checkpoint.mode"),
+        ("[parallelism]", "[parallelism", "no valid TOML"),
+        ("tensor_parallel_degree = 8", "tensor_parallel_degree = 0", ":12: parallelism.tensor"),
+        ("local_batch_size = 2", "local_batch_size = 2\nlocal_batch_size = 2", "no valid TOML"),
+    ],
+)
+def test_a_torchtitan_file_names_its_fault(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    path = written(tmp_path, "run.toml", TITAN.replace(old, new))
+
+    with pytest.raises(SpecError) as caught:
+        read_run(path)
+
+    assert reason in str(caught.value)
+
+
+def test_deepspeed_states_zero_and_batches_and_auto_is_not_stated(tmp_path: Path) -> None:
+    stated = read_run(written(tmp_path, "a.json", """{
+        "train_batch_size": 256, "train_micro_batch_size_per_gpu": 4,
+        "gradient_accumulation_steps": 2, "zero_optimization": {"stage": 3, "overlap_comm": true},
+        "bf16": {"enabled": true}, "reduce_bucket_size": 2e8}"""))  # fmt: skip
+    auto = read_run(written(tmp_path, "b.json", """{"train_batch_size": "auto",
+        "train_micro_batch_size_per_gpu": "auto",
+        "zero_optimization": {"stage": 2}}"""))  # fmt: skip
+
+    assert (stated.layout["dp"], stated.layout["zero_stage"]) == (32, 3)
+    assert layout_of(stated).micro_batches == 2
+    assert "micro_batch" not in auto.layout
+    assert "auto" in auto.assumed["train_batch_size"]
+
+
+def test_a_deepspeed_template_or_contradiction_is_refused(tmp_path: Path) -> None:
+    template = written(tmp_path, "a.json", '{"train_batch_size": CONFIG_BATCH_SIZE}')
+    clash = written(
+        tmp_path, "b.json", '{"train_batch_size": 10, "train_micro_batch_size_per_gpu": 4}'
+    )
+
+    with pytest.raises(SpecError, match="CONFIG_BATCH_SIZE"):
+        read_run(template)
+    with pytest.raises(SpecError, match="no multiple"):
+        read_run(clash)
+
+
+def test_gpt_neox_is_json_with_comments_and_hyphens(tmp_path: Path) -> None:
+    path = written(tmp_path, "neox.yml", """{
+  # parallelism
+  "pipe-parallel-size": 4, "model-parallel-size": 2,
+  "num-layers": 44, "hidden-size": 6144, "num-attention-heads": 64, "seq-length": 2048,
+  "max-position-embeddings": 2048, "pos-emb": "rotary", "no-weight-tying": true,
+  "gpt-j-residual": true, "make_vocab_size_divisible_by": 256, "padded_vocab_size": 50432,
+  "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 1},
+  "fp16": {"fp16": true, "enabled": true}
+}""")  # fmt: skip
+
+    run = read_run(path)
+
+    assert run.model is not None
+    assert run.model.parameters() == 20_554_567_680
+    assert run.model.parallel_block
+    assert (run.layout["tp"], run.layout["pp"], run.layout["precision"]) == (2, 4, "fp16")
