@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from planner.errors import SpecError
 from tests.launch_texts import MINIMAL, faults, megatron, script, written
 from topologies.import_megatron import import_megatron_script
 from topologies.imported_run import layout_of
