@@ -187,7 +187,6 @@ class _Search:
         coarse = coarsen(question, sides, [c // prod(sides) for c in question.capacities])
         if prod(sides) > 1:
             self.raise_bound(coarse)
-            self.bound_s = min(self.bound_s, self.busy_s)
         if not may_solve or self.met() or self.late() or not _is_small(coarse, self.rates):
             return False
         start = coarse_home(question, sides, self.home)

@@ -122,15 +122,14 @@ def test_rounds_end_when_they_are_used_up() -> None:
     assert sum(one.origin == "exposed" for one in found.rounds) <= 2
 
 
-@pytest.mark.parametrize("supernode", [4, 6, 8])
+_ZERO_3 = Layout(tp=2, dp=4, pp=2, global_batch=16, zero_stage=3)
+_CONTEXT = Layout(tp=2, cp=2, dp=2, pp=2, global_batch=32)
+_SERIAL = Layout(dp=8, pp=2, global_batch=16, overlap_gradients=False)
+
+
 @pytest.mark.parametrize(
-    "layout",
-    [
-        Layout(tp=2, dp=4, pp=2, global_batch=16, zero_stage=3),
-        Layout(tp=2, cp=2, dp=2, pp=2, global_batch=32),
-        Layout(dp=8, pp=2, global_batch=16, overlap_gradients=False),
-    ],
-    ids=["zero-3", "cp", "no overlap"],
+    ("layout", "supernode"),
+    [(_ZERO_3, 4), (_ZERO_3, 8), (_CONTEXT, 4), (_CONTEXT, 6), (_SERIAL, 4), (_SERIAL, 8)],
 )
 def test_no_placement_by_time_is_slower_than_the_least_cut_or_a_baseline(
     layout: Layout, supernode: int
