@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from planner.place import solve_question
 from planner.place.answer import Proof
+from planner.place.kept import kept_axes
 from planner.place.question import Charge, Kind, Question
-from planner.place.tiers import SeatedTiers, TierBound, _kept_axes, seat_tiers
+from planner.place.tiers import SeatedTiers, TierBound, seat_tiers
 from planner.place.tree import Tree
 from tests.oracles import digit_groups, group_units, slow_cut_bytes
 
@@ -253,7 +254,7 @@ def parted_all_the_same(seeds: Iterable[int], told: Counter[str]) -> list[str]:
         for share in (1.0, 1.1, 1.5):
             cut = float(cuts.min()) * share
             as_good = homes[cuts <= cut * (1 + 1e-9)]
-            kept = _kept_axes(question, cut, set())
+            kept = kept_axes(question, cut, set())
             told["axes"] += len(question.sizes)
             told["kept"] += len(kept)
             wrong += [

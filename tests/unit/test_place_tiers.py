@@ -23,7 +23,8 @@ from planner.place.large import solve_large, unit_box
 from planner.place.nets import nets_of, weave
 from planner.place.question import Charge, Kind, Question, ask, cut_bytes
 from planner.place.rise import risen
-from planner.place.tiers import importance, nested_home, weights_of
+from planner.place.tier_search import nested_home
+from planner.place.tiers import importance, weights_of
 from planner.place.tiles import box_cut_bytes, boxes
 from planner.place.tree import Tree, kinds_of, tree_of
 from planner.traffic import step_families
