@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,6 +36,9 @@ from cli.planner_options import (
     command_app,
     whole,
 )
+
+if TYPE_CHECKING:
+    from cli.search_sweep import Way
 
 app = command_app()
 
@@ -78,6 +81,24 @@ Into = Annotated[
     ),
 ]  # fmt: skip
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the results in --into.")]
+Workers = Annotated[
+    int | None,
+    whole("--workers", maximum=1024, help="Sweep in so many processes here (needs Dask)."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler", metavar="ADDRESS", show_default=False,
+        help="Sweep on the workers of a running Dask scheduler, e.g. tcp://10.0.0.1:8786.",
+    ),
+]  # fmt: skip
+Parquet = Annotated[
+    Path | None,
+    typer.Option(
+        "--parquet", metavar="FILE", show_default=False,
+        help="Also write a sweep's results as a flat table (needs PyArrow).",
+    ),
+]  # fmt: skip
 
 
 @app.command("search")
@@ -110,6 +131,9 @@ def search(
     sweep: SweepFile = None,
     into: Into = None,
     resume: Resume = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    parquet: Parquet = None,
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
@@ -139,8 +163,18 @@ def search(
                 "with --sweep the file names models, clusters, supernodes and gpus; only the "
                 "layout's own options may be given beside it"
             )
-        _sweep(sweep, into, given, resume=resume, seed=seed, as_json=as_json, out=out)
+        from cli.search_sweep import SEATING_LIMIT_S, Way
+
+        if workers and scheduler:
+            raise typer.BadParameter("--workers starts processes here: not beside --scheduler")
+        _sweep(
+            sweep, into, given, way=Way(resume=resume, workers=workers or 0, scheduler=scheduler),
+            seed=seed, time_limit_s=time_limit or SEATING_LIMIT_S, as_json=as_json, out=out,
+            parquet=parquet,
+        )  # fmt: skip
         return
+    if workers or scheduler or parquet:
+        raise typer.BadParameter("--workers, --scheduler and --parquet go with --sweep")
     if plot is not None:
         from cli.report_pictures_file import refuse_other_formats
 
@@ -174,17 +208,25 @@ def search(
 
 
 def _sweep(
-    sweep: Path, into: Path, given: dict[str, Any], *, resume: bool, seed: int, as_json: bool,
-    out: Path | None,
+    sweep: Path, into: Path, given: dict[str, Any], *, way: Way, seed: int, time_limit_s: float,
+    as_json: bool, out: Path | None, parquet: Path | None,
 ) -> None:  # fmt: skip
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.search_sweep import print_sweep, read_sweep, sweep_document
+    from cli.sweep_parquet import parquet_bytes, refuse_without_pyarrow
 
+    if parquet is not None:
+        refuse_without_pyarrow()
     stated = {name: value for name, value in given.items() if value is not None}
-    document = sweep_document(read_sweep(sweep), into, stated, resume=resume, seed=seed)
+    document = sweep_document(
+        read_sweep(sweep), into, stated, way=way, seed=seed, time_limit_s=time_limit_s
+    )
     if out is not None:
         write_file(out, json_text(document))
         note(f"wrote {out}")
+    if parquet is not None:
+        write_file(parquet, parquet_bytes(document))
+        note(f"wrote {parquet}")
     if as_json:
         emit(json_text(document))
     else:

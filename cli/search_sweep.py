@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +21,18 @@ from cli.search_inputs import read_searched
 from cli.search_report import finalist_document, make_search, simple_table
 from planner.documents import read_bytes, read_document
 from planner.errors import InfeasibleError, InputError
-from planner.search.store import run_sweep
+from planner.procure.price_file import read_prices
+from planner.search.dask_engine import dask_engine
+from planner.search.store import Engine, one_by_one, run_sweep
 from planner.units import format_bytes, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from planner.nodes import Node
+
+Solve = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+SEATING_LIMIT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +43,38 @@ class Sweep:
     clusters: tuple[str | None, ...]
     supernodes: tuple[int | None, ...]
     gpus: tuple[int | None, ...]
+    seqs: tuple[int | None, ...] = (None,)
+    prices: tuple[str | None, ...] = (None,)
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return them in the order of the file, models outermost."""
-        names = ("model", "cluster", "supernode", "gpus")
-        every = itertools.product(self.models, self.clusters, self.supernodes, self.gpus)
+        names = ("model", "cluster", "supernode", "gpus", "seq", "prices")
+        every = itertools.product(
+            self.models, self.clusters, self.supernodes, self.gpus, self.seqs, self.prices
+        )
         return [dict(zip(names, one, strict=True)) for one in every]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How a sweep is run; nothing of it changes an answer.
+
+    Args:
+        resume: go on with results that are there.
+        workers: processes on this machine, 0 for none but this one.
+        scheduler: address of a Dask scheduler that is running.
+    """
+
+    resume: bool = False
+    workers: int = 0
+    scheduler: str | None = None
+
+
+_LISTS = ("models", "clusters", "supernodes", "gpus", "seqs", "prices")
+
+
 def read_sweep(path: Path) -> Sweep:
-    """Return the sweep in a YAML file with ``models``, ``clusters``, ``supernodes``, ``gpus``.
+    """Return the sweep in a YAML file: lists of models, clusters, supernodes, gpus, seqs, prices.
 
     Raises:
         SpecError: every fault, with its line.
@@ -53,9 +82,9 @@ def read_sweep(path: Path) -> Sweep:
     read = read_document(path)
     root = read.root
     if root.kind != "map":
-        root.fault("expected a sweep: lists of models, clusters, supernodes, gpus")
+        root.fault(f"expected a sweep: lists of {', '.join(_LISTS)}")
         read.finish()
-    root.only("models", "clusters", "supernodes", "gpus")
+    root.only(*_LISTS)
 
     def some(key: str) -> tuple[Node, ...]:
         return root.list(key, default=())
@@ -65,8 +94,10 @@ def read_sweep(path: Path) -> Sweep:
         clusters=tuple(node.as_text() for node in some("clusters")) or (None,),
         supernodes=tuple(node.as_count(1, 1_000_000) for node in some("supernodes")) or (None,),
         gpus=tuple(node.as_count(1, 1_000_000) for node in some("gpus")) or (None,),
+        seqs=tuple(node.as_count(1, 100_000_000) for node in some("seqs")) or (None,),
+        prices=tuple(node.as_text() for node in some("prices")) or (None,),
     )
-    for key in ("models", "clusters", "supernodes", "gpus"):
+    for key in _LISTS:
         values = [node.value for node in some(key)]
         if len(set(map(str, values))) < len(values):
             root.fault("names the same twice", key=key)
@@ -75,49 +106,117 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def sweep_document(
-    sweep: Sweep, into: Path, given: Mapping[str, Any], *, resume: bool, seed: int
+    sweep: Sweep, into: Path, given: Mapping[str, Any], *, way: Way, seed: int, time_limit_s: float
 ) -> dict[str, Any]:
-    """Return the document of a sweep, solved as far as *into* does not have it already."""
-    asked = {"sweep": sweep, "layout": dict(given), "seed": seed, "files_sha256": _files(sweep)}
+    """Return the document of a sweep, solved as far as *into* does not have it already.
+
+    Args:
+        sweep: what is swept.
+        into: the SQLite file.
+        given: fields of ``Layout`` that every search shares.
+        way: how it is run.
+        seed: of everything random in a seating.
+        time_limit_s: seconds a solver may take for one seating; long, for answers must not depend
+            on how busy a machine is [s].
+    """
+    files = _files(sweep)
+    asked = {"sweep": sweep, "layout": dict(given), "seed": seed, "time_limit_s": time_limit_s,
+             "files_sha256": files}  # fmt: skip
     fingerprint = hashlib.sha256(f"{__version__} {plain(asked)}".encode()).hexdigest()
-    started, fresh = time.monotonic(), 0
-
-    def solve(one: Mapping[str, Any]) -> Mapping[str, Any]:
-        nonlocal fresh
-        fresh += 1
-        return _solved(one, given, seed)
-
-    def progress(done: int, total: int) -> None:
-        each_s = (time.monotonic() - started) / max(fresh, 1)
-        left_s = each_s * (total - done)
-        left = f", {format_time(left_s)} left" if fresh and done < total else ""
-        note(f"{done} of {total}{left}")
-
+    if given.get("seq") is not None and sweep.seqs != (None,):
+        raise InputError("seq is given twice: as --seq and as seqs of the sweep; give it once")
+    solve = partial(
+        _solved, given=dict(given), seed=seed, time_limit_s=time_limit_s,
+        files=files,
+    )  # fmt: skip
     answers = run_sweep(
-        sweep.combinations(), solve, into, fingerprint=fingerprint, resume=resume,
-        progress=progress,
+        sweep.combinations(), _engine(solve, way), into, fingerprint=fingerprint,
+        resume=way.resume, progress=_Progress(),
     )  # fmt: skip
     return document("search-sweep", asked, {"results": answers})
 
 
+class _Progress:
+    """Says after each combination how many are done, how fast, and how long the others take."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._before: int | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._before is None:
+            self._before = done
+            if done:
+                note(f"{done} of {total} were there already")
+            return
+        fresh, spent_s = done - self._before, time.monotonic() - self._started
+        each_s = spent_s / max(fresh, 1)
+        rate = f", {60.0 / each_s:.3g} a minute" if each_s > 0 else ""
+        left = f", {format_time(each_s * (total - done))} left" if done < total else ""
+        note(f"{done} of {total}{rate}{left}")
+
+
+def _engine(solve: Solve, way: Way) -> Engine:
+    """Return what solves: this process, or Dask, which starts when there is something to do."""
+    if not way.workers and way.scheduler is None:
+        return one_by_one(solve)
+
+    def answers(
+        wanted: Sequence[tuple[int, Mapping[str, Any]]],
+    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        workers = min(way.workers, len(wanted))
+        with dask_engine(
+            solve, own_version=__version__, workers=workers, scheduler=way.scheduler
+        ) as engine:
+            yield from engine(wanted)
+
+    return answers
+
+
 def _files(sweep: Sweep) -> dict[str, str]:
-    """Return the hash of each file among the models and clusters; the answers depend on them."""
-    names = [name for name in (*sweep.models, *sweep.clusters) if name and Path(name).is_file()]
-    return {name: hashlib.sha256(read_bytes(name)).hexdigest() for name in names}
+    """Return the hash of each file among the names; the answers depend on them."""
+    named = (*sweep.models, *sweep.clusters, *sweep.prices)
+    return {name: _sha256(name) for name in named if name and Path(name).is_file()}
 
 
-def _solved(one: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the best layout of one combination, or why there is none."""
-    base = {**one, "refused": [], "best": None}
+def _sha256(name: str) -> str:
+    return hashlib.sha256(read_bytes(name)).hexdigest()
+
+
+def _solved(
+    one: Mapping[str, Any],
+    *,
+    given: Mapping[str, Any],
+    seed: int,
+    time_limit_s: float,
+    files: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the best layout of one combination, or why there is none.
+
+    Raises:
+        InputError: a file is not what it was where the sweep was started, as on another machine.
+    """
+    names = [one[key] for key in ("model", "cluster", "prices") if one[key] in files]
+    changed = [n for n in names if not Path(n).is_file() or _sha256(n) != files[n]]
+    if changed:
+        raise InputError(
+            *(f"{n}: is not here as it was where the sweep began ({platform.node()})"
+              for n in changed)
+        )  # fmt: skip
+    base = {**one, "refused": [], "best": None, "run": None}
+    asked = {name: one[name] for name in ("model", "cluster", "supernode", "gpus")}
     try:
-        inputs = read_searched(Asked(**one, layout=dict(given)))
-        found = make_search(inputs, best=1, seed=seed)
+        prices = None if one["prices"] is None else read_prices(one["prices"])
+        layout = {**given, **({} if one["seq"] is None else {"seq": one["seq"]})}
+        inputs = read_searched(Asked(**asked, layout=layout))
+        found = make_search(inputs, best=1, seed=seed, time_limit_s=time_limit_s, prices=prices)
     except (InputError, InfeasibleError) as error:
         return {**base, "refused": list(error.faults)}
     best = plain(finalist_document(found.best[0], found.best[0]))
     return {
         **base, "model": inputs.model.name, "cluster": inputs.fabric.name, "gpus": inputs.gpus,
-        "supernode": max(inputs.fabric.capacities("supernode")), "best": best,
+        "supernode": max(inputs.fabric.capacities("supernode")), "seq": inputs.layout.seq,
+        "best": best, "run": plain(found.runs[0]),
     }  # fmt: skip
 
 

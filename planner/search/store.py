@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,27 @@ CREATE TABLE IF NOT EXISTS results (
 """
 
 
+Engine = Callable[
+    [Sequence[tuple[int, Mapping[str, Any]]]], Iterable[tuple[int, Mapping[str, Any]]]
+]
+"""From combinations with their positions to answers with theirs, in any order, as they come."""
+
+
+def one_by_one(solve: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Engine:
+    """Return the engine that solves in this process, in order."""
+
+    def answers(
+        wanted: Sequence[tuple[int, Mapping[str, Any]]],
+    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for position, one in wanted:
+            yield position, solve(one)
+
+    return answers
+
+
 def run_sweep(
     combinations: Iterable[Mapping[str, Any]],
-    solve: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    engine: Engine,
     path: Path,
     *,
     fingerprint: str,
@@ -34,13 +52,15 @@ def run_sweep(
 ) -> list[dict[str, Any]]:
     """Return the answer to every combination, those already in the file without solving again.
 
+    The answers are in the order of the combinations, whatever order they came in.
+
     Args:
         combinations: what is solved, in order; each a mapping of plain values.
-        solve: from a combination to its answer, plain values.
+        engine: from combinations to their answers, plain values.
         path: the SQLite file.
         fingerprint: of all that the answers depend on; a file of another sweep is refused.
         resume: go on with a file that already has results.
-        progress: called with finished and all combinations after each.
+        progress: called with finished and all combinations at the start and after each.
 
     Raises:
         InputError: the file holds another sweep, or results and no *resume*, or is no database.
@@ -50,18 +70,22 @@ def run_sweep(
     with _faults(path), closing(sqlite3.connect(path)) as database:
         database.executescript(_TABLES)
         known = _known(database, path, fingerprint, resume=resume)
-        for position, one in enumerate(wanted):
-            key = json.dumps(one, sort_keys=True)
-            if key not in known:
-                known[key] = json.loads(json.dumps(solve(one), sort_keys=True))
-                with database:
-                    database.execute(
-                        "INSERT INTO results VALUES (?, ?, ?)",
-                        (position, key, json.dumps(known[key], sort_keys=True)),
-                    )
+        keys = [json.dumps(one, sort_keys=True) for one in wanted]
+        missing = [(i, wanted[i]) for i, key in enumerate(keys) if key not in known]
+        done = len(wanted) - len(missing)
+        if progress is not None:
+            progress(done, len(wanted))
+        for position, answer in engine(missing) if missing else ():
+            text = json.dumps(answer, sort_keys=True)
+            with database:
+                database.execute(
+                    "INSERT INTO results VALUES (?, ?, ?)", (position, keys[position], text)
+                )
+            known[keys[position]] = json.loads(text)
+            done += 1
             if progress is not None:
-                progress(position + 1, len(wanted))
-        return [known[json.dumps(one, sort_keys=True)] for one in wanted]
+                progress(done, len(wanted))
+        return [known[key] for key in keys]
 
 
 def _known(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -13,11 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from planner.errors import InputError
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
+SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "search-sweep.json"
 SWEEP = "models: [llama-3.1-8b]\nsupernodes: [2, 4, 8, 64]\ngpus: [8, 16]\n"
 
 
@@ -64,6 +68,139 @@ def test_a_killed_sweep_is_resumed_to_the_same_bytes(
     assert {(one["supernode"], one["gpus"]) for one in refused} == {(64, 8), (64, 16)}
 
 
+def _begun(sweep: Path, into: Path, *options: str, **more: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cli.planner_app", "search", "--sweep", str(sweep), "--into",
+         str(into), *options],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, **more,
+    )  # fmt: skip
+
+
+def _wait_for_rows(process: subprocess.Popen[bytes], path: Path, many: int) -> None:
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline and process.poll() is None and _count(path) < many:
+        time.sleep(0.02)
+
+
+def test_an_interrupt_keeps_what_is_finished(planner: Planner, sweep: Path, tmp_path: Path) -> None:
+    parts = tmp_path / "parts.sqlite"
+    process = _begun(sweep, parts)
+    _wait_for_rows(process, parts, 1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    kept = rows(parts)
+
+    again = planner("search", "--sweep", str(sweep), "--into", str(parts), "--resume", "--json")
+
+    assert process.returncode == 130, said
+    assert b"Traceback" not in said
+    assert 1 <= len(kept) < 8
+    assert again.code == 0
+    assert rows(parts)[: len(kept)] == kept
+    assert f"{len(kept)} of 8 were there already" in again.err
+
+
+def test_a_full_disk_keeps_what_is_finished(planner: Planner, sweep: Path, tmp_path: Path) -> None:
+    parts = tmp_path / "parts.sqlite"
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    process = _begun(sweep, parts, preexec_fn=little_room)
+    _, said = process.communicate(timeout=100)
+    kept = rows(parts)
+
+    again = planner("search", "--sweep", str(sweep), "--into", str(parts), "--resume", "--json")
+
+    assert process.returncode == 4, said
+    assert b"cannot be written" in said
+    assert b"--resume goes on" in said
+    assert 1 <= len(kept) < 8
+    assert again.code == 0
+    assert rows(parts)[: len(kept)] == kept
+    assert len(rows(parts)) == 8
+
+
+def test_a_worker_that_is_killed_changes_no_byte(
+    planner: Planner, sweep: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[dask]'")
+    psutil = pytest.importorskip("psutil")
+    whole, parts, document = (tmp_path / name for name in ("w.sqlite", "p.sqlite", "p.json"))
+    serial = planner("search", "--sweep", str(sweep), "--into", str(whole), "--json")
+    assert serial.code == 0, serial.err
+    process = _begun(sweep, parts, "--workers", "2", "--out", str(document))
+    _wait_for_rows(process, parts, 1)
+    family = psutil.Process(process.pid)
+    workers = [one for one in family.children(recursive=True)
+               if "spawn_main" in " ".join(one.cmdline())]  # fmt: skip
+    listening = {
+        connection.laddr.ip
+        for one in (family, *workers)
+        for connection in one.net_connections()
+        if connection.status == "LISTEN"
+    }
+    workers[0].kill()
+    _, said = process.communicate(timeout=120)
+
+    assert process.returncode == 0, said
+    assert len(workers) == 2
+    assert listening == {"127.0.0.1"}
+    assert document.read_text() == serial.out
+    assert rows(parts) == rows(whole)
+
+
+def test_the_table_has_a_row_a_combination(planner: Planner, tmp_path: Path, sweep: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="PyArrow is not installed")
+    sweep.write_text("models: [llama-3.1-8b]\nsupernodes: [8, 64]\ngpus: [16]\n")
+    file = tmp_path / "table.parquet"
+
+    ran = planner("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite"),
+                  "--parquet", str(file), "--json")  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    results = json.loads(ran.out)["results"]
+    table = parquet.read_table(file).to_pylist()
+    assert [row["supernode"] for row in table] == [one["supernode"] for one in results]
+    assert table[0]["step_total_s"] == results[0]["best"]["step"]["total_s"]
+    assert table[1]["step_total_s"] is None
+    assert "supernode=64 is larger than gpus=16" in table[1]["refused"]
+
+
+def test_prices_and_lengths_are_swept_too(planner: Planner, tmp_path: Path, sweep: Path) -> None:
+    for name, price in (("dear", 4.0), ("cheap", 2.0)):
+        (tmp_path / name).write_text(
+            f"currency: USD\ngpu_hour: {{price: {price}, source: s, date: 2026-01-01}}\n"
+        )
+    sweep.write_text(
+        "models: [llama-3.1-8b]\nsupernodes: [8]\ngpus: [16]\nseqs: [4096, 8192]\n"
+        f"prices: [{tmp_path / 'dear'}, {tmp_path / 'cheap'}]\n"
+    )
+
+    ran = planner("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite"), "--json")
+
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    results = document["results"]
+    assert [one["seq"] for one in results] == [4096, 4096, 8192, 8192]
+    costs = [one["run"]["cost_per_token"] for one in results]
+    assert costs[0] == pytest.approx(2 * costs[1])
+    assert costs[2] == pytest.approx(2 * costs[3])
+    assert len(document["inputs"]["files_sha256"]) == 2
+
+
+def test_workers_of_other_versions_are_refused() -> None:
+    from planner.search.dask_engine import _Checked, versions_here
+
+    here = versions_here("1.0")
+
+    assert _Checked(dict, here)({"a": 1}) == {"a": 1}
+    with pytest.raises(InputError, match=r"a worker runs other versions: numpy .* for 0.1 here"):
+        _Checked(dict, {**here, "numpy": "0.1"})({"a": 1})
+
+
 def _count(path: Path) -> int:
     try:
         with sqlite3.connect(path, timeout=1) as database:
@@ -79,6 +216,7 @@ def _count(path: Path) -> int:
         ("supernodes: [8, x]\n", ("supernodes[1]",)),
         ("gpus: [8, 8]\n", ("same twice",)),
         ("3\n", ("expected a sweep",)),
+        ("seqs: [0]\nprices: [1]\n", ("seqs[0]", "prices[0]")),
     ],
 )
 def test_every_fault_of_a_sweep_is_named(
@@ -98,3 +236,26 @@ def test_a_sweep_needs_somewhere_to_go(planner: Planner, sweep: Path) -> None:
 
     assert ran.code == 2
     assert "--into" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), "not beside --scheduler"),
+        (("--workers", "0"), "--workers"),
+    ],
+)
+def test_ways_to_sweep_that_exclude_each_other_are_refused(
+    planner: Planner, sweep: Path, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    ran = planner("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite"), *options)
+
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_without_a_sweep_there_is_nothing_for_workers_to_do(planner: Planner) -> None:
+    ran = planner("search", "--workers", "2")
+
+    assert ran.code == 2
+    assert "go with --sweep" in ran.err

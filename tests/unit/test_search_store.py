@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.search.store import run_sweep
+from planner.search.store import one_by_one, run_sweep
 
 COMBINATIONS = [{"size": n} for n in range(6)]
 
@@ -36,12 +36,12 @@ def rows(path: Path) -> list[Any]:
 
 def test_an_interrupted_sweep_goes_on_where_it_was_and_ends_the_same(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole.sqlite", tmp_path / "parts.sqlite"
-    serial = run_sweep(COMBINATIONS, Solver(), whole, fingerprint="f")
+    serial = run_sweep(COMBINATIONS, one_by_one(Solver()), whole, fingerprint="f")
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(COMBINATIONS, Solver(stop_at=4), parts, fingerprint="f")
+        run_sweep(COMBINATIONS, one_by_one(Solver(stop_at=4)), parts, fingerprint="f")
     again = Solver()
 
-    answers = run_sweep(COMBINATIONS, again, parts, fingerprint="f", resume=True)
+    answers = run_sweep(COMBINATIONS, one_by_one(again), parts, fingerprint="f", resume=True)
 
     assert again.asked == [4, 5]
     assert answers == serial
@@ -50,18 +50,18 @@ def test_an_interrupted_sweep_goes_on_where_it_was_and_ends_the_same(tmp_path: P
 
 def test_results_that_are_there_are_not_gone_over_without_resume(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
-    run_sweep(COMBINATIONS, Solver(), path, fingerprint="f")
+    run_sweep(COMBINATIONS, one_by_one(Solver()), path, fingerprint="f")
 
     with pytest.raises(InputError, match="already has 6 results; --resume"):
-        run_sweep(COMBINATIONS, Solver(), path, fingerprint="f")
+        run_sweep(COMBINATIONS, one_by_one(Solver()), path, fingerprint="f")
 
 
 def test_another_sweeps_file_is_refused_even_with_resume(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
-    run_sweep(COMBINATIONS, Solver(), path, fingerprint="f")
+    run_sweep(COMBINATIONS, one_by_one(Solver()), path, fingerprint="f")
 
     with pytest.raises(InputError, match="holds another sweep"):
-        run_sweep(COMBINATIONS, Solver(), path, fingerprint="g", resume=True)
+        run_sweep(COMBINATIONS, one_by_one(Solver()), path, fingerprint="g", resume=True)
 
 
 def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
@@ -70,6 +70,6 @@ def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
     before = path.read_bytes()
 
     with pytest.raises(InputError, match="is no SQLite file"):
-        run_sweep(COMBINATIONS, Solver(), path, fingerprint="f", resume=True)
+        run_sweep(COMBINATIONS, one_by_one(Solver()), path, fingerprint="f", resume=True)
 
     assert path.read_bytes() == before
