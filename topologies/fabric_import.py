@@ -42,7 +42,7 @@ LARGEST_BYTES: Mapping[str, int] = {
         ("slurm-yaml", "topograph", "infragraph", "astra-sim", "calculon", "aiconfigurator"), 2**19
     ),
     "node-link": 2**23,
-    "cluster": 2**22,
+    "cluster": 2**20,
 }
 """Files whose every value keeps its place: 10,000 machines in ranges are 30 KB of YAML."""
 _LOOKED_AT = 2**20
@@ -61,7 +61,13 @@ _LINES = (
         re.compile(r'^(?:Switch|Ca|Hca|Rt)[ \t]+\d+[ \t]+"', re.IGNORECASE | re.MULTILINE),
     ),
     ("nvidia-smi", re.compile(r"^(?:\x1b\[[0-9;]*m|[ \t])*GPU0(?:\x1b|[ \t])", re.MULTILINE)),
-    ("astra-sim", re.compile(r'^[ \t{]*"?(?:npus_count|npus-count|topologies-per-dim)"?[ \t]*:', re.MULTILINE)),
+    (
+        "astra-sim",
+        re.compile(
+            r'^[ \t{]*"?(?:npus_count|npus-count|topologies-per-dim)"?[ \t]*:', re.MULTILINE
+        ),
+    ),
+    ("astra-sim", re.compile(r'"(?:npus[_-]count|topologies-per-dim)"[ \t]*:')),
     ("infragraph", re.compile(r'^[ \t{-]*"?(?:infrastructure|ep1)"?[ \t]*:', re.MULTILINE)),
     ("infragraph", re.compile(r'^[ \t{]*"?instances"?[ \t]*:', re.MULTILINE)),
     ("ns3", re.compile(r"\A\d+(?:\s+\d+){2}(?:\s+\d+\s+\d+\s+\w+[^\n]*)?[ \t]*\n")),

@@ -8,7 +8,13 @@ import time
 import pytest
 
 from planner.errors import InputError
-from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
+from topologies.fabric_import import (
+    ImportAsked,
+    fabric_of,
+    import_fabric_text,
+    resolved_import,
+)
+from topologies.imported_resolved import cluster_file_text
 
 IB = """switchguid=0x1(1)
 Switch  41 "S-1"         # "leaf" enhanced port 0 lid 1 lmc 0
@@ -65,7 +71,62 @@ GRAPH = """{"nodes": [{"id": "g0", "kind": "gpu", "host": "a", "supernode": 0},
 TREE = "SwitchName=r Switches=s[1-2]\nSwitchName=s1 Nodes=n[01-02]\nSwitchName=s2 Nodes=n[03-04]\n"
 BLOCK = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\n"
 YAML = "- topology: t\n  tree:\n    switches:\n    - {switch: s1, nodes: 'n[1-4]'}\n"
+NS3 = """4 1 3
+3
+0 3 100Gbps 1000ns 0
+1 3 100Gbps 1000ns 0
+2 3 0.4Tbps 0.001ms 0
+"""
+SIMAI = """7 2 2 1 8 H100
+4 5 6
+0 4 2880Gbps 0.000025ms 0
+1 4 2880Gbps 0.000025ms 0
+2 5 2880Gbps 0.000025ms 0
+3 5 2880Gbps 0.000025ms 0
+0 6 400Gbps 500ns 0
+1 6 400Gbps 500ns 0
+2 6 400Gbps 500ns 0
+3 6 400Gbps 500ns 0
+"""
+EDGES = """devices:
+- name: box
+  components: [{name: xpu, choice: xpu, count: 2}, {name: nic, choice: nic, count: 2}]
+instances: [{name: host, device: box, count: 2}, {name: leaf, device: sw, count: 1}]
+links: [{name: e, physical: {bandwidth: {gigabits_per_second: 400}}}]
+edges:
+- {ep1: {instance: "host[0:2]", component: nic}, ep2: {instance: leaf, component: "port[0:4]"},
+   link: e, scheme: one2one}
+"""
+ASTRA_1 = """{"topology-name": "Hierarchical", "topologies-per-dim": ["FullyConnected", "Switch"],
+"units-count": [4, 2], "links-count": [3, 1], "link-latency": [500, 1000],
+"link-bandwidth": [20, 25]}
+"""
+AIC = """gpu: {sm_version: 100}
+node:
+  num_gpus_per_node: 4
+  num_gpus_per_rack: 8
+  inter_rack_bw: 100000000000
+  inter_node_bw: 900000000000
+  intra_node_bw: 900000000000
+"""
+CLUSTER = """imported: a file
+kind: slurm-tree
+name: c
+accelerator: H100-SXM
+scale_up: {rate: 450 GB/s, latency: 3 us, in_network_reduction: true}
+nic: {rate: 50 GB/s, startup: 2 us, in_flight: 8, transaction: 524288 B, turnaround: 20 us}
+hop_latency: 0.2 us
+machines:
+- {hosts: "n[01-04]", gpus: 2, links: [{to: s1}]}
+- {hosts: m1, gpus: 4, supernode: x, links: [{to: s2, links: 2, rate: 100 GB/s}]}
+switches: s[1-3]
+links:
+- {from: "s[1-2]", links: [{to: s3, rate: 400 GB/s}]}
+assumed: {nic.rate: as generic}
+"""
 OURS = {
+    "ns3": NS3, "ns3:simai": SIMAI, "infragraph:edges": EDGES, "astra-sim:1": ASTRA_1,
+    "aiconfigurator": AIC, "cluster": CLUSTER,
     "ibnetdiscover": IB, "nccl-xml": NCCL, "hwloc": HWLOC, "nvidia-smi": SMI,
     "topograph": TOPOGRAPH, "infragraph": INFRA, "astra-sim": ASTRA, "calculon": CALCULON,
     "node-link": GRAPH, "slurm-conf": TREE, "slurm-yaml": YAML,
@@ -77,6 +138,7 @@ SAID = ("9" * 30, "-1", "\x00", "\ufeff", "&x;",
 
 
 MOST_BUILT = 5000
+MOST_AGAIN = 100
 
 
 def tried(content: bytes, kind: str = "") -> None:
@@ -86,7 +148,12 @@ def tried(content: bytes, kind: str = "") -> None:
     try:
         found = import_fabric_text(content, "f", asked)
         if len(found.hosts) <= MOST_BUILT:  # n[1-99999] is a large cluster, not a hostile file
-            fabric_of(found, asked)
+            fabric = fabric_of(found, asked)
+        if len(found.hosts) <= MOST_AGAIN:
+            text = cluster_file_text(resolved_import(found, asked))
+            plain = ImportAsked()
+            again = fabric_of(import_fabric_text(text.encode(), "again.yaml", plain), plain)
+            assert again.tiers == fabric.tiers
     except InputError as error:
         faults = error.faults
     else:
@@ -134,7 +201,7 @@ def mutated(text: str, draw: random.Random) -> bytes:
 def test_changed_files_are_read_or_refused_by_name(kind: str) -> None:
     draw = random.Random(7)
     for _ in range(60):
-        tried(mutated(OURS[kind], draw), kind if draw.random() < 0.5 else "")
+        tried(mutated(OURS[kind], draw), kind.partition(":")[0] if draw.random() < 0.5 else "")
 
 
 @pytest.mark.nightly
@@ -142,7 +209,10 @@ def test_changed_files_are_read_or_refused_by_name(kind: str) -> None:
 def test_two_thousand_changed_files_are_read_or_refused_by_name(kind: str) -> None:
     draw = random.Random(11)
     for _ in range(2000):
-        tried(mutated(mutated(OURS[kind], draw).decode(errors="replace"), draw), kind)
+        tried(
+            mutated(mutated(OURS[kind], draw).decode(errors="replace"), draw),
+            kind.partition(":")[0],
+        )
 
 
 BOMB = "<!DOCTYPE s [" + "".join(
@@ -172,6 +242,13 @@ BOMB = "<!DOCTYPE s [" + "".join(
         ("topology: [Ring]".encode("utf-16"), ""),
         (ASTRA.replace("8, 4", "8, 999999").encode(), ""),
         (b"", ""),
+        (b"9999999 1 1\n", ""),
+        (b"3 1 1\n" + b"0 " * 2_000_000, ""),
+        (EDGES.replace("choice: nic, count: 2", "choice: nic, count: 9999999").encode(), ""),
+        (EDGES.replace("host[0:2]", "host[0:9999999]").encode(), ""),
+        (CLUSTER.replace("n[01-04]", "n[1-131072]").replace("to: s1", "to: n[1-131072]").encode(),
+         ""),
+        (b"imported: x\nmachines:\n" + b"- {hosts: n, gpus: 1}\n" * 60_000, ""),
     ],
 )  # fmt: skip
 def test_bombs_are_refused_soon(content: bytes, kind: str) -> None:
