@@ -184,6 +184,10 @@ def place(
         free_file=str(free or ""), cluster_gpus=(gpus or DEFAULT_GPUS) if cluster is None else None,
     )  # fmt: skip
     document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups, more=more)
+    if out is not None or as_json:
+        from cli.plan_wiring import wiring_document
+
+        document["wiring"] = wiring_document(inputs.fabric, cluster, supernode, gpus)
     if out is not None:
         write_file(out, json_text(document))
         note(f"wrote {out}")

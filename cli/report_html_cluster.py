@@ -1,4 +1,4 @@
-"""The wiring of a plan's cluster, where it is a cluster on file and still the same."""
+"""The wiring of a plan's cluster: as the plan holds it, or as the cluster on file has it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cli.report_pictures import picture
-from cli.topology_picture import cluster_drawing
+from cli.topology_picture import drawing_of
+from cli.topology_wiring import Shown, dead_parts, shown_from, shown_of, wiring_of
 from planner.errors import PlannerError
 from topologies.fabric_catalogue import catalogue_names, load_spec
-from topologies.fabric_graph import build_fabric
+from topologies.fabric_graph import build_fabric, build_graph
 
 if TYPE_CHECKING:
     from topologies.fabric_spec import FabricSpec
@@ -20,17 +21,36 @@ _MOST_GPUS = 20_000  # beyond it the graph alone takes longer than the rest of a
 def drawing_of_cluster(document: Mapping[str, Any]) -> str:
     """Return the picture of the cluster's wiring, or a sentence that says why there is none.
 
-    A plan file holds tiers, not wires. They are drawn only where the cluster is one of those on
-    file, by name, and its tiers are those of the plan; no file that a plan names is opened.
+    A plan file without its wiring is drawn only where the cluster is one of those on file, by
+    name, and its tiers are those of the plan; no file that a plan names is opened.
     """
+    shown = _shown(document)
+    if shown is None:
+        return (
+            "<p>The wiring is not drawn: this plan file holds tiers only, and its cluster is not "
+            "on file as the plan has it. Make it again with <code>planner place --json</code>.</p>"
+        )
+    drawn = drawing_of(shown)
+    return picture(drawn.title, drawn.height, drawn.body)
+
+
+def _shown(document: Mapping[str, Any]) -> Shown | None:
+    if "wiring" in document:
+        return shown_from(document["wiring"])
     spec = _spec_on_file(document)
     if spec is None:
-        return (
-            "<p>The wiring is not drawn: a plan file holds tiers, and this cluster is not on file "
-            "as the plan has it. <code>planner topology draw</code> draws it from its own file.</p>"
-        )
-    drawn = cluster_drawing(spec)
-    return picture(drawn.title, drawn.height, drawn.body)
+        return None
+    return shown_of(wiring_of(build_graph(spec)), spec.name, dead_parts(spec))
+
+
+def dead_words(document: Mapping[str, Any]) -> str:
+    """Return what is said of dead parts: how many, or that the plan does not know."""
+    if "wiring" not in document:
+        return "GPUs that are dead are not among them: a plan file lists only what works."
+    dead = document["wiring"]["dead"]
+    if not dead:
+        return "Nothing is said to be dead."
+    return f"{len(dead):,} {'parts are' if len(dead) > 1 else 'part is'} dead and not among them."
 
 
 def _spec_on_file(document: Mapping[str, Any]) -> FabricSpec | None:

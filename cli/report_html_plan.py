@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cli.report_html_cluster import drawing_of_cluster
+from cli.report_html_cluster import dead_words, drawing_of_cluster
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_seats import seats_section
@@ -77,8 +77,8 @@ def _cluster(plan: PlanFile) -> str:
         f"{drawing_of_cluster(plan.document)}"
         f"<p>{safe(inputs['cluster'])}: {seats_:,} {safe(chip)} in "
         f"{len(plan.document['placement']['domains']):,} {safe(plan.document['cut']['tier'])}s, "
-        f"{f'{spare:,} of them' if spare else 'none'} without a rank. GPUs that are dead are not "
-        "among them: a plan file lists only what works.</p>"
+        f"{f'{spare:,} of them' if spare else 'none'} without a rank. "
+        f"{safe(dead_words(plan.document))}</p>"
         + table("Tiers, the innermost first; rates are of one GPU, one direction",
                 ["Tier", "Domains", "GPUs in one", "One GPU alone", "All at once",
                  "Oversubscription", "Start-up", "Reduces in network"], rows)

@@ -150,5 +150,8 @@ def _object_faults(
             yield f"{dot}{key}: is missing"
     for key, item in value.items():
         rule = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
+        if rule is False:
+            known = ", ".join(sorted(schema.get("properties", {})))
+            yield f"{dot}{key[:60]}: is unknown; expected {known}"
         if isinstance(rule, Mapping):
             yield from _faults(item, rule, defs, f"{dot}{key[:60]}")

@@ -453,3 +453,55 @@ def test_a_tier_that_is_counted_differently_shows_no_rank_order(tmp_path: Path) 
     document["tiers"][0]["cut_bytes"] = 77.0
 
     assert rank_order_by_tier(saved(tmp_path, document)) == {}
+
+
+def wiring(**more: Any) -> dict[str, Any]:
+    """Return two boxes of four under one leaf."""
+    row = {"all_parts": 2, "all_units": 8, "down_bytes_per_s": 0.0, "up_bytes_per_s": 2e11}
+    return {
+        "name": "two-boxes", "most_bytes_per_s": 2e11, "dead": [],
+        "rows": [
+            {**row, "kind": "supernode",
+             "parts": [{"name": "a", "units": 4}, {"name": "b", "units": 4}]},
+            {**row, "kind": "leaf", "all_parts": 1, "all_units": 1, "down_bytes_per_s": 4e11,
+             "up_bytes_per_s": 0.0, "parts": [{"name": "leaf0", "units": 1}]},
+        ],
+        "wires": [{"a": "a", "b": "leaf0", "links": 4, "bytes_per_s": 2e11},
+                  {"a": "b", "b": "leaf0", "links": 4, "bytes_per_s": 2e11}],
+        **more,
+    }  # fmt: skip
+
+
+def test_a_cluster_of_ones_own_is_drawn_from_the_plan(tmp_path: Path) -> None:
+    document = {**small_plan(), "wiring": wiring(dead=["GPU 8", "leaf1"])}
+    document["inputs"]["cluster_asked"] = "my-cluster.yaml"
+
+    page = report([saved(tmp_path, document)])
+
+    assert "two-boxes: 8 GPUs, 2 supernodes, 1 leaf switch" in page
+    assert "a to leaf0: 4 links, 200 GB/s" in page
+    assert "dead, not drawn: GPU 8, leaf1" in page
+    assert "2 parts are dead and not among them" in page
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_of_switches_and_of_dead_parts_stay_names(tmp_path: Path, name: str) -> None:
+    plain, hostile = wiring(dead=["x"]), wiring(dead=[name], name=name)
+    hostile["rows"][1]["parts"][0]["name"] = hostile["wires"][0]["b"] = name
+    pages = [report([saved(tmp_path, {**small_plan(), "wiring": w})]) for w in (plain, hostile)]
+
+    assert sorted(set(Tags(pages[0]).tags)) == sorted(set(Tags(pages[1]).tags))
+    assert Tags(pages[1]).tags.count("script") == 1
+
+
+def test_a_wiring_that_is_none_is_refused(tmp_path: Path) -> None:
+    bad = wiring(colour="red")
+    bad["rows"][0] |= {"kind": "cellar", "parts": []}
+
+    with pytest.raises(InputError) as caught:
+        saved(tmp_path, {**small_plan(), "wiring": bad})
+
+    told = " ".join(caught.value.faults)
+    assert "wiring.colour: is unknown" in told
+    assert "wiring.rows[0].kind: expected one of" in told
+    assert "wiring.rows[0].parts: expected at least 1 items" in told

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.topology_command import app
-from cli.topology_picture import cluster_picture, wiring_of
+from cli.topology_picture import cluster_picture
+from cli.topology_wiring import wiring_of
 from topologies.fabric_catalogue import catalogue_names, load_spec
 from topologies.fabric_graph import build_graph
 from topologies.fabric_spec import DeadParts
