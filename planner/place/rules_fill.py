@@ -122,7 +122,7 @@ def candidates(
     parted = [coarse, *_parted(coarse, rules)] if rules.counted else [coarse]
     for part in parted:
         sides = tuple(a // b for a, b in zip(coarse.sizes, part.sizes, strict=True))
-        if rules.counted and part is not coarse:
+        if rules.counted and part is not coarse and monotonic() < ends_s:
             open_domains = np.flatnonzero(part.capacities)
             left_s = max(0.0, ends_s - monotonic()) / (2 * len(parted))
             answer = solved_on(narrowed(part, open_domains), open_domains, left_s, seed)

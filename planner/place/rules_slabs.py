@@ -28,7 +28,7 @@ def seated_by_slab(coarse: Question, rules: BoundRules) -> Iterator[NDArray[np.i
     if rules.allowed is None or coarse.cells > _CELLS:
         return
     for axis, n in enumerate(coarse.sizes):
-        if n > 1 and (rows := _rows_along(coarse, rules.allowed, axis)) is not None:
+        if n > 1 and (rows := rows_along(coarse, rules.allowed, axis)) is not None:
             home = _part_after_part(coarse, rows, axis)
             if home is not None:
                 yield home
@@ -42,9 +42,7 @@ def _along(coarse: Question, values: NDArray[np.generic], axis: int) -> NDArray[
     return first.reshape(coarse.sizes[axis], -1, *values.shape[1:])
 
 
-def _rows_along(
-    coarse: Question, allowed: NDArray[np.bool_], axis: int
-) -> NDArray[np.bool_] | None:
+def rows_along(coarse: Question, allowed: NDArray[np.bool_], axis: int) -> NDArray[np.bool_] | None:
     """Return the domains allowed to each value of *axis*; None if more than that decides."""
     rows = _along(coarse, allowed, axis)
     if (rows != rows[:, :1]).any():

@@ -17,6 +17,7 @@ import numpy as np
 from planner.errors import InfeasibleError, SolverError
 from planner.place.answer import Answer, Proof, RulePrice
 from planner.place.question import Question, coarsen, cut_bytes, refine_home
+from planner.place.rules_counted import priced
 from planner.place.rules_fill import (
     candidates,
     keeps,
@@ -26,6 +27,7 @@ from planner.place.rules_fill import (
     solved_on,
 )
 from planner.place.rules_mend import mended
+from planner.place.rules_slab_bound import slab_bound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _MET = 1e-9
 _SOLVER_MET = 1e-6
 _EXACT_SEATS = 100
+_PLAIN_SHARE = 0.3  # of the time limit, for the boxes alone where there are names and counts
 _MODEL_SEATS = 900  # boxes x domains up to which the model of ``rules_model.py`` is built
 
 
@@ -91,11 +94,32 @@ def solve_ruled(
     tile = tuple(n if i in rules.axes else 1 for i, n in enumerate(question.sizes))
     coarse = coarsen(question, tile, rules.capacities)
     open_domains = open_domains_of(rules)
-    plain = solved_on(narrowed(coarse, open_domains), open_domains, time_limit_s, seed)
-    if not _names(rules, open_domains) and not rules.counted:
+    simple = not _names(rules, open_domains) and not rules.counted
+    if rules.axes or len(open_domains) < len(coarse.capacities):
+        part_s = time_limit_s if simple else time_limit_s * _PLAIN_SHARE
+        plain = solved_on(narrowed(coarse, open_domains), open_domains, part_s, seed)
+    else:
+        plain = free
+    if simple:
         return _refined(question, tile, plain, max(plain.lower_bound_bytes, 0.0))
-    bound = max(plain.lower_bound_bytes, free.lower_bound_bytes)
-    best = _best_kept(question, coarse, rules, tile, (free, plain), ends_s, seed)
+    bound = max(
+        plain.lower_bound_bytes,
+        free.lower_bound_bytes,
+        slab_bound(coarse, rules, max(0.0, ends_s - monotonic()) * _PLAIN_SHARE),
+    )
+    known = [free, plain]
+    for found in priced(
+        narrowed(coarse, open_domains), rules, monotonic() + (ends_s - monotonic()) / 2
+    ):
+        bound = max(bound, found.lower_bound_bytes)
+        known.append(
+            replace(
+                plain,
+                home=tuple(open_domains[found.home].tolist()),
+                method="the best at a price on the groups' domains",
+            )
+        )
+    best = _best_kept(question, coarse, rules, tile, known, ends_s, seed)
     return _proved(question, coarse, rules, tile, best, bound, ends_s)
 
 

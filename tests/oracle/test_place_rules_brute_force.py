@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from math import prod
+from math import inf, prod
 
 import numpy as np
 import pytest
@@ -14,8 +14,10 @@ from planner.errors import InfeasibleError
 from planner.place import solve_question
 from planner.place.answer import Answer, Proof
 from planner.place.copies import copy_units
-from planner.place.question import Charge, Kind, Question
+from planner.place.question import Charge, Kind, Question, coarsen
 from planner.place.rules_bound import BoundRules, Counted
+from planner.place.rules_counted import priced
+from planner.place.rules_slab_bound import slab_bound
 from planner.place.rules_solve import price_of, solve_ruled
 from tests.oracles import (
     digit_groups,
@@ -48,6 +50,20 @@ def _charge(
     return Charge(axes=axes, kind=Kind(kind), weight_bytes=w)
 
 
+def _some_boxes(
+    sizes: tuple[int, ...], axes: tuple[int, ...], random: np.random.Generator
+) -> np.ndarray:
+    """Return which boxes a rule by name is about: any, or those of some values of one axis."""
+    left = [1 if i in axes else n for i, n in enumerate(sizes)]
+    live = [i for i, n in enumerate(left) if n > 1]
+    if not live or random.random() < 0.4:
+        return np.asarray(random.random(prod(left)) < random.choice([0.2, 0.5, 1.0]))
+    axis = int(random.choice(live))
+    values = np.flatnonzero(random.random(left[axis]) < 0.5)
+    digit = np.arange(prod(left)) // prod(left[:axis]) % left[axis]
+    return np.isin(digit, values)
+
+
 def _random_case(seed: int) -> tuple[Question, BoundRules] | None:
     random = np.random.default_rng(500_000 + seed)
     shape = random_small_shape(random)
@@ -69,7 +85,7 @@ def _random_case(seed: int) -> tuple[Question, BoundRules] | None:
     if random.random() < 0.6:
         allowed = np.ones((boxes, len(capacities)), bool)
         for _ in range(int(random.integers(1, 3))):
-            about = random.random(boxes) < random.choice([0.2, 0.5, 1.0])
+            about = _some_boxes(sizes, axes, random)
             allowed[about] &= random.random(len(capacities)) < 0.6
     counted: tuple[Counted, ...] = ()
     if random.random() < 0.5:
@@ -173,6 +189,49 @@ def test_ruled_questions_are_answered_as_well_as_any_seating_that_keeps_the_rule
     assert seen["infeasible"] > 3
     assert seen["dear"] > 20
     assert seen["free of charge"] > 30
+
+
+def _broken_bounds(seeds: Iterable[int]) -> tuple[list[str], Counter[str]]:
+    """Hold the bounds of slabs and of priced counts against the least that keeps the rules."""
+    broken, seen = [], Counter[str]()
+    for seed in seeds:
+        case = _random_case(seed)
+        if case is None or _refused_by_arithmetic(case[1]):
+            continue
+        question, rules = case
+        tile = [n if i in rules.axes else 1 for i, n in enumerate(question.sizes)]
+        if sum(rules.capacities) < question.cells // prod(tile):
+            continue
+        least = _least(question, rules)
+        if least is None:
+            continue
+        coarse = coarsen(question, tile, rules.capacities)
+        bounds = {"slab": slab_bound(coarse, rules, 1.0)}
+        if rules.counted:
+            found = [entry.lower_bound_bytes for entry in priced(coarse, rules, inf)]
+            bounds["priced"] = max(found, default=0.0)
+        for name, bound in bounds.items():
+            seen[name] += bound > 0
+            seen[f"{name} met"] += least > 0 and bound >= least * (1 - SHARE)
+            if bound > least * (1 + SHARE) + SHARE:
+                broken.append(f"seed {seed}: {name} bound {bound} above {least}: {case}")
+    return broken, seen
+
+
+def test_bounds_under_rules_are_never_above_the_least_that_keeps_them() -> None:
+    broken, seen = _broken_bounds(range(5000, 5250))
+
+    assert broken == []
+    assert seen["slab met"] > 5
+    assert seen["priced met"] > 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("start", range(10_000, 14_000, 500))
+def test_many_more_bounds_under_rules_hold(start: int) -> None:
+    broken, _ = _broken_bounds(range(start, start + 500))
+
+    assert broken == []
 
 
 @pytest.mark.nightly
