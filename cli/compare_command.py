@@ -151,8 +151,8 @@ def compare(
 
     if plans:
         if cluster or supernode or layout or csv or plot:
-            raise typer.BadParameter("plans are compared with each other, with no other option")
-        _compare_plans(plans, as_json=as_json, out=out)
+            raise typer.BadParameter("plans are compared with each other, only with --prices")
+        _compare_plans(plans, prices=prices, as_json=as_json, out=out)
         return
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
@@ -214,10 +214,13 @@ def _equal(
     return equal
 
 
-def _compare_plans(plans: list[Path], *, as_json: bool, out: Path | None) -> None:
+def _compare_plans(
+    plans: list[Path], *, prices: Path | None, as_json: bool, out: Path | None
+) -> None:
     from cli.plan_diff_report import diff_document, print_diff, read_plan
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.errors import InputError
+    from planner.procure.price_file import read_prices
     from planner.search.plan_diff import plan_diff
 
     if len(plans) != 2:
@@ -231,12 +234,13 @@ def _compare_plans(plans: list[Path], *, as_json: bool, out: Path | None) -> Non
             faults += error.faults
     if faults:
         raise InputError(*faults)
-    diff = plan_diff(*read)
-    document = diff_document(diff, plans, read)
+    listed = None if prices is None else read_prices(prices)
+    diff = plan_diff(read[0], read[1], listed)
+    document = diff_document(diff, plans, read, listed)
     if out is not None:
         write_file(out, json_text(document))
         note(f"wrote {out}")
     if as_json:
         emit(json_text(document))
     else:
-        print_diff(console(), diff, plans)
+        print_diff(console(), diff, plans, listed.currency if listed else "")

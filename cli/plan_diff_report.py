@@ -14,11 +14,13 @@ from cli.search_report import simple_table
 from planner.documents import read_bytes
 from planner.errors import InputError
 from planner.search.plan_diff import Figure, PlanDiff, plan_faults
-from planner.units import format_bytes, format_share, format_time
+from planner.units import format_bytes, format_power, format_share, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from planner.procure.prices import PriceList
 
 
 def read_plan(path: Path) -> dict[str, Any]:
@@ -39,12 +41,16 @@ def read_plan(path: Path) -> dict[str, Any]:
 
 
 def diff_document(
-    diff: PlanDiff, paths: Sequence[Path], plans: Sequence[Mapping[str, Any]]
+    diff: PlanDiff,
+    paths: Sequence[Path],
+    plans: Sequence[Mapping[str, Any]],
+    prices: PriceList | None = None,
 ) -> dict[str, Any]:
     """Return the document of ``planner compare PLAN PLAN --json``."""
     asked = {
         "plans": [str(path) for path in paths],
         "plans_sha256": [plan["inputs"].get("sha256") for plan in plans],
+        "prices": prices,
     }
     return document("compare-plans", asked, {
         "same": diff.is_empty,
@@ -55,6 +61,8 @@ def diff_document(
         "regrouped_ranks": diff.regrouped_ranks,
         "families": [_figure(one) for one in diff.families],
         "figures": [_figure(one) for one in diff.figures],
+        "money": [_figure(one) for one in diff.money],
+        "why_no_money": diff.why_no_money,
     })  # fmt: skip
 
 
@@ -66,7 +74,7 @@ def _figure(one: Figure) -> dict[str, Any]:
     return {"name": one.name, "before": one.before, "after": one.after, "change": one.change}
 
 
-def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path]) -> None:
+def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path], currency: str = "") -> None:
     """Print what changed; ~ is changed, + is new, - is gone."""
     if diff.is_empty:
         console.print(Text("No change: both plans say the same.", style="bold green"))
@@ -83,11 +91,17 @@ def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path]) -> None:
         f"  {diff.moved_ranks:,} of {diff.ranks:,} ranks are on another GPU, "
         f"{diff.regrouped_ranks:,} sit with other ranks than before"
     ))  # fmt: skip
-    for title, figures in (("Bytes over the cut", diff.families), ("Figures", diff.figures)):
+    sections = (
+        ("Bytes over the cut", diff.families), ("Figures", diff.figures),
+        (f"Money ({currency})" if currency else "Money", diff.money),
+    )  # fmt: skip
+    for title, figures in sections:
         table = _table([one for one in figures if one.change != 0.0])
         if table.row_count:
             console.print(Text(f"\n{title}", style="bold"))
             console.print(table)
+    for reason in diff.why_no_money:
+        console.print(Text(f"No cost of {reason}."))
 
 
 def _table(figures: Sequence[Figure]) -> Table:
@@ -111,8 +125,12 @@ def _table(figures: Sequence[Figure]) -> Table:
 def _shown(name: str, value: float | None) -> str:
     if value is None:
         return ""
-    if name.endswith("tokens_per_s"):
+    if name.endswith("tokens_per_s") or name == "cost_per_million_tokens":
         return f"{value:,.4g}"
+    if name == "parts_cost":
+        return f"{value:,.0f}"
+    if name.endswith("_w"):
+        return format_power(value) if value else "0"
     if name.endswith("_s") or "exposed_s" in name:
         return format_time(value) if value else "0"
     return format_bytes(value) if value else "0"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.fabric_parts import parts_of
@@ -80,16 +81,35 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
         for link in parts.links
         if link.tier not in ("board", "supernode") and link.ends != "gpu-nic"
     ]
+    name = fabric.accelerator.name
+    own = {name: fabric.accelerator.power_w}
+    return priced_bill(
+        [
+            BillLine(item=item, count=count, link_bytes_per_s=rate, power_w=own.get(item),
+                     price=None, source="")
+            for item, count, rate in counted
+        ],
+        name,
+        prices,
+    )  # fmt: skip
+
+
+def priced_bill(parts: Sequence[BillLine], accelerator: str, prices: PriceList | None) -> Bill:
+    """Return *parts* with the prices of the list; what a part draws is the list's, else its own.
+
+    Args:
+        parts: innermost first.
+        accelerator: the GPUs' name.
+        prices: the user's list, if any.
+    """
     items = {} if prices is None else prices.items
     lines = []
-    for item, count, rate in counted:
-        priced = items.get(item)
-        own_w = fabric.accelerator.power_w if item == fabric.accelerator.name else 0.0
-        power = (priced.power_w if priced else 0.0) or own_w
+    for part in parts:
+        priced = items.get(part.item)
+        power = (priced.power_w if priced else 0.0) or part.power_w
         lines.append(
-            BillLine(
-                item=item, count=count, link_bytes_per_s=rate, power_w=power or None,
-                price=None if priced is None else priced.price,
+            replace(
+                part, power_w=power or None, price=None if priced is None else priced.price,
                 source="" if priced is None else f"{priced.source}, {priced.date}",
             )
         )  # fmt: skip
@@ -98,9 +118,7 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
         currency="" if prices is None else prices.currency,
         unpriced=tuple(dict.fromkeys(one.item for one in lines if one.price is None)),
         without_power=tuple(
-            dict.fromkeys(
-                one.item for one in lines if not one.power_w and not one.link_bytes_per_s
-            )
+            dict.fromkeys(one.item for one in lines if not one.power_w and not one.link_bytes_per_s)
         ),
-        accelerator=fabric.accelerator.name,
-    )  # fmt: skip
+        accelerator=accelerator,
+    )

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from math import nan
+from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.procure.bill import BillLine, priced_bill
+from planner.procure.run import run_of
+
+if TYPE_CHECKING:
+    from planner.procure.prices import PriceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,8 @@ class PlanDiff:
             domains are called [1].
         families: bytes of each family over the cut [bytes].
         figures: cut, bound, step and its parts, memory.
+        money: what the parts cost and draw, and a million tokens; empty without prices.
+        why_no_money: what keeps a plan from having a cost, empty where nothing does.
     """
 
     inputs: Mapping[str, tuple[Any, Any]]
@@ -52,6 +60,8 @@ class PlanDiff:
     regrouped_ranks: int
     families: tuple[Figure, ...]
     figures: tuple[Figure, ...]
+    money: tuple[Figure, ...] = ()
+    why_no_money: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -60,7 +70,7 @@ class PlanDiff:
             self.inputs
             or self.layout
             or self.moved_ranks
-            or any(one.change != 0.0 for one in (*self.families, *self.figures))
+            or any(one.change != 0.0 for one in (*self.families, *self.figures, *self.money))
         )
 
 
@@ -108,8 +118,15 @@ def plan_faults(plan: Any, name: str) -> list[str]:
     return faults
 
 
-def plan_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> PlanDiff:
+def plan_diff(
+    before: Mapping[str, Any], after: Mapping[str, Any], prices: PriceList | None = None
+) -> PlanDiff:
     """Return what changed from one document of ``planner place`` to another.
+
+    Args:
+        before: one document.
+        after: the other.
+        prices: for what changed in money, if any.
 
     Raises:
         InputError: every fault of either.
@@ -121,6 +138,7 @@ def plan_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> PlanDiff:
     ranks = min(map(len, seats))
     mates = [_mates(plan["placement"]["domains"]) for plan in (before, after)]
     one, two = before["cut"]["by_family"], after["cut"]["by_family"]
+    money, why = _money(before, after, prices) if prices is not None else ((), ())
     return PlanDiff(
         inputs=_changed(before["inputs"], after["inputs"], _INPUTS),
         layout=_changed(
@@ -135,6 +153,8 @@ def plan_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> PlanDiff:
             for name in dict.fromkeys((*one, *two))
         ),
         figures=_figures(before, after),
+        money=money,
+        why_no_money=why,
     )  # fmt: skip
 
 
@@ -154,6 +174,37 @@ def _figures(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Figur
         for key in dict.fromkeys((*one, *two))
     ]
     return tuple(f for f in found if f.before is not None or f.after is not None)
+
+
+def _money(
+    before: Mapping[str, Any], after: Mapping[str, Any], prices: PriceList
+) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+    """Return what the parts cost and draw and a million tokens, and what is not known."""
+    costs: list[dict[str, float | None]] = []
+    why: dict[str, None] = {}
+    for name, plan in (("the first plan", before), ("the second plan", after)):
+        lines = plan.get("bill", {}).get("lines")
+        if not lines:
+            why[f"{name}: lists no parts; it is of an older planner: place it again"] = None
+            costs.append({})
+            continue
+        bill = priced_bill(
+            [BillLine(**{**line, "price": None, "source": ""}) for line in lines],
+            plan["inputs"]["fabric"]["accelerator"]["name"], prices,
+        )  # fmt: skip
+        tokens_per_s = float(plan["step"].get("tokens_per_s", 0.0)) or nan
+        run = run_of(tokens_per_s, int(plan["inputs"]["gpus"]), bill, prices, None)
+        if run.cost_per_token is None:
+            why[f"{name}: {run.why_no_cost}"] = None
+        per_token = run.cost_per_token
+        costs.append({
+            "parts_cost": bill.total,
+            "known_power_w": run.power_w,
+            "cost_per_million_tokens": None if per_token is None else per_token * 1e6,
+        })  # fmt: skip
+    names = dict.fromkeys(name for cost in costs for name in cost)
+    found = (Figure(name=n, before=costs[0].get(n), after=costs[1].get(n)) for n in names)
+    return tuple(f for f in found if (f.before, f.after) != (None, None)), tuple(why)
 
 
 def _changed(

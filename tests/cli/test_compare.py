@@ -163,6 +163,29 @@ def test_two_plans_differ_by_what_was_changed(planner: Planner, tmp_path: Path) 
     assert max(map(len, page.splitlines())) <= max(80, len(f"From {one} to {two}"))
 
 
+def test_a_faster_plan_costs_less_a_token_and_the_same_to_buy(
+    planner: Planner, tmp_path: Path
+) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8", "--pp", "1")
+    two = plan(planner, tmp_path / "b.json", "--supernode", "8", "--tp", "1", "--pp", "1")
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(KINDS)
+
+    ran = planner("compare", str(one), str(two), "--prices", str(prices), "--json")
+
+    assert ran.code == 0, ran.err
+    diff = json.loads(ran.out)
+    jsonschema.validate(diff, json.loads((SCHEMA.parent / "compare-plans.json").read_text()))
+    money = {figure["name"]: figure for figure in diff["money"]}
+    rates = [json.loads(path.read_text())["step"]["tokens_per_s"] for path in (one, two)]
+    costs = [32 * 2.0 / 3600 / rate * 1e6 for rate in rates]
+    assert money["cost_per_million_tokens"]["before"] == pytest.approx(costs[0])
+    assert money["cost_per_million_tokens"]["after"] == pytest.approx(costs[1])
+    assert diff["why_no_money"] == []
+    page = planner("compare", str(one), str(two), "--prices", str(prices)).out
+    assert "Money (USD)" in page
+
+
 def test_a_plan_does_not_differ_from_itself(planner: Planner, tmp_path: Path) -> None:
     one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
 
