@@ -13,6 +13,7 @@ from planner.errors import InputError
 from planner.fabric import Fabric
 
 _SAME_SHARE = 1e-9
+_LARGEST = 1e30
 
 
 def read_planned(plan: Path, *, cluster: str | None = None, seed: int = 0) -> Seated:
@@ -58,7 +59,8 @@ def changes(filed: Mapping[str, Any], fabric: Fabric) -> list[str]:
         return [f"planned with tiers {names}, now {[t['tier'] for t in now['tiers']]}"]
     found = []
     for before, after in zip(old, now["tiers"], strict=True):
-        sizes = list(before.get("capacities", ()))
+        listed = before.get("capacities")
+        sizes = listed if isinstance(listed, list) else []
         if sizes != list(after["capacities"]):
             found.append(
                 f"tier {after['tier']}: planned with {_sizes(sizes)}, now "
@@ -66,7 +68,8 @@ def changes(filed: Mapping[str, Any], fabric: Fabric) -> list[str]:
             )
         for key in ("bytes_per_s", "shared_bytes_per_s", "latency_s"):
             was, is_now = before.get(key), after[key]
-            if not isinstance(was, int | float) or abs(was - is_now) > _SAME_SHARE * abs(is_now):
+            number = isinstance(was, int | float) and abs(was) < _LARGEST
+            if not number or abs(was - is_now) > _SAME_SHARE * abs(is_now):
                 found.append(f"tier {after['tier']}: {key} was {was}, is {is_now}")
     machines = filed.get("machines_sha256", now["machines_sha256"])
     if not found and machines != now["machines_sha256"]:

@@ -13,6 +13,9 @@ from planner.errors import InfeasibleError, InputError
 from planner.layout import Layout
 from planner.model import ModelSpec
 
+_MOST_GPUS = 1_000_000
+_LARGEST = 10**12
+_SHOWN = 20
 _MOST_BYTES = 256 * 1024 * 1024
 
 
@@ -162,4 +165,37 @@ def _told(path: Path, plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     lacking = [key for key in ("supernode", "gpus", "model") if key not in inputs]
     if lacking:
         raise InputError(f"{path}: inputs lacks {', '.join(lacking)}")
+    wrong = _wrong_types(inputs)
+    if wrong:
+        raise InputError(*(f"{path}: {fault}" for fault in wrong[:_SHOWN]))
     return inputs, tuple(seats)
+
+
+def _wrong_types(inputs: Mapping[str, Any]) -> list[str]:
+    """Return a fault for each value of a plan's inputs that is of another type than it was."""
+    kinds = {"int": int, "str": str, "bool": bool}
+    wanted = [("supernode", int), ("gpus", int), ("model", str), ("cluster_asked", str)]
+    faults = [
+        f"inputs.{key}={str(inputs[key])[:40]!r}: expected {kind.__name__}"
+        for key, kind in wanted
+        if key in inputs and type(inputs[key]) is not kind
+    ]
+    faults += [
+        f"inputs.{key}={inputs[key]}: expected 1 to {_MOST_GPUS}"
+        for key in ("supernode", "gpus")
+        if type(inputs[key]) is int and not 1 <= inputs[key] <= _MOST_GPUS
+    ]
+    layout = inputs["layout"]
+    faults += [
+        f"inputs.layout.{f.name}={str(layout[f.name])[:40]!r}: expected {f.type}"
+        for f in fields(Layout)
+        if f.name in layout and type(layout[f.name]) is not kinds.get(str(f.type))
+    ]
+    faults += [
+        f"inputs.layout.{key}={value}: expected a number of at most {_LARGEST}"
+        for key, value in layout.items()
+        if type(value) is int and abs(value) > _LARGEST
+    ]
+    if not isinstance(inputs.get("assumed", {}), dict):
+        faults.append("inputs.assumed: expected a mapping")
+    return faults

@@ -10,6 +10,7 @@ from planner.errors import SpecError
 from planner.model import Attention, ModelSpec
 
 _MOST_LAYERS = 100_000
+_LARGEST = 10**12
 _LEFT_OUT = ("assumed",)
 
 
@@ -66,9 +67,11 @@ def _checked(given: Mapping[str, Any], kind: type, where: str) -> dict[str, Any]
     return found
 
 
-def _is(value: object, declared: str) -> bool:
+def _is(value: Any, declared: str) -> bool:
     kinds = {"int": int, "bool": bool, "str": str}
-    return type(value) is kinds.get(declared, object)
+    return type(value) is kinds.get(declared, object) and (
+        type(value) is not int or abs(value) <= _LARGEST
+    )
 
 
 def _has_default(field: Any) -> bool:

@@ -1,0 +1,101 @@
+"""Plans and allocations with anything done to them are read or refused by name."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.plan_cluster import read_planned
+from cli.planner_inputs import Asked, inputs_document, read_inputs
+from planner.errors import PlannerError
+from topologies.fabric_catalogue import load_cluster
+from topologies.fabric_groups import machines_by_function
+from topologies.import_allocation import read_allocation
+
+ODD: tuple[Any, ...] = (
+    None, True, -1, 0, 10**30, 1.5, "", "x", "8", [], {}, [1], [[]], {"a": 1}, "../../etc/passwd",
+    "hgx-h100,rates-from=x", "n\x00", "\u202e",
+)  # fmt: skip
+ALLOCATIONS = (
+    "rank,host,slot\n0,n1,0\n1,n2,1\n",
+    "rank 0=n1 slot=0\nrank 1=n2 slot=1\n",
+    "n1 slots=2\nn2:2\nn3*2\n",
+    "SLURM_JOB_NODELIST=n[1-2],switch{s1},switchwith{n3}\n",
+)
+TREE = "SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n[3-4]\nSwitchName=top Switches=s[1-2]\n"
+
+
+@pytest.fixture(scope="module")
+def plan() -> dict[str, Any]:
+    degrees = {"tp": 8, "dp": 2, "global_batch": 8, "seq": 2048}
+    asked = Asked(supernode=8, gpus=16, model="llama-3.1-8b", layout=degrees, ignore_memory=True)
+    inputs = json.loads(json.dumps(inputs_document(read_inputs(asked)), default=dict))
+    return {"inputs": inputs, "placement": {"rank_to_gpu": list(range(16))}}
+
+
+def spots(value: Any) -> list[tuple[Any, Any]]:
+    """Return every place of a document: its holder, and the key or index in it."""
+    found: list[tuple[Any, Any]] = []
+    keys = value if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        found.append((value, key))
+        if isinstance(value[key], dict | list):
+            found += spots(value[key])
+    return found
+
+
+def tried(plan: dict[str, Any], draw: random.Random, path: Path) -> None:
+    changed = json.loads(json.dumps(plan))
+    for _ in range(draw.randrange(1, 3)):
+        holder, key = draw.choice(spots(changed))
+        if draw.random() < 0.3 and isinstance(holder, dict):
+            del holder[key]
+        else:
+            holder[key] = draw.choice(ODD)
+    path.write_text(json.dumps(changed), encoding="utf-8")
+    started = time.process_time()
+    with suppress(PlannerError):  # which names what is wrong; anything else fails the test
+        read_planned(path)
+    assert time.process_time() - started < 2
+
+
+def test_the_plan_itself_is_read(plan: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan), encoding="utf-8")
+
+    assert read_planned(path).rank_to_gpu == tuple(range(16))
+
+
+def test_changed_plans_are_read_or_refused_by_name(plan: dict[str, Any], tmp_path: Path) -> None:
+    draw = random.Random(3)
+    for _ in range(60):
+        tried(plan, draw, tmp_path / "plan.json")
+
+
+@pytest.mark.nightly
+def test_two_thousand_changed_plans_are_read_or_refused_by_name(
+    plan: dict[str, Any], tmp_path: Path
+) -> None:
+    draw = random.Random(5)
+    for _ in range(2000):
+        tried(plan, draw, tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize("text", ALLOCATIONS)
+def test_changed_allocations_are_read_or_refused_by_name(text: str, tmp_path: Path) -> None:
+    (tmp_path / "topology.conf").write_text(TREE, encoding="utf-8")
+    fabric = load_cluster(f"{tmp_path / 'topology.conf'},gpus-per-node=2")
+    named = machines_by_function(fabric)
+    draw = random.Random(9)
+    for _ in range(500):
+        at = draw.randrange(len(text))
+        odd = draw.choice(["9" * 30, "[", "{", "}", "n[1-99999999]", ",", "\x00", "slot", "=", ""])
+        changed = text[:at] + odd + text[at + draw.randrange(3) :]
+        with suppress(PlannerError):
+            assert read_allocation(changed, "f", named).hosts
