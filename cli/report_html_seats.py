@@ -30,12 +30,16 @@ def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
     """
     tier = safe(plan.document["cut"]["tier"])
     shown = _first_of_each_digit(found)
-    inputs = [_radio(index, "", "", "pipeline stages", True)]
+    stages = int(_stages(plan.document).max()) + 1
+    # One stage is one colour, which shows nothing: then a family that crosses is lit at first.
+    lit = next((c for c in shown if stages == 1 and c.crossing), None)
+    plain = "pipeline stages" if stages > 1 else "no family"
+    inputs = [_radio(index, "", "", plain, lit is None)]
     for crossing in shown:
         digit = crossing.family["digit"]
         along = ",".join(map(str, plan.axes_of(crossing.family)))
         label = f"{digit.upper()}, {_crossing_words(crossing)}"
-        inputs.append(_radio(index, _LETTERS[digit], along, label, False))
+        inputs.append(_radio(index, _LETTERS[digit], along, label, crossing is lit))
     many, each = plan.home.size > _MOST_CLICKED, domains_in_a_box(plan)
     asked = "" if many else (
         '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
@@ -57,7 +61,7 @@ def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
         "groups that cross a border take a colour each (eight in turn), groups inside one turn "
         "grey.</p>"
         f'<div class="seats">{"".join(inputs)}<div class="map">{seat_map(plan, found)}</div>'
-        f"{key_of_stages(int(_stages(plan.document).max()) + 1)}{asked}</div>"
+        f"{key_of_stages(stages) if stages > 1 else ''}{asked}</div>"
         + table(f"Groups and the {plan.document['cut']['tier']}s they touch",
                 ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
     )  # fmt: skip
@@ -159,7 +163,9 @@ def _crossing_words(crossing: Crossing) -> str:
     if crossing.crossing == 0:
         return "none crosses"
     if crossing.crossing == crossing.groups:
-        return f"all {crossing.groups:,} groups cross"
+        return (
+            f"all {crossing.groups:,} groups cross" if crossing.groups > 1 else "its group crosses"
+        )
     return f"{crossing.crossing:,} of {crossing.groups:,} groups cross"
 
 

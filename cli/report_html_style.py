@@ -118,6 +118,7 @@ nav,.filter,.ask,.scripted .ask,.seats input,.seats label{display:none!important
 h2,h3,caption{break-after:avoid}
 h2{margin-top:18pt}
 svg,tr,.legend,.warn,figure{break-inside:avoid}
+.seats>label:has(input:checked){display:block!important}
 thead{display:table-header-group}
 tr[hidden]{display:table-row}
 table{font-size:9pt}

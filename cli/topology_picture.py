@@ -115,9 +115,7 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
         slot = i + (left_out > 0 and i == len(row.parts) - 1)
         x = _LEFT + step * slot + (step - width) / 2
         places[part.name] = (x + width / 2, y)
-        inside = f"{part.units:,} GPUs" if row.kind == "supernode" else (
-            f"{part.units:,} alike" if part.units > 1 else ""
-        )  # fmt: skip
+        inside = _inside(row.kind, part.units)
         parts.append(box(x, y, width, _BOX, row.kind, f"{part.name} {inside}"))
         most = max(3, int(width / 6))
         name = part.name
@@ -129,6 +127,12 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
         parts.append(word(x, y + 18, "and", anchor="middle", style="small"))
         parts.append(word(x, y + 32, f"{left_out:,} more", anchor="middle", style="small"))
     return parts
+
+
+def _inside(kind: str, units: int) -> str:
+    if kind == "supernode":
+        return f"{units:,} GPU{'s' if units > 1 else ''}"
+    return f"{units:,} alike" if units > 1 else ""
 
 
 def _wire(

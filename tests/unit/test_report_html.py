@@ -505,3 +505,17 @@ def test_a_wiring_that_is_none_is_refused(tmp_path: Path) -> None:
     assert "wiring.colour: is unknown" in told
     assert "wiring.rows[0].kind: expected one of" in told
     assert "wiring.rows[0].parts: expected at least 1 items" in told
+
+
+def test_without_a_pipeline_a_family_that_crosses_is_lit_at_first(tmp_path: Path) -> None:
+    document = many_boxes(4)
+    document["axes"] = [{"name": "dp", "size": 4, "stride": 1}]
+    document["traffic"] = [family("dp_reduce", "dp", ["dp"], "all_reduce")]
+
+    page = report([saved(tmp_path, document)])
+
+    lit = re.findall(r'<input type="radio"[^>]*checked>([^<]*)', page)
+    assert lit == ["DP, its group crosses"]
+    assert "Stage 0" not in page
+    assert re.findall(r'<input type="radio"[^>]*checked>([^<]*)',
+                      report([saved(tmp_path, small_plan())])) == ["pipeline stages"]  # fmt: skip
