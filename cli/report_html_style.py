@@ -119,7 +119,7 @@ h2,h3,caption{break-after:avoid}
 h2{margin-top:18pt}
 svg,tr,.legend,.warn,figure{break-inside:avoid}
 .seats>label:has(input:checked){display:block!important}
-thead{display:table-header-group}
+thead{display:table-header-group;break-after:avoid}
 tr[hidden]{display:table-row}
 table{font-size:9pt}
 th,td{padding:3px 8px 3px 0}

@@ -153,8 +153,8 @@ def _cell(values: Sequence[int]) -> int:
 
 def _laid_out(entries: Sequence[_Entry], width: int) -> list[Text]:
     """Return the entries side by side, column below column, some of many."""
-    label = max(len(entry.label) for entry in entries)
     cells = max(len(entry.cells) for entry in entries)
+    label = min(max(len(entry.label) for entry in entries), width - cells - 4)
     each = label + 1 + cells + 3
     columns = max(1, (width - 2 + 2) // each)
     shown = entries[: columns * _MOST_LINES]
@@ -163,7 +163,7 @@ def _laid_out(entries: Sequence[_Entry], width: int) -> list[Text]:
     for row in range(rows):
         line = Text("  ")
         for entry in shown[row::rows]:
-            line.append(f"{entry.label:<{label}} ")
+            line.append(f"{_shortened(entry.label, label):<{label}} ")
             for cell in entry.cells:
                 line.append(*_drawn(cell))
             line.append(" " * (cells - len(entry.cells) + 3))
@@ -172,6 +172,18 @@ def _laid_out(entries: Sequence[_Entry], width: int) -> list[Text]:
     if len(entries) > len(shown):
         lines.append(Text(f"  … and {len(entries) - len(shown):,} more that look different"))
     return lines
+
+
+def _shortened(text: str, most: int) -> str:
+    """Return *text* in at most *most* characters, its start and its end.
+
+    >>> _shortened("rack-a-node-01 to rack-b-node-99", 16)
+    'rack-a-…-node-99'
+    """
+    if len(text) <= most:
+        return text
+    tail = most // 2
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
 
 
 def _drawn(cell: int) -> tuple[str, str]:
