@@ -20,7 +20,7 @@ from planner.place.question import Kind, held_units
 from planner.place.touch_search import least_touches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from planner.place.question import Charge, Question
 
@@ -37,6 +37,7 @@ class Model:
         touch: touch[g,s] by (axes, group, domain).
         objective: the objective's terms, without constants, which PuLP 3 hides from HiGHS.
         constant: what they leave out [units].
+        sorts: of each domain, what else than its capacity tells it from others; () for nothing.
     """
 
     problem: pulp.LpProblem
@@ -46,14 +47,22 @@ class Model:
     touch: dict[tuple[tuple[int, ...], int, int], Any] = field(default_factory=dict)
     objective: list[Any] = field(default_factory=list)
     constant: float = 0.0
+    sorts: tuple[float, ...] = ()
 
 
-def formulate(question: Question, unit_bytes: float) -> Model:
-    """Return the MILP of *question*: exact costs, the bound as cuts, symmetry broken."""
+def formulate(question: Question, unit_bytes: float, sorts: Sequence[float] = ()) -> Model:
+    """Return the MILP of *question*: exact costs, the bound as cuts, symmetry broken.
+
+    Args:
+        question: the grid, its charges, the domains' capacities.
+        unit_bytes: bytes of one unit of the objective [bytes].
+        sorts: as of ``Model``: domains of other sorts are not taken for interchangeable.
+    """
     model = Model(
         problem=pulp.LpProblem("placement", pulp.LpMinimize),
         question=question,
         unit_bytes=unit_bytes,
+        sorts=tuple(sorts),
     )
     _add_seats(model)
     _seat_every_cell(model)
@@ -292,10 +301,11 @@ def _order_equal_domains(model: Model) -> None:
     left out, because ``_order_axes`` has already singled it out.
     """
     question = model.question
-    classes: dict[int, list[int]] = {}
+    classes: dict[tuple[int, float], list[int]] = {}
     for s in _domains(model):
         if s > 0:
-            classes.setdefault(question.capacities[s], []).append(s)
+            sort = model.sorts[s] if model.sorts else 0.0
+            classes.setdefault((question.capacities[s], sort), []).append(s)
     for equal in classes.values():
         for first, second in pairwise(equal):
             for b in range(question.cells):

@@ -263,10 +263,8 @@ def _candidates(question: Question, seed: int) -> Iterator[tuple[NDArray[np.int6
 
 
 def _is_small(question: Question, rates: Sequence[float]) -> bool:
-    """Return whether a solver is worth while, and may take equal domains for interchangeable."""
-    kinds = set(zip(question.capacities, rates, strict=True))
-    alike = len(kinds) == len(set(question.capacities))
-    return alike and question.cells * len(rates) <= _SOLVER_SEATS
+    """Return whether a solver is worth while."""
+    return question.cells * len(rates) <= _SOLVER_SEATS
 
 
 def _solved(

@@ -1,8 +1,8 @@
 """The busiest border as a MILP: the assignment model of ``formulate.py`` under one more variable.
 
 T >= sent_s / u_s for every domain s, and T is the objective. What a domain sends is linear in
-the binaries but for two shares: of a reduction, w (1 - 1/k) needs k; of copies, what goes out is
-a product of two domains' counts, for which a line below it stands: exact with two domains.
+the binaries but for two shares: of a reduction, w (1 - 1/k) needs k; of copies, what goes out
+depends on the counts of two domains at once; where groups are large a line below stands for it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from planner.place.question import Charge, Question
 
 
+_EXACT_LEVELS = 40  # domains x members of a group of copies up to which pairs of counts are told
+
+
 def formulate_border(question: Question, rates: Sequence[float], unit_bytes: float) -> Model:
     """Return the MILP that makes the busiest border least.
 
     Its objective is T in units of *unit_bytes* over the mean uplink.
 
     Args:
-        question: the grid, its charges, the domains' capacities; domains of equal capacity have
-            equal uplinks, for the model takes them for interchangeable.
+        question: the grid, its charges, the domains' capacities.
         rates: uplink of each domain, above 0 [bytes/s].
         unit_bytes: bytes of one unit [bytes].
     """
-    model = formulate(question, unit_bytes)
+    model = formulate(question, unit_bytes, sorts=rates)
     mean = sum(rates) / len(rates)
     shares = [rate / mean for rate in rates]
     busiest = model.problem.add_variable("busiest", 0, None, pulp.LpContinuous)
@@ -117,20 +119,55 @@ def _ringed(model: Model, tag: str, axes: tuple[int, ...], g: int, members: list
 def _exchanged(model: Model, tag: str, charge: Charge, members: list[int]) -> list[Any]:
     """part[s] = sum_j units[j] level[s,j],   sum_j level = 1,   sum_j j level = sum_b seat[b,s].
 
-    The units of copies are (h(j) + h(n - j)) / 2.
+    Of copies half of that comes in, and half of ``_outgoing`` goes out.
     """
-    size = len(members)
-    units = held_units(charge, size)
-    if charge.kind is Kind.COPIES:
-        units = tuple((units[j] + units[size - j]) / 2.0 for j in range(size + 1))
-    parts = []
+    units = held_units(charge, len(members))
+    levels, parts = [], []
     for s, capacity in enumerate(model.question.capacities):
-        levels = [_binary(model, f"{tag}_{s}_{j}") for j in range(min(size, capacity) + 1)]
+        most = min(len(members), capacity)
+        level = [_binary(model, f"{tag}_{s}_{j}") for j in range(most + 1)]
         held = pulp.lpSum(model.seat[b, s] for b in members)
-        _require(model, pulp.lpSum(levels) == 1)
-        _require(model, pulp.lpSum(j * level for j, level in enumerate(levels)) == held)
-        parts.append(pulp.lpSum(units[j] * level for j, level in enumerate(levels)))
+        _require(model, pulp.lpSum(level) == 1)
+        _require(model, pulp.lpSum(j * one for j, one in enumerate(level)) == held)
+        levels.append(level)
+        parts.append(pulp.lpSum(units[j] * one for j, one in enumerate(level)))
+    if charge.kind is Kind.COPIES:
+        outgoing = _outgoing(model, tag, units, levels)
+        parts = [0.5 * come + 0.5 * go for come, go in zip(parts, outgoing, strict=True)]
     return parts
+
+
+def _outgoing(model: Model, tag: str, units: Sequence[float], levels: list[list[Any]]) -> list[Any]:
+    """out[s] = sum_r sum_ij i p(j) both[s,i,r,j],   both >= level[s,i] + level[r,j] - 1.
+
+    Copies that i members in s send to j members in r. Sharper: sum_j both[s,i,r,j] >=
+    level[s,i] - level[r,0], and the line below, out[s] >= sum_j h(n - j) level[s,j]. With two
+    domains the line is exact, and with large groups it stands alone.
+    """
+    size = len(units) - 1
+    exact = len(levels) > 2 and len(levels) * size <= _EXACT_LEVELS
+    outgoing = []
+    for s, level in enumerate(levels):
+        line = pulp.lpSum(units[size - j] * one for j, one in enumerate(level))
+        if not exact:
+            outgoing.append(line)
+            continue
+        terms = []
+        for r, other in enumerate(levels):
+            if r == s:
+                continue
+            for i in range(1, len(level)):
+                both = {
+                    j: _fraction(model, f"{tag}_{s}_{i}_{r}_{j}")
+                    for j in range(1, min(len(other), size - i + 1))
+                }
+                _require(model, pulp.lpSum(both.values()) >= level[i] - other[0])
+                for j, one in both.items():
+                    _require(model, one >= level[i] + other[j] - 1)
+                    terms.append(i * units[j] / (size - j) * one)
+        _require(model, pulp.lpSum(terms) >= line)
+        outgoing.append(pulp.lpSum(terms))
+    return outgoing
 
 
 def _passed(model: Model, tag: str, links: list[tuple[int, int]]) -> list[Any]:
