@@ -18,6 +18,7 @@ from planner.model import ModelSpec
 from planner.search.defaults import Choice, best_layout
 from planner.search.given import given_faults
 from planner.search.placed import tier_indices
+from planner.search.rules import Rule
 from planner.search.training import usual_batch
 from planner.steptime.rates import Efficiency
 from topologies.efficiency_catalogue import efficiency_of
@@ -49,6 +50,7 @@ class Asked:
         layout: fields of ``Layout`` from options.
         order: rank order.
         ignore_memory: also take a layout that does not fit.
+        where: conditions that a layout must meet.
         free: a free list: only its GPUs may be used. The cluster is then the whole one, so that
             *gpus* is the job's with a cluster by name and the cluster's in the generic family.
         planned_free: the free GPUs of a plan that is read back, as one free list; empty for all.
@@ -64,6 +66,7 @@ class Asked:
     layout: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     order: str = DEFAULT_ORDER
     ignore_memory: bool = False
+    where: tuple[Rule, ...] = ()
     free: Path | None = None
     planned_free: str = ""
     planned_cluster_gpus: int = 0
@@ -251,6 +254,7 @@ def _with_layout(
         fixed=fixed,
         efficiency=efficiency,
         ignore_memory=asked.ignore_memory,
+        rules=asked.where,
     )
     return Inputs(
         fabric=fabric,

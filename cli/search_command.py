@@ -66,6 +66,13 @@ Tokens = Annotated[
         "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
     ),
 ]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", metavar="CONDITION", show_default=False,
+        help="Only layouts that meet it, e.g. 'tp <= 8 and pp % 2 == 0'; may be given again.",
+    ),
+]  # fmt: skip
 SweepFile = Annotated[
     Path | None,
     typer.Option(
@@ -122,6 +129,7 @@ def search(
     recompute: Recompute = None,
     precision: Precision = None,
     order: Order = "tp-cp-ep-dp-pp",
+    where: Where = None,
     best: Best = 5,
     prices: Prices = None,
     tokens: Tokens = None,
@@ -146,15 +154,18 @@ def search(
     from cli.planner_inputs import Asked
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.search_inputs import read_searched
-    from cli.search_report import make_search, print_search, search_csv, search_document
+    from cli.search_page import print_search
+    from cli.search_report import make_search, search_csv, search_document
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
+    from planner.search.rules import parse_rules
 
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
         "recompute": recompute, "precision": precision,
     }  # fmt: skip
+    rules = parse_rules(where or ())
     if sweep is not None or into is not None or resume:
         if sweep is None or into is None:
             raise typer.BadParameter("--sweep, --into and --resume go together: --sweep and --into")
@@ -163,6 +174,8 @@ def search(
                 "with --sweep the file names models, clusters, supernodes and gpus; only the "
                 "layout's own options may be given beside it"
             )
+        if rules:
+            raise typer.BadParameter("--where does not go with --sweep")
         from cli.search_sweep import SEATING_LIMIT_S, Way
 
         if workers and scheduler:
@@ -184,12 +197,13 @@ def search(
     inputs = read_searched(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
-            layout=given, order=order,
+            layout=given, order=order, where=rules,
         )
     )  # fmt: skip
     found = make_search(
-        inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed, tokens=wanted_tokens
-    )
+        inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed, tokens=wanted_tokens,
+        rules=rules,
+    )  # fmt: skip
     document = search_document(found)
     for path, text in ((out, json_text(document)), (csv, search_csv(found))):
         if path is not None:

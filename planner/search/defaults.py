@@ -19,7 +19,7 @@ from planner.layout import Layout
 from planner.search.evaluate import Evaluated, Machine, evaluate, step_of, taken
 from planner.search.given import out_of_memory
 from planner.search.seats import RankOrderSeats
-from planner.search.space import Space, first_of_each, layout_space
+from planner.search.space import USUAL, Space, first_of_each, layout_space, wide_choices
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import step_memory
 from planner.steptime.uncertainty import faster
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from planner.collectives.links import LinkNumbers
     from planner.fabric import Accelerator
     from planner.model import ModelSpec
+    from planner.search.rules import Rule
     from planner.steptime.rates import Efficiency
 
 TOO_LARGE = "does not fit in memory"
@@ -72,6 +73,7 @@ def best_layout(
     fixed: Mapping[str, Any],
     efficiency: Efficiency | None = None,
     ignore_memory: bool = False,
+    rules: Sequence[Rule] = (),
 ) -> Choice:
     """Return the layout with the shortest step among those that *fixed* leaves open.
 
@@ -90,6 +92,7 @@ def best_layout(
         fixed: fields of ``Layout`` that are given; ``seq`` and ``global_batch`` must be.
         efficiency: as of ``step_time``.
         ignore_memory: also take layouts that do not fit.
+        rules: conditions that every layout must meet.
 
     Raises:
         LayoutError: no combination can run; says how many fell to each reason.
@@ -100,10 +103,23 @@ def best_layout(
         seats=RankOrderSeats([home[:gpus] for home in homes]),
     )  # fmt: skip
     stages = (fixed["zero_stage"],) if "zero_stage" in fixed else (_USUAL_STAGE, _SHARDED_STAGE)
-    found = [
-        _found(model, gpus, {**fixed, "zero_stage": stage}, machine, ignore_memory=ignore_memory)
-        for stage in stages
-    ]
+    found: list[_Found] = []
+    # A rule may ask for what is not usual.
+    for choices in (USUAL, wide_choices(model, rules)) if rules else (USUAL,):
+        for stage in stages:
+            given = {**fixed, "zero_stage": stage}
+            space = layout_space(
+                model, gpus, given, choices, rules=rules, domain_gpus=machine.seats.supernode_gpus
+            )
+            if space.size:
+                found.append(_found(model, space, given, machine, ignore_memory=ignore_memory))
+        if found:
+            break
+    if not found:
+        counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
+        raise LayoutError(
+            f"no layout for {gpus} GPUs is left: of {space.considered:,} considered, {counted}"
+        )
     some = [one for one in found if len(one.some.rows)]
     if not some:
         raise _none_fits(model, found[-1], accelerator.memory_bytes)
@@ -126,15 +142,14 @@ class _Found:
 
 
 def _found(
-    model: ModelSpec, gpus: int, fixed: Mapping[str, Any], machine: Machine, *, ignore_memory: bool
+    model: ModelSpec,
+    space: Space,
+    fixed: Mapping[str, Any],
+    machine: Machine,
+    *,
+    ignore_memory: bool,
 ) -> _Found:
     """Return which layouts fit with the margin; where none does, which fit without it."""
-    space = layout_space(model, gpus, fixed)
-    if not space.size:
-        counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
-        raise LayoutError(
-            f"no layout for {gpus} GPUs is left: of {space.considered:,} considered, {counted}"
-        )
     limits = (np.inf,) if ignore_memory else (None, machine.accelerator.memory_bytes)
     for limit in limits:
         some = evaluate(model, space, fixed, machine, most_bytes=limit)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
     from planner.model import ModelSpec
     from planner.place.answer import Placement
+    from planner.search.rules import Rule
     from planner.steptime.rates import Efficiency
 
 _SEATED = 4
@@ -134,6 +135,7 @@ def sweep(
     gpus: int,
     fixed: Mapping[str, Any],
     choices: Choices | None = None,
+    rules: Sequence[Rule] = (),
 ) -> Swept:
     """Return every layout of *model* on *gpus* GPUs, evaluated.
 
@@ -143,12 +145,16 @@ def sweep(
         gpus: GPUs every layout occupies [1].
         fixed: fields of ``Layout`` that are given; ``seq`` and ``global_batch`` must be.
         choices: what is tried where nothing is fixed; left out, ``wide_choices``.
+        rules: conditions that every layout must meet.
 
     Raises:
         LayoutError: no combination can run; says how many fell to each reason.
         InfeasibleError: none fits in memory; says by how much the nearest misses.
     """
-    space = layout_space(model, gpus, fixed, choices or wide_choices(model))
+    space = layout_space(
+        model, gpus, fixed, choices or wide_choices(model, rules), rules=rules,
+        domain_gpus=machine.seats.supernode_gpus,
+    )  # fmt: skip
     if not space.size:
         counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
         raise LayoutError(

@@ -38,6 +38,14 @@ class RankOrderSeats:
         self._counted: dict[tuple[int, ...], Spread] = {}
         self._known: dict[tuple[tuple[int, ...], str], Spreads] = {}
 
+    @property
+    def supernode_gpus(self) -> tuple[int, ...]:
+        """Sizes that supernodes have, of the job's GPUs; all in one where there is but one [1]."""
+        if not self._homes:
+            return ()
+        sizes = np.bincount(self._homes[0])
+        return tuple(int(size) for size in np.unique(sizes[sizes > 0]))
+
     def spreads(self, columns: LayoutColumns) -> list[Spreads]:
         """Return the spreads of *columns* in the seating of each rank order."""
         if not self._homes:

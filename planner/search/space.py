@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.model import ModelSpec
+    from planner.search.rules import Rule
 
     Ints = NDArray[np.int64]
 
@@ -61,13 +62,20 @@ WIDE_DENSE = Choices(
     sequence_parallel=(True, False),
     cp_kind=("ring", "all_gather", "ulysses"),
 )
-# One copy of a token per domain is not tried: ``place`` cannot bound its cut yet.
 WIDE_EXPERTS = Choices(zero_stage=(1, 3), etp=(1, 2, 4))
 
 
-def wide_choices(model: ModelSpec) -> Choices:
-    """Return all that ``planner search`` tries; with experts fewer runs of many more degrees."""
-    return WIDE_EXPERTS if model.experts else WIDE_DENSE
+def wide_choices(model: ModelSpec, rules: Sequence[Rule] = ()) -> Choices:
+    """Return all that ``planner search`` tries; with experts fewer runs of many more degrees.
+
+    One copy of a token for each domain only where a rule speaks of ``ep_copies``: over many
+    supernodes its closed form is up to a third shorter than its step as seated, and would push
+    better layouts out of the list.
+    """
+    if not model.experts:
+        return WIDE_DENSE
+    asked = any("ep_copies" in rule.text for rule in rules)
+    return replace(WIDE_EXPERTS, ep_copies=("expert", "domain")) if asked else WIDE_EXPERTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +124,28 @@ class Space:
 
 
 def layout_space(
-    model: ModelSpec, gpus: int, fixed: Mapping[str, Any], choices: Choices = USUAL
+    model: ModelSpec,
+    gpus: int,
+    fixed: Mapping[str, Any],
+    choices: Choices = USUAL,
+    *,
+    rules: Sequence[Rule] = (),
+    domain_gpus: Sequence[int] = (),
 ) -> Space:
     """Return the layouts on *gpus* GPUs that the *fixed* fields of ``Layout`` leave open.
 
     ``fixed`` holds at least ``seq`` and ``global_batch``; what is neither fixed nor among the
     *choices* is the field's default. The table is made block by block, so that what cannot be
     is never held at once.
+
+    Args:
+        model: the transformer's shape.
+        gpus: GPUs every layout occupies [1].
+        fixed: fields that are given.
+        choices: what is tried for the others.
+        rules: the user's conditions.
+        domain_gpus: sizes of the supernodes; one copy of a token for each of them is not tried
+            where they hold whole expert groups, for then nothing differs.
     """
     defaults = {f.name: f.default for f in fields(Layout)} | dict(fixed)
     degrees = _degrees(model, gpus, fixed, choices)
@@ -138,7 +161,9 @@ def layout_space(
         kept = len(some["tp"])
         table = {name: np.repeat(column, per_degree) for name, column in some.items()}
         table |= {name: np.tile(column, kept) for name, column in runs.items()}
-        table = _sift(table, _run_reasons(model, defaults, table, runs), rejected, 1)
+        table = _sift(table, _run_reasons(model, defaults, table, runs, domain_gpus), rejected, 1)
+        if rules:
+            table = _sift(table, _rule_reasons(rules, defaults, table), rejected, 1)
         blocks.append({name: column.astype(np.int32) for name, column in table.items()})
     whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     return Space(table=whole, considered=considered, rejected=rejected)
@@ -248,7 +273,11 @@ def _aligned(left: Ints, right: Ints) -> NDArray[np.bool_]:
 
 
 def _run_reasons(
-    model: ModelSpec, defaults: Mapping[str, Any], t: Mapping[str, Ints], runs: Mapping[str, Ints]
+    model: ModelSpec,
+    defaults: Mapping[str, Any],
+    t: Mapping[str, Ints],
+    runs: Mapping[str, Ints],
+    domain_gpus: Sequence[int],
 ) -> dict[str, NDArray[np.bool_]]:
     """Return, for each reason, which runs fall to it."""
     dp, pp, vpp, micro = t["dp"], t["pp"], t["vpp"], t["micro_batch"]
@@ -256,7 +285,11 @@ def _run_reasons(
     count = batch // (dp * micro)
     idle = (t["sequence_parallel"] != runs["sequence_parallel"][0]) & (t["tp"] == 1)
     idle |= (t["cp_kind"] != runs["cp_kind"][0]) & (t["cp"] == 1)
-    idle |= (t["ep_copies"] != runs["ep_copies"][0]) & (t["ep"] == 1)
+    inside = t["etp"] * t["ep"]
+    whole_groups = t["ep"] == 1
+    if domain_gpus:
+        whole_groups |= np.logical_and.reduce([size % inside == 0 for size in domain_gpus])
+    idle |= (t["ep_copies"] != runs["ep_copies"][0]) & whole_groups
     replicas = t["cp"] * dp * np.maximum(1, whole * dp // (t["etp"] * t["ep"]))
     idle |= (t["zero_stage"] != runs["zero_stage"][0]) & (replicas == 1)
     ulysses = t["cp_kind"] == CP_KINDS.index("ulysses")
@@ -269,6 +302,23 @@ def _run_reasons(
         & (defaults["seq"] % whole != 0),
         "Ulysses needs tp x cp to divide the heads": ulysses & (model.attention.heads % whole != 0),
         "the same as another: what differs has nothing to act on": idle,
+    }
+
+
+def _rule_reasons(
+    rules: Sequence[Rule], defaults: Mapping[str, Any], t: Mapping[str, Ints]
+) -> dict[str, NDArray[np.bool_]]:
+    """Return, for each of the user's rules, which layouts break it."""
+    dp, micro, batch = t["dp"], t["micro_batch"], defaults["global_batch"]
+    whole = t["tp"] * t["cp"] * dp
+    values = {
+        **t, "zero": t["zero_stage"], "edp": whole // (t["etp"] * t["ep"]),
+        "micro_batches": batch // (dp * micro), "global_batch": batch, "seq": defaults["seq"],
+        "gpus": whole * t["pp"],
+    }  # fmt: skip
+    return {
+        f"the rule {rule.text}": ~np.broadcast_to(rule.holds(values), dp.shape).astype(bool)
+        for rule in rules
     }
 
 

@@ -165,3 +165,40 @@ def test_layouts_that_are_the_same_to_the_model_are_shown_as_one(planner: Planne
     for one in best:
         share = best[0]["step"]["total_s"] / one["step"]["total_s"]
         assert one["break_even_price_share"] == pytest.approx(share)
+
+
+def test_only_layouts_that_meet_the_conditions_are_listed(planner: Planner) -> None:
+    document = documented(planner, *SMALL, "--where", "tp * pp == 4", "--where",
+                          "recompute == 'full'", "--best", "3")  # fmt: skip
+
+    for one in (*document["best"], *document["pareto"]):
+        assert one["layout"]["tp"] * one["layout"]["pp"] == 4
+        assert one["layout"]["recompute"] == "full"
+    assert document["inputs"]["where"] == ["tp * pp == 4", "recompute == 'full'"]
+    assert document["layouts_rejected"]["the rule tp * pp == 4"] > 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "said"),
+    [("tp <", 2, "is no condition"), ("tp == 7", 2, "the rule tp == 7"),
+     ("pp ** 2 == 4", 2, "no place in a rule")],
+)  # fmt: skip
+def test_conditions_that_cannot_be_met_are_named(
+    planner: Planner, condition: str, code: int, said: str
+) -> None:
+    ran = planner("search", *SMALL, "--where", condition)
+
+    assert ran.code == code
+    assert said in ran.err
+
+
+def test_one_copy_a_domain_is_tried_where_experts_leave_their_supernode(planner: Planner) -> None:
+    question = ("--gpus", "64", "--model", "mixtral-8x7b", "--ep", "8", "--tp", "1", "--zero", "1",
+                "--where", "ep_copies == 'domain'", "--best", "1")  # fmt: skip
+
+    inside = planner("search", "--supernode", "8", *question, "--where", "ep == 8 and etp == 1")
+    across = documented(planner, "--supernode", "4", *question)
+
+    assert inside.code == 2
+    assert "nothing to act on" in inside.err
+    assert across["best"][0]["layout"]["ep_copies"] == "domain"
