@@ -203,6 +203,7 @@ def _model(row: _Row) -> ModelSpec:
         if experts:
             row.assumed["expert_bias"] = "sliding attention and experts: biased, as gpt-oss"
     mtp = int(row.number("mtp_layers", 0.0))
+    limited = re.search(r"router limited to (\d+) nodes", row.text("notes").lower())
     return ModelSpec(
         name=row.text("model") or "model",
         hidden=hidden,
@@ -218,6 +219,8 @@ def _model(row: _Row) -> ModelSpec:
         moe_layers=tuple(i >= first_dense for i in range(layers)) if experts else (),
         windows=windows,
         mtp_layers=mtp,
+        router_groups=8 if limited else 0,
+        router_top_groups=int(limited[1]) if limited else 0,
         expert_bias=bool(windows and experts),
         tied_embeddings=not gated,
         learned_positions=0 if gated else 2048,
@@ -253,17 +256,20 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
     code = _precision(row.text("precision"))
     notes = row.text("notes").lower()
     old = code == 1.0
-    narrow = code != 0.0 or "release" in notes  # recipes that reduce 16-bit gradients
+    narrow = (
+        code != 0.0 or "release" in notes or "nemo" in notes
+    )  # recipes that reduce 16-bit gradients
     serial = "without comm overlap" in notes or "no gradient bucket overlap" in notes
     apart = old or serial  # TP traffic and hops overlap since Transformer Engine
     sequence = row.number("sp", 0.0) > 0
     zero = row.number("zero_stage", 0.0 if old else 1.0, "Megatron's default")
-    if old:
-        row.assumed["attention_kernel"] = "FP16 runs are from before fused attention"
     micro_scaled = "mx" in row.text("precision").lower()
     fused = _release(notes) >= (26, 6) and micro_scaled
     interleaved = row.number("vpp", 1.0) > 1
     spanning = row.number("ep", 1.0) > row.number("scaleup_domain", 8.0)
+    schedule = _schedule(notes)
+    stack = _stack(row, notes, code, zero)
+    overlapped = (interleaved and (fused or (micro_scaled and spanning))) or schedule == 3.0
     return LayoutColumns(
         tp=row.count("tp"),
         cp=row.count("cp", 1.0),
@@ -280,23 +286,51 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
         precision=code,
         sequence_parallel=float(sequence),
         cp_kind=_cp_kind(row),
-        schedule=0.0,
+        schedule=schedule,
         overlap_gradients=float(not serial),
         overlap_parameters=float(not serial),
         domain_copies=float(model.experts > 0),
         activation_bytes=2.0,
-        dispatch_bytes=2.0,
+        dispatch_bytes=1.0 if "dispatch in fp8" in notes or "fp8 dispatch" in notes else 2.0,
         combine_bytes=2.0,
         parameter_bytes=2.0,
         gradient_bytes=2.0 if narrow or zero >= 2 else 4.0,
         optimizer_bytes=12.0 if not old else 14.0,
-        overlap_tensor=float(sequence and not apart),
-        overlap_experts=float(interleaved and (fused or (micro_scaled and spanning))),
+        overlap_tensor=float(sequence and not apart and (stack == 0.0 or "async tp" in notes)),
+        overlap_experts=float(overlapped or _says(notes, "ep overlap", "1f1b overlap")),
         fused_experts=float(fused),
         overlap_hops=float(not apart),
         scatter_gather=1.0,
-        stack=2.0 if old else float(zero >= 2 and code == 0.0),
+        stack=stack,
     )
+
+
+def _says(notes: str, *phrases: str) -> bool:
+    return any(phrase in notes for phrase in phrases)
+
+
+def _schedule(notes: str) -> float:
+    """Return the code of the schedule that *notes* name, 1F1B where they name none."""
+    if "dualpipe" in notes:
+        return 3.0
+    if _says(notes, "zero bubble", "zb-h1", "zb1p"):
+        return 2.0
+    return 1.0 if "gpipe" in notes else 0.0
+
+
+def _stack(row: _Row, notes: str, code: float, zero: float) -> float:
+    """Return the code of the kernels a row ran.
+
+    What the notes say; else FP16 is from before fused attention, fully sharded steps are
+    PyTorch's own kernels unless an NVIDIA framework ran them, and all others are its.
+    """
+    if _says(notes, "no flash attention", "without flash attention", "unfused attention"):
+        return 2.0
+    if code == 1.0 and "flash attention" not in notes:
+        row.assumed["attention_kernel"] = "FP16 runs are from before fused attention"
+        return 2.0
+    nvidia = "release" in notes or _says(notes, "nemo", "megatron", "transformer engine")
+    return float((zero >= 2 and not nvidia) or "deepspeed" in notes or "fsdp2" in notes)
 
 
 def _release(notes: str) -> tuple[int, int]:

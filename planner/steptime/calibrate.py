@@ -1,8 +1,9 @@
 """Fits the efficiencies of an accelerator on measured steps: few numbers, each near what is known.
 
 The residual of a row is log(predicted / measured); a row counts little when far off (soft L1), so
-that one broken run does not bend the fit. Every number is drawn to a physical prior with a width,
-so that a table that says nothing of, say, the NIC leaves it where other generations have it.
+that one broken run does not bend the fit. Every number is drawn to its default for the accelerator
+(``default_efficiency``) with a width, so that a table that says nothing of, say, the NIC leaves
+it where other generations have it.
 
 Rows are split by layout, not one by one: all releases of one layout fall on the same side, and
 the half that was not fitted scores the fit.
@@ -34,28 +35,11 @@ _SOURCE_ROWS = 30.0
 _SHORT_S = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prior:
-    """What is known of a number before the fit: its middle, and its width in log."""
-
-    middle: Values
-    width: Values
-
-
-PRIORS: Mapping[str, Prior] = {
-    "gemm": Prior(middle=0.72, width=0.15),
-    "attention.fused": Prior(middle=0.45, width=0.3),
-    "attention.eager": Prior(middle=0.25, width=0.4),
-    "memory.fused": Prior(middle=0.65, width=0.15),
-    "memory.eager": Prior(middle=0.6, width=0.2),
-    "memory.unfused": Prior(middle=0.7, width=0.15),
-    "inner": Prior(middle=0.78, width=0.1),
-    "outer": Prior(middle=0.7, width=0.15),
-    "host.fused": Prior(middle=17e-6, width=0.4),
-    "host.eager": Prior(middle=12e-6, width=0.5),
-    "host.unfused": Prior(middle=30e-6, width=0.7),
-    "step": Prior(middle=0.03, width=0.3),
-}
+WIDTHS: Mapping[str, float] = {
+    "gemm": 0.15, "attention": 0.3, "memory": 0.12, "inner": 0.08, "outer": 0.12,
+    "host": 0.3, "step": 0.3,
+}  # fmt: skip
+"""Width in log of what is known of a number before the fit; its middle is the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +140,22 @@ def _names(runs: Sequence[Run]) -> list[str]:
     ]  # fmt: skip
 
 
-def _prior(name: str) -> Prior:
-    return PRIORS[name] if name in PRIORS else PRIORS[name.split(".", maxsplit=1)[0]]
+def _middle(name: str, base: Efficiency) -> float:
+    """Return the default of the number called *name*, which a fit starts from and is drawn to."""
+    kind, _, which = name.partition(".")
+    if kind in ("inner", "outer"):
+        return base.inner_share if kind == "inner" else base.outer_share
+    if kind == "step":
+        return base.step_s
+    table = {
+        "gemm": base.gemm_share, "attention": base.attention_share, "memory": base.memory_share,
+        "host": base.host_s,
+    }[kind]  # fmt: skip
+    return table[which] if which in table else next(iter(table.values()))
+
+
+def _width(name: str) -> float:
+    return WIDTHS[name] if name in WIDTHS else WIDTHS[name.partition(".")[0]]
 
 
 def efficiency_from(
@@ -223,10 +221,10 @@ def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
     from scipy.optimize import least_squares  # noqa: PLC0415 - only a fit pays for SciPy
 
     names = _names(runs)
-    middle = np.log([_prior(name).middle for name in names])
-    width = np.array([_prior(name).width for name in names])
-    parts, weights = batches(runs), weights_of(runs)
     base = default_efficiency(runs[0].accelerator)
+    middle = np.log([_middle(name, base) for name in names])
+    width = np.array([_width(name) for name in names])
+    parts, weights = batches(runs), weights_of(runs)
     sources = ", ".join(sorted({run.source for run in runs}))
 
     def efficiency(x: NDArray[np.float64], spread: float = 0.2) -> Efficiency:
@@ -237,7 +235,16 @@ def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
         rows = weights * residuals_of(parts, runs, efficiency(x)) / ROW_WIDTH
         return np.concatenate([rows, (x - middle) / width])
 
-    solved = least_squares(residuals, middle, loss="soft_l1", f_scale=1.5, diff_step=1e-3)
+    def loss(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Soft L1 of the rows, squares of the distances to the defaults: value and slopes."""
+        root = np.sqrt(1.0 + z)
+        soft = np.array([2.0 * (root - 1.0), 1.0 / root, -0.5 * root**-3])
+        soft[:, len(runs) :] = np.array([z, np.ones_like(z), np.zeros_like(z)])[:, len(runs) :]
+        return soft
+
+    solved = least_squares(
+        residuals, middle, loss=loss, f_scale=1.5, diff_step=1e-3, ftol=1e-4, xtol=1e-3
+    )
     own = residuals_of(parts, runs, efficiency(solved.x))
     spread = 1.1 * robust_spread(own)
     if len(held_out) >= _LEAST_ROWS:

@@ -2,14 +2,17 @@
 
 One operator takes ``flops / reached FLOP rate + bytes / reached bandwidth``. The sum, not the
 larger of the two, is what narrow GEMMs show: loading and storing tiles is only partly hidden, and
-the byte term of a square GEMM is a few per cent. A pass over a layer takes at least as long as the
-host needs to launch its kernels.
+the byte term of a square GEMM is a few per cent. Weight gradients add into a buffer that is read
+and written while other tiles multiply, so that their two terms overlap in part: the root of the
+sum of squares. A pass over a layer takes at least as long as the host needs to launch its kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from planner.steptime.columns import Values, larger
 from planner.steptime.operators import LayerWork, Work
@@ -33,8 +36,14 @@ class Pass:
     host_s: Values
 
 
-def pass_time(works: Sequence[Work], rates: Rates) -> Pass:
-    """Return the seconds of the operators *works*, run one after another."""
+def pass_time(works: Sequence[Work], rates: Rates, *, accumulates: bool = False) -> Pass:
+    """Return the seconds of the operators *works*, run one after another.
+
+    Args:
+        works: the operators.
+        rates: what the accelerator reaches.
+        accumulates: the GEMMs add into their output, whose traffic overlaps with their FLOPs.
+    """
     gemm: Values = 0.0
     attention: Values = 0.0
     memory: Values = 0.0
@@ -46,10 +55,11 @@ def pass_time(works: Sequence[Work], rates: Rates) -> Pass:
             memory = memory + moved
         elif work.kind == "attention":
             attention = attention + work.flops / rates.attention_flops_per_s + moved
-        elif work.kind == "logits":
-            gemm = gemm + work.flops / rates.logits_flops_per_s + moved
         else:
-            gemm = gemm + work.flops / rates.gemm_flops_per_s + moved
+            logits = work.kind == "logits"
+            rate = rates.logits_flops_per_s if logits else rates.gemm_flops_per_s
+            multiplied = work.flops / rate
+            gemm = gemm + (np.hypot(multiplied, moved) if accumulates else multiplied + moved)
     device = gemm + attention + memory
     host = larger(0.0, kernels * rates.host_s - device)
     return Pass(
@@ -76,6 +86,6 @@ def layer_time(work: LayerWork, rates: Rates) -> LayerTime:
     return LayerTime(
         forward=pass_time(work.forward, rates),
         backward=pass_time(work.backward, rates),
-        weights=pass_time(work.weights, rates),
+        weights=pass_time(work.weights, rates, accumulates=True),
         core_s=pass_time(work.core, rates).total_s,
     )

@@ -160,7 +160,8 @@ def _stage_parts(
             0.0, _logits_bytes(model, columns, stage) - _working_bytes(model, columns)
         ),
         "buffers": BUFFER_BYTES
-        + _gathered_bytes(columns, held.dense + held.experts, layers, stage),
+        + _gathered_bytes(columns, held.dense + held.experts, layers, stage)
+        + _placeholder_bytes(model, columns),
     }
 
 
@@ -179,12 +180,30 @@ def _working_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
 def _logits_bytes(model: ModelSpec, columns: LayoutColumns, stage: str) -> Values:
     """Logits in 16 bit and FP32 of one micro-batch, where the loss is.
 
-    They are gone when the backward of the layers needs its working memory: the larger counts.
+    A fused cross entropy holds 2 + 4 bytes each; PyTorch's own holds the FP32 copy, its softmax
+    or the gradient: 2 + 4 + 4. They are gone when the backward of the layers needs its working
+    memory: the larger counts.
     """
-    size = columns.tokens * model.vocab / columns.tp * 6.0
+    each = select(columns.stack == 1, 10.0, 6.0)
+    size = columns.tokens * model.vocab / columns.tp * each
     if stage == "last":
         return size
     return select(columns.pp > 1, 0.0, size) if stage == "first" else 0.0 * size
+
+
+def _placeholder_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """One dense layer's weight gradients in 16 bit, which hold no values.
+
+    Where weight gradients are added to the main gradient in the GEMM itself, Transformer Engine
+    hands autograd a placeholder of each weight's shape and keeps one of each: measured peaks of
+    unsharded steps on B200 exceed the tensors by as much (SimuMax's table of 2026).
+    """
+    widest = max(
+        model.dense_layer_parameters if model.dense_layer_count else 0,
+        model.moe_layer_shared_parameters if model.experts else 0,
+    )
+    added = (columns.stack == 0) * (columns.zero_stage < 3)
+    return added * 2.0 * widest / columns.tp
 
 
 def _gathered_bytes(

@@ -19,12 +19,22 @@ import numpy as np
 
 from planner.errors import SpecError
 from planner.fabric import Accelerator
-from planner.steptime.columns import PRECISIONS, STACKS, LayoutColumns, Values, take
+from planner.steptime.columns import PRECISIONS, STACKS, LayoutColumns, Values, select, take
 
-_STEP_OF_GEMM = 0.85
-_ATTENTION_OF_GEMM = 0.6
-_STEP_OF_MEMORY = 0.75
-_HOST_S = {"fused": 17e-6, "eager": 12e-6, "unfused": 50e-6}
+_STEP_OF_GEMM = 0.88
+_ATTENTION_OF_GEMM = {"fused": 0.62, "eager": 0.4}
+_STEP_OF_MEMORY = 0.65
+SHARDED_GEMM_SHARE = 0.88
+"""GEMM rate of fully sharded steps (ZeRO-3, FSDP) against others of the same chip [1].
+
+Their gathers and scatters run under the GEMMs the whole step and hold some of the cores and of the
+memory's bandwidth. A100: 0.76 of the peak in 16 bit against 0.88 unsharded (MosaicML's table
+against Megatron's); GB200: one layout of Llama 3 70B with and without FSDP differs alike.
+"""
+
+_INNER = 0.78
+_OUTER = 0.7
+_HOST_S = {"fused": 17e-6, "eager": 12e-6, "unfused": 40e-6}
 _OPERAND_BYTES = (2.0, 2.0, 1.0, 0.5625)
 
 
@@ -112,16 +122,22 @@ class Rates:
 def default_efficiency(accelerator: Accelerator) -> Efficiency:
     """Return the efficiencies assumed where none were fitted.
 
-    In whole steps GEMMs reach about 0.85 of the best that a GEMM alone was measured at (the
-    accelerator's own share), attention about 0.6 of that again, memory-bound operators about 0.75
-    of what a copy reaches: the ratios of the generations that were fitted.
+    In whole steps GEMMs reach about 0.88 of the best that a GEMM alone was measured at (the
+    accelerator's own share); attention about 0.62 of that again in kernels written for the
+    generation (Transformer Engine), 0.4 in older ones (FlashAttention 2); memory-bound operators
+    about 0.65 of what a copy reaches; links 0.78 and NICs 0.7 of their nominal rates: the ratios
+    of the generations that were fitted, A100 to GB300. A fit starts from the same numbers.
     """
     shares = {p: v for p, v in accelerator.efficiency_share.items() if p in PRECISIONS}
-    wide = shares.get("bf16", shares.get("fp16", 0.6))
+    wide = _STEP_OF_GEMM * shares.get("bf16", shares.get("fp16", 0.6))
+    memory = _STEP_OF_MEMORY * accelerator.memory_efficiency_share
     return Efficiency(
         gemm_share={p: _STEP_OF_GEMM * share for p, share in shares.items()},
-        attention_share={"fused": _ATTENTION_OF_GEMM * _STEP_OF_GEMM * wide},
-        memory_share={"fused": _STEP_OF_MEMORY * accelerator.memory_efficiency_share},
+        attention_share={stack: part * wide for stack, part in _ATTENTION_OF_GEMM.items()},
+        memory_share=dict.fromkeys(STACKS, memory),
+        inner_share=_INNER,
+        outer_share=_OUTER,
+        host_s=dict(_HOST_S),
     )
 
 
@@ -134,7 +150,7 @@ def peak_of(accelerator: Accelerator, precision: str) -> float:
     raise SpecError(f"{accelerator.name}: no peak for {precision}, nor a wider one")
 
 
-_SLOWER = {"eager": (0.5, 0.75), "unfused": (0.5, 0.8), "fused": (1.0, 1.0)}
+_SLOWER = {"eager": (0.65, 1.0), "unfused": (0.65, 1.0), "fused": (1.0, 1.0)}
 """Attention and memory share of each stack where only another one was measured, of the fused."""
 
 
@@ -173,6 +189,7 @@ def rates_of(
         _of_stack(reached.memory_share, s, 1) * accelerator.memory_bytes_per_s for s in STACKS
     ]
     logits = [gemm[0], gemm[1], gemm[0], gemm[0]]
+    sharded = select(columns.zero_stage >= 3, SHARDED_GEMM_SHARE, 1.0)
     assumed = (
         {}
         if efficiency
@@ -185,8 +202,8 @@ def rates_of(
                 f"no measured step of {accelerator.name} in {precision}: the share of bf16"
             )
     return Rates(
-        gemm_flops_per_s=take(gemm, code),
-        logits_flops_per_s=take(logits, code),
+        gemm_flops_per_s=take(gemm, code) * sharded,
+        logits_flops_per_s=take(logits, code) * sharded,
         attention_flops_per_s=take(attention, columns.stack),
         memory_bytes_per_s=take(memory, columns.stack),
         host_s=take([reached.host_s.get(s, _HOST_S[s]) for s in STACKS], columns.stack),
