@@ -64,8 +64,9 @@ Format = Annotated[
         "--format",
         metavar="NAME",
         show_default="by content",
-        help="slurm-conf, slurm-yaml, topograph, ibnetdiscover, nccl-xml, nvidia-smi, infragraph, "
-        "ns3, astra-sim, calculon, aiconfigurator, hwloc, node-link, graphml or cluster.",
+        help="slurm-conf, slurm-yaml, topograph, netq, ibnetdiscover, nccl-xml, nvidia-smi, "
+        "infragraph, ns3, astra-sim, calculon, aiconfigurator, hwloc, node-link, graphml, "
+        "cluster.",
     ),
 ]
 Topology = Annotated[

@@ -24,6 +24,7 @@ FORMATS: Mapping[str, tuple[str, str]] = {
     "slurm-conf": ("import_slurm_conf", "Slurm topology.conf"),
     "slurm-yaml": ("import_slurm_yaml", "Slurm topology.yaml"),
     "topograph": ("import_topograph", "topograph model"),
+    "netq": ("import_netq", "NetQ topology graph"),
     "ibnetdiscover": ("import_ibnetdiscover", "ibnetdiscover or ibsim dump"),
     "nccl-xml": ("import_nccl_xml", "NCCL or RCCL topology XML"),
     "nvidia-smi": ("import_nvidia_smi", "nvidia-smi topo -m"),
@@ -42,6 +43,7 @@ LARGEST_BYTES: Mapping[str, int] = {
         ("slurm-yaml", "topograph", "infragraph", "astra-sim", "calculon", "aiconfigurator"), 2**19
     ),
     "node-link": 2**23,
+    "netq": 2**23,
     "cluster": 2**20,
 }
 """Files whose every value keeps its place: 10,000 machines in ranges are 30 KB of YAML."""
@@ -75,6 +77,8 @@ _LINES = (
     ("aiconfigurator", re.compile(r"^[ \t]+num_gpus_per_node[ \t]*:", re.MULTILINE)),
     ("slurm-yaml", re.compile(r"^(?:-[ \t]+)?topology[ \t]*:[ \t]*\S", re.MULTILINE)),
     ("topograph", re.compile(r"^(?:blocks|switches)[ \t]*:", re.MULTILINE)),
+    ("topograph", re.compile(r'"accelerated_network_id"[ \t]*:|"node_id"[ \t]*:')),
+    ("netq", re.compile(r'"compounded_(?:links|nodes)"[ \t]*:')),
     ("node-link", re.compile(r'"(?:links|edges|nodes)"[ \t]*:', re.MULTILINE)),
 )
 

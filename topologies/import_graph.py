@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from planner.errors import SpecError
 from planner.fabric_faults import must_be_safe_name
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink
+from topologies.strict_json import json_value
 from topologies.xml_tree import xml_root
 
 _NS = "{http://graphml.graphdrawing.org/xmlns}"
@@ -112,7 +112,7 @@ def _rate(data: Attributes, where: str) -> float:
 
 def _node_link(text: str, name: str) -> _Graph:
     """Return the graph of node-link JSON; large ones need the standard library's speed."""
-    value = _json(text, name)
+    value = json_value(text, name)
     if not isinstance(value, dict):
         raise SpecError(f"{name}:1: expected a mapping with nodes and links")
     key = "edges" if "edges" in value else "links"
@@ -146,30 +146,6 @@ def _node_link(text: str, name: str) -> _Graph:
     if faults:
         raise SpecError(*faults)
     return _Graph(_plain(value.get("graph")), nodes, links)
-
-
-def _json(text: str, name: str) -> Any:
-    """Return the JSON value in *text*, without NaN, repeated keys, or endless depth."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-            raise SpecError(f"{name}: key {twice[:60]!r} is given twice in one mapping")
-        return made
-
-    def refused(word: str) -> Any:
-        raise SpecError(f"{name}: {word}: expected a finite number")
-
-    try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=refused)
-    except json.JSONDecodeError as error:
-        raise SpecError(f"{name}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
-    except RecursionError:
-        raise SpecError(f"{name}: is nested too deep") from None
-    except ValueError as error:
-        raise SpecError(f"{name}: is no JSON: {str(error)[:120]}") from None
 
 
 def _plain(value: object) -> Attributes:

@@ -25,7 +25,7 @@ def import_topograph(text: str | bytes, name: str) -> ImportedFabric:
         document.finish()
     rows: dict[str, SwitchRow] = {}
     domain_of: dict[str, str] = {}
-    for block in root.list("blocks"):
+    for block in root.list("blocks") if root.has("blocks") or not _has_nodes(root) else ():
         if block.kind != "map":
             block.fault("expected a block: a mapping with switch and nodes")
             continue
@@ -39,7 +39,7 @@ def import_topograph(text: str | bytes, name: str) -> ImportedFabric:
         if switch in rows:
             block.fault(f"switch {switch!r} has a second block")
         rows[switch] = SwitchRow(name=switch, where=block.where, nodes=nodes)
-    findings = _switches(root, rows)
+    findings = _switches(root, rows, domain_of)
     document.finish()
     found = tree_fabric(list(rows.values()), name="topograph", provenance=f"topograph model {name}")
     return replace(
@@ -68,7 +68,30 @@ def _nodes(block: Node) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _switches(root: Node, rows: dict[str, SwitchRow]) -> list[ImportFinding]:
+def _has_nodes(root: Node) -> bool:
+    """Return whether switches list their machines themselves, as a provider's answer does."""
+    listed = root.optional("switches")
+    bodies = listed.items() if listed is not None and listed.kind == "map" else ()
+    return any(body.has("nodes") for _, body in bodies)
+
+
+def _listed(body: Node, domain_of: dict[str, str]) -> tuple[str, ...]:
+    """Return the machines that a switch lists, and note their accelerated network."""
+    names = []
+    for item in body.list("nodes") if body.kind == "map" and body.has("nodes") else ():
+        if item.kind == "map":
+            names.append(item.name("node_id"))
+            network = item.optional("accelerated_network_id")
+            if network is not None and network.kind == "text" and network.value:
+                domain_of[names[-1]] = network.as_name()
+        else:
+            names.append(item.as_name())
+    return tuple(names)
+
+
+def _switches(
+    root: Node, rows: dict[str, SwitchRow], domain_of: dict[str, str]
+) -> list[ImportFinding]:
     """Add the switches above the blocks; children that are nowhere described are left out."""
     listed = root.optional("switches")
     if listed is None or listed.kind != "map":
@@ -88,7 +111,6 @@ def _switches(root: Node, rows: dict[str, SwitchRow]) -> list[ImportFinding]:
             message = f"switch {name} lists {missing}, which has no block: left out"
             findings.append(ImportFinding(severity="warning", where=body.where, message=message))
         block = rows.get(name)
-        rows[name] = SwitchRow(
-            name=name, where=body.where, nodes=block.nodes if block else (), children=known
-        )
+        nodes = (*(block.nodes if block else ()), *_listed(body, domain_of))
+        rows[name] = SwitchRow(name=name, where=body.where, nodes=nodes, children=known)
     return findings

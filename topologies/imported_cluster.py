@@ -195,12 +195,21 @@ def _fabric(content: bytes, name: str, read: ImportAsked, asked: ImportAsked) ->
     except SpecError as error:
         odd = [f"{f} ({f.severity})" for f in found.findings if f.severity != "fault"]
         raise SpecError(*(_as_options(f) for f in error.faults), *odd[:_SHOWN]) from None
+    return replace(fabric, assumed={**_summary(found, fabric), **fabric.assumed})
+
+
+def _summary(found: ImportedFabric, fabric: Fabric) -> dict[str, str]:
+    """Return what was borrowed in one line, and what is odd in the file in another."""
+    lent = [name for name, why in fabric.assumed.items() if why.endswith(" of the catalogue")]
     odd = [str(f) for f in found.findings if f.severity == "warning"]
-    if not odd:
-        return fabric
-    more = f"; and {len(odd) - _SHOWN} more" if len(odd) > _SHOWN else ""
-    findings = {"cluster.findings": "; ".join(odd[:_SHOWN]) + more}
-    return replace(fabric, assumed={**fabric.assumed, **findings})
+    said = {}
+    if lent:
+        source = fabric.assumed[lent[0]].rpartition("as ")[2]
+        said["cluster.rates"] = f"not in the file, as {source}: {', '.join(lent)}"
+    if odd:
+        more = f"; and {len(odd) - _SHOWN} more" if len(odd) > _SHOWN else ""
+        said["cluster.findings"] = "; ".join(odd[:_SHOWN]) + more
+    return said
 
 
 def _as_options(fault: str) -> str:

@@ -124,8 +124,18 @@ links:
 - {from: "s[1-2]", links: [{to: s3, rate: 400 GB/s}]}
 assumed: {nic.rate: as generic}
 """
+NETQ = """[{"links": [{"src": "l", "target": "h1", "size": 4, "compounded_links": []},
+{"src": "h2", "target": "l", "size": 4}],
+"nodes": [{"node_type": "tier", "compounded_nodes": [
+{"id": "h1", "name": "a", "tier": -1}, {"id": "h2", "name": "b", "tier": -1},
+{"id": "l", "name": "leaf", "tier": 1, "device_type": "switch"}]}]}]
+"""
+ANSWER = """{"switches": {"S1": {"switches": ["S2"]},
+"S2": {"nodes": [{"node_id": "I1", "accelerated_network_id": "c"}, {"node_id": "I2"}]}}}
+"""
 OURS = {
-    "ns3": NS3, "ns3:simai": SIMAI, "infragraph:edges": EDGES, "astra-sim:1": ASTRA_1,
+    "netq": NETQ, "topograph:answer": ANSWER, "ns3": NS3, "ns3:simai": SIMAI,
+    "infragraph:edges": EDGES, "astra-sim:1": ASTRA_1,
     "aiconfigurator": AIC, "cluster": CLUSTER,
     "ibnetdiscover": IB, "nccl-xml": NCCL, "hwloc": HWLOC, "nvidia-smi": SMI,
     "topograph": TOPOGRAPH, "infragraph": INFRA, "astra-sim": ASTRA, "calculon": CALCULON,

@@ -89,6 +89,9 @@ def test_a_schedulers_tree_is_a_cluster_once_it_is_said_how_many_gpus_a_machine_
     assert fabric.capacities("leaf") == (32, 24)
     assert fabric.accelerator.name == load_spec("hgx-a100").accelerator.name
     assert "hgx-a100" in fabric.assumed["nic.rate"]
+    lent, _, names = fabric.assumed["cluster.rates"].partition(": ")
+    assert lent == "not in the file, as hgx-a100 of the catalogue"
+    assert {"nic.rate", "supernode.rate"} <= set(names.split(", "))
 
 
 def test_what_a_format_cannot_say_is_asked_for_and_not_guessed(tmp_path: Path) -> None:
