@@ -28,11 +28,11 @@ def played(work: float, share: float, flows: int, bursts: int) -> float:
         clock, served = clock + lasts, served + got
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(100))
 def test_slowdown_is_what_a_link_played_in_bursts_gives(seed: int) -> None:
     rng = random.Random(seed)
     share, flows = rng.uniform(0, 0.95), rng.choice([1, 2, 7, 63, 127])
 
     told = slowdown([share], [(flows + 1) / flows], [float(flows + 1)])
 
-    assert told == pytest.approx(played(1.0, share, flows, bursts=20_000), rel=2e-3)
+    assert told == pytest.approx(played(1.0, share, flows, bursts=5_000), rel=5e-3)

@@ -14,6 +14,7 @@ from planner.network.pressure import PhasePressure
 from planner.network.wiring import wiring_of
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import columns_of
+from planner.steptime.rates import rates_of
 from planner.steptime.shared_links import (
     NOT_ROUTED,
     Seating,
@@ -138,7 +139,7 @@ def test_oversubscription_is_counted_once() -> None:
     even_share = fabric.tier("cluster").shared_bytes_per_s
     assert even_share < 0.15 * fabric.nic.line_bytes_per_s
     told = {one.name: one for phase in step.phases for one in phase.families}
-    outer_share = 0.8  # left to its default: nobody fitted these
+    outer_share = rates_of(fabric.accelerator, columns_of(layout)).outer_share
     assert told["pp_forward"].alone_s == pytest.approx(hop.payload_bytes / even_share / outer_share)
     wire = wires_of(seating.spreads, links_of(fabric)).pp
     assert tier_time_s(hop, wire) == pytest.approx(hop.payload_bytes / even_share)
