@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from topologies.fabric_catalogue import load_accelerator, load_spec
 from topologies.fabric_from_import import fabric_from_import
 from topologies.import_slurm_rows import as_supernodes
 from topologies.imported_fabric import Borrowed, ImportedFabric
+from topologies.imported_links import safe_name
 from topologies.imported_machines import repeated, with_gpus
 from topologies.imported_resolved import resolved
 
@@ -47,6 +48,8 @@ LARGEST_BYTES: Mapping[str, int] = {
     "cluster": 2**20,
 }
 """Files whose every value keeps its place: 10,000 machines in ranges are 30 KB of YAML."""
+_NAMED = frozenset({"cluster", "node-link", "graphml"})
+"""Formats that say what the cluster is called; of the others the file's name does."""
 _LOOKED_AT = 2**20
 """Characters in which a file shows its kind."""
 _XML_ROOTS = {"system": "nccl-xml", "topology": "hwloc", "graphml": "graphml"}
@@ -189,6 +192,8 @@ def import_fabric_text(content: bytes, name: str, asked: ImportAsked) -> Importe
         if found.kind != "slurm-block":
             raise SpecError(f"{name}: is {found.kind}; only Slurm's blocks can be scale-up domains")
         found = as_supernodes(found)
+    if kind not in _NAMED:
+        found = replace(found, name=safe_name(Path(name).stem) or found.name)
     return found if asked.machines is None else repeated(found, asked.machines)
 
 

@@ -28,6 +28,7 @@ from topologies.imported_fabric import ImportedFabric
 
 _OWN = re.compile(rb'^(?:supernode[ \t]*:|[ \t{]*"supernode"[ \t]*:)', re.MULTILINE)
 _OUR_KEYS = re.compile(rb'^[ \t{]*"?(?:accelerator|nic|network|gpus)"?[ \t]*:', re.MULTILINE)
+_LENT = re.compile(r"\b(as \S+ of the catalogue)")
 _MOST_GPUS_PER_NODE = 1024
 _LARGEST_OWN_BYTES = 2**20
 _SHOWN = 5
@@ -200,12 +201,16 @@ def _fabric(content: bytes, name: str, read: ImportAsked, asked: ImportAsked) ->
 
 def _summary(found: ImportedFabric, fabric: Fabric) -> dict[str, str]:
     """Return what was borrowed in one line, and what is odd in the file in another."""
-    lent = [name for name, why in fabric.assumed.items() if why.endswith(" of the catalogue")]
+    lent = {
+        name: as_one.group(1)
+        for name, why in fabric.assumed.items()
+        if (as_one := _LENT.search(why)) is not None
+    }
     odd = [str(f) for f in found.findings if f.severity == "warning"]
     said = {}
     if lent:
-        source = fabric.assumed[lent[0]].rpartition("as ")[2]
-        said["cluster.rates"] = f"not in the file, as {source}: {', '.join(lent)}"
+        source = next(iter(lent.values()))
+        said["cluster.rates"] = f"not in the file, {source}: {', '.join(lent)}"
     if odd:
         more = f"; and {len(odd) - _SHOWN} more" if len(odd) > _SHOWN else ""
         said["cluster.findings"] = "; ".join(odd[:_SHOWN]) + more
