@@ -139,7 +139,8 @@ Cluster = Annotated[
         "--cluster",
         metavar="NAME|FILE",
         show_default=False,
-        help="A cluster of the catalogue, or a file.",
+        help="A cluster of the catalogue, a cluster file, or any file that topology import reads; "
+        "what that does not say stands behind it: FILE,gpus-per-node=8,rates-from=hgx-h100.",
     ),
 ]
 Supernode = Annotated[
