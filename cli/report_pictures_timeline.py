@@ -9,15 +9,17 @@ from cli.report_pictures import WIDTH, box, number, picture, word
 from cli.report_timeline import KINDS, Span, StepLine
 from planner.units import format_time
 
-_LEFT, _RIGHT, _BREAK = 74.0, 8.0, 80.0
-_MOST_TAIL = 130.0  # a longer piece after the passes is broken
+_LEFT, _RIGHT, _BREAK = 74.0, 8.0, 88.0
+_BROKEN_TAIL = 130.0
+_LONG_SHARE = 0.6  # of the passes: a piece after them that is longer is broken
 _MOST_TOLD = 4096  # above it passes are too narrow to be pointed at, and none says what it is
 _LEAST = 0.25  # pixels below which nothing can be seen
 _COLOURS = {"F": "c0", "B": "c4", "W": "c2"}
 KEY = (
     ("c0", "forward"), ("c4", "backward"), ("c2", "weight gradients apart"),
     ("c5", "traffic that lengthens the step"), ("c1", "traffic hidden under the passes"),
-    ("room", "idle: the pipeline fills, drains or waits"),
+    ("room", "idle: the pipeline fills, drains or waits"), ("c6", "optimizer"),
+    ("c7", "data and logging"),
 )  # fmt: skip
 
 
@@ -41,8 +43,13 @@ class _Scale:
     per_s: float
     line: StepLine
 
-    def x(self, time_s: float) -> float:
-        """Return where a time of the shortened step is drawn."""
+    def start_x(self, time_s: float) -> float:
+        """Return where something that starts at a time of the shortened step is drawn."""
+        gap = _BREAK if self.line.left_out and time_s >= self.line.cut_s else 0.0
+        return _LEFT + time_s * self.per_s + gap
+
+    def end_x(self, time_s: float) -> float:
+        """Return where something that ends at a time of the shortened step is drawn."""
         gap = _BREAK if self.line.left_out and time_s > self.line.cut_s else 0.0
         return _LEFT + time_s * self.per_s + gap
 
@@ -59,7 +66,7 @@ def step_picture(line: StepLine, tail: Sequence[Tail]) -> str:
     scale, widths = _scaled(line, after)
     top, parts = 16.0, []
     places = {stage: top + i * row for i, stage in enumerate(line.rows)}
-    end = scale.x(line.end_s)
+    end = scale.end_x(line.end_s)
     for stage, y in places.items():
         parts.append(word(_LEFT - 8, y + row * 0.55, f"stage {stage}", anchor="end", style="small"))
         parts.append(box(_LEFT, y, end - _LEFT, row - 8, "room"))
@@ -84,31 +91,39 @@ def step_picture(line: StepLine, tail: Sequence[Tail]) -> str:
 def _scaled(line: StepLine, tail: Sequence[Tail]) -> tuple[_Scale, list[float]]:
     """Return the scale, and how wide each piece after the passes is."""
     room = WIDTH - _LEFT - _RIGHT - (_BREAK if line.left_out else 0.0)
-    per_s = room / (line.end_s + sum(piece.seconds for piece in tail))
-    for _ in range(3):  # broken pieces leave their room to the others
-        broken = [piece.seconds * per_s > _MOST_TAIL for piece in tail]
-        fixed = _MOST_TAIL * sum(broken)
-        rest = sum(
-            piece.seconds for piece, is_long in zip(tail, broken, strict=True) if not is_long
-        )
-        per_s = (room - fixed) / (line.end_s + rest)
-    widths = [min(piece.seconds * per_s, _MOST_TAIL) for piece in tail]
+    broken = [piece.seconds > _LONG_SHARE * line.end_s for piece in tail]
+    rest = sum(p.seconds for p, is_long in zip(tail, broken, strict=True) if not is_long)
+    per_s = (room - _BROKEN_TAIL * sum(broken)) / (line.end_s + rest)
+    widths = [
+        _BROKEN_TAIL if is_long else piece.seconds * per_s
+        for piece, is_long in zip(tail, broken, strict=True)
+    ]
     return _Scale(per_s=per_s, line=line), widths
 
 
+def _sides(span: Span, scale: _Scale) -> list[tuple[float, float]]:
+    """Return where a pass is drawn: left and right, twice where something is left out in it."""
+    line = scale.line
+    if not line.left_out or not span.start_s < line.cut_s < span.end_s:
+        return [(scale.start_x(span.start_s), scale.end_x(span.end_s))]
+    return [
+        (scale.start_x(span.start_s), scale.end_x(line.cut_s)),
+        (scale.start_x(line.cut_s), scale.end_x(span.end_s)),
+    ]
+
+
 def _pass(span: Span, line: StepLine, scale: _Scale, y: float, height: float) -> str:
-    left, right = scale.x(span.start_s), scale.x(span.end_s)
-    if line.left_out and span.start_s <= line.cut_s < span.end_s:
-        right -= _BREAK  # it ends where the break begins
-    gap = 0.5 if right - left > 3 else 0.0
     shown = f", {format_time(span.shown_s)} of it traffic that shows" if span.shown_s else ""
     title = (
         f"stage {span.stage}, {KINDS[span.kind]} {span.micro_batch}"
         f"{f'.{span.chunk}' if span.chunk else ''}: {format_time(line.when_s(span.start_s))} to "
         f"{format_time(line.when_s(span.end_s))}{shown}"
     )
-    body = box(left, y, right - left - gap, height, _COLOURS[span.kind], title)
-    wide = min(span.shown_s * scale.per_s, right - left)
+    body, wide = "", span.shown_s * scale.per_s
+    for left, right in _sides(span, scale):
+        gap = 0.5 if right - left > 3 else 0.0
+        body += box(left, y, right - left - gap, height, _COLOURS[span.kind], title)
+    wide = min(wide, right - left)
     if wide >= _LEAST:
         body += _plain(right - gap - wide, y, wide, height, "c5")
     return body
@@ -118,12 +133,11 @@ def _passes(line: StepLine, scale: _Scale, places: dict[int, float], height: flo
     """Return all passes as one path for each colour."""
     pieces: dict[str, list[str]] = {}
     for span in line.spans:
-        left, right = scale.x(span.start_s), scale.x(span.end_s)
-        if line.left_out and span.start_s <= line.cut_s < span.end_s:
-            right -= _BREAK
-        y, wide = number(places[span.stage]), right - left
-        shape = f"M{left:.1f} {y}h{wide:.1f}v{number(height)}h{-wide:.1f}z"
-        pieces.setdefault(_COLOURS[span.kind], []).append(shape)
+        y = number(places[span.stage])
+        for left, right in _sides(span, scale):
+            wide = right - left
+            shape = f"M{left:.1f} {y}h{wide:.1f}v{number(height)}h{-wide:.1f}z"
+            pieces.setdefault(_COLOURS[span.kind], []).append(shape)
         shown = min(span.shown_s * scale.per_s, wide)
         if shown >= _LEAST:
             shape = f"M{right - shown:.1f} {y}h{shown:.1f}v{number(height)}h{-shown:.1f}z"
@@ -147,7 +161,7 @@ def _lanes(line: StepLine, scale: _Scale, places: dict[int, float], below: float
         wide = span.hidden_s * scale.per_s
         if wide >= _LEAST and span.end_s > span.start_s:
             y = number(places[span.stage] + below + 1)
-            pieces.append(f"M{scale.x(span.start_s):.1f} {y}h{wide:.1f}v3h{-wide:.1f}z")
+            pieces.append(f"M{scale.start_x(span.start_s):.1f} {y}h{wide:.1f}v3h{-wide:.1f}z")
     return f'<path class="c1" d="{"".join(pieces)}"/>' if pieces else ""
 
 
@@ -159,7 +173,7 @@ def _tail(
         for y in places.values():
             text = f"{piece.label}: {format_time(piece.seconds)}"
             parts.append(box(x, y, max(width, 0.8), height, piece.colour, text))
-        if width >= _MOST_TAIL:
+        if width == _BROKEN_TAIL:
             first, last = min(places.values()), max(places.values()) + height
             parts.append(_zigzag(x + width / 2, first, last))
         x += width
@@ -196,24 +210,22 @@ def _critical(line: StepLine, scale: _Scale, places: dict[int, float]) -> str:
         y = places.get(span.stage)
         if y is None:
             continue
-        right = scale.x(span.end_s)
-        if line.left_out and span.start_s <= line.cut_s < span.end_s:
-            right = scale.x(line.cut_s)
-        corners += [f"{scale.x(span.start_s):.1f},{number(y - 2)}", f"{right:.1f},{number(y - 2)}"]
+        left, right = scale.start_x(span.start_s), scale.end_x(span.end_s)
+        corners += [f"{left:.1f},{number(y - 2)}", f"{right:.1f},{number(y - 2)}"]
     return f'<polyline class="critical" points="{" ".join(corners)}"/>'
 
 
 def _axis(line: StepLine, scale: _Scale, foot: float, end: float, tail_s: float) -> list[str]:
     """Return the times at the foot: the starts, the ends, and both sides of what is left out."""
-    marks = [(0.0, 0.0), (line.end_s, line.pipeline_s)]
+    marks = [(scale.start_x(0.0), 0.0)]
     if line.left_out:
-        before = line.cut_s * (1 - 1e-9)
-        marks += [(before, before), (line.cut_s * (1 + 1e-9), line.cut_s + line.left_out_s)]
-    parts = [
-        word(scale.x(at), foot + 12, format_time(time), anchor="middle", style="small")
-        for at, time in marks
-    ]
-    if end - scale.x(line.end_s) > 60:
+        cut = line.cut_s
+        marks += [(scale.end_x(cut), cut), (scale.start_x(cut), cut + line.left_out_s)]
+    parts = [word(x, foot + 12, format_time(t), anchor="middle", style="small") for x, t in marks]
+    last = scale.end_x(line.end_s)
+    parts.append(word(last, foot + 12, format_time(line.pipeline_s), style="small",
+                      anchor="middle" if last < WIDTH - 40 else "end"))  # fmt: skip
+    if end - last > 60:
         parts.append(word(end, foot + 12, format_time(line.pipeline_s + tail_s), anchor="end",
                           style="small"))  # fmt: skip
     return parts

@@ -76,7 +76,7 @@ class StepLine:
 
     def when_s(self, time_s: float) -> float:
         """Return the time in the whole step of a time in the shortened one [s]."""
-        return time_s + (self.left_out_s if time_s > self.cut_s else 0.0)
+        return time_s + (self.left_out_s if time_s >= self.cut_s else 0.0)
 
 
 def step_line(stages: Mapping[str, Any]) -> StepLine:
@@ -106,7 +106,7 @@ def step_line(stages: Mapping[str, Any]) -> StepLine:
             kind="B" if one.kind == "I" else one.kind,
             start_s=start,
             end_s=line.end_s[one],
-            micro_batch=one.micro_batch + (total - drawn if start > cut_s else 0),
+            micro_batch=one.micro_batch + (total - drawn if start >= cut_s else 0),
             chunk=one.chunk,
             shown_s=shown[one.stage] * (line.end_s[one] - start) if one.kind != "W" else 0.0,
             hidden_s=hidden[one.stage] * (line.end_s[one] - start) if one.kind != "W" else 0.0,

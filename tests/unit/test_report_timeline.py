@@ -105,7 +105,7 @@ def test_a_long_piece_after_the_passes_is_broken_and_leaves_them_their_room() ->
         float(w) for w, text in re.findall(r'width="([\d.]+)"[^>]*><title>([^<]*)', drawn)
         if text.startswith("gather")
     )  # fmt: skip
-    assert widest == 130
+    assert widest == 130  # not 42 times as wide as the passes
     assert 'class="gap"' in drawn
 
 
@@ -118,3 +118,18 @@ def test_thousands_of_passes_become_a_few_shapes() -> None:
     assert drawn.count("<title>") == 0
     assert len(drawn) < 300_000
     assert f"{line.left_out:,} more" in drawn
+
+
+def test_a_pass_in_which_something_is_left_out_goes_on_behind_the_gap() -> None:
+    for count in (1, 2, 4):
+        line = step_line(stages(count, 500))
+        drawn = step_picture(line, [])
+        per_s = (960 - 74 - 8 - 88) / line.end_s
+        shown = [(float(x), float(w)) for x, w in re.findall(
+            r'<rect x="([\d.]+)" y="16" width="([\d.]+)"[^>]*><title>stage 0', drawn)]  # fmt: skip
+        busy = sum(w for _, w in shown)
+        worked = sum(s.end_s - s.start_s for s in line.spans if s.stage == 0)
+        assert busy == pytest.approx(worked * per_s, abs=0.6 * len(shown))
+        cut = 74 + line.cut_s * per_s
+        assert not [x for x, w in shown if cut + 0.2 < x < cut + 87.8]
+        assert not [x for x, w in shown if cut + 0.2 < x + w < cut + 87.8]
