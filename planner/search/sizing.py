@@ -63,15 +63,17 @@ def best_within(rate_of: Callable[[int], float], most: int) -> int:
     return best if best and rate_of(best) > 0 else 0
 
 
-def least_for(rate_of: Callable[[int], float], wanted: float, most: int, start: int = 1) -> int:
-    """Return the fewest supernodes, of the counts tried, whose rate is at least *wanted*, or 0.
+def least_for(
+    rate_of: Callable[[int], float], wanted_per_s: float, most: int, start: int = 1
+) -> int:
+    """Return the fewest supernodes, of the counts tried, whose rate is at least *wanted_per_s*, or 0.
 
     The rate is taken to grow with the count; where degrees divide one count badly, the one below
     is looked at as well.
 
     Args:
         rate_of: tokens a second with so many supernodes, 0 where nothing fits [1/s].
-        wanted: tokens a second [1/s].
+        wanted_per_s: tokens a second [1/s].
         most: supernodes that can be built [1].
         start: a guess, to be quick [1].
 
@@ -80,17 +82,17 @@ def least_for(rate_of: Callable[[int], float], wanted: float, most: int, start: 
     """
     counts = supernode_counts(most)
     high = min(bisect_right(counts, start), len(counts) - 1)
-    while rate_of(counts[high]) < wanted:
+    while rate_of(counts[high]) < wanted_per_s:
         if high == len(counts) - 1:
             return 0
         high = min(high + 4, len(counts) - 1)
     low = high
-    while low >= 0 and rate_of(counts[low]) >= wanted:
+    while low >= 0 and rate_of(counts[low]) >= wanted_per_s:
         low, high = low - 4, low
     low = max(low, -1)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if rate_of(counts[middle]) < wanted else (low, middle)
-    if high >= 2 and rate_of(counts[high - 2]) >= wanted:
+        low, high = (middle, high) if rate_of(counts[middle]) < wanted_per_s else (low, middle)
+    if high >= 2 and rate_of(counts[high - 2]) >= wanted_per_s:
         high -= 2
     return counts[high]
