@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,8 +58,8 @@ def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 
 
     A GPU's link to its NIC carries no more than the NIC's transactions in flight allow.
     """
-    links = links_of_graph(fabric.graph)
-    nic = fabric.nic
+    routed = _routed(fabric.graph, fabric.gpus)
+    links, nic = routed.links, fabric.nic
     in_flight = nic.in_flight * nic.transaction_bytes / nic.turnaround_s
     own = (links.is_gpu[links.tails] & links.is_nic[links.heads]) | (
         links.is_nic[links.tails] & links.is_gpu[links.heads]
@@ -66,11 +67,27 @@ def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 
     capacity = links.capacity_bytes_per_s
     limited = np.where(own, np.minimum(capacity, in_flight), capacity)
     share = np.where(links.cost == SCALE_UP_COST, inner_share, outer_share)
-    vertices = vertices_of(links, fabric.gpus)
     return Wiring(
         links=links,
         reached_bytes_per_s=limited * share,
-        vertices=vertices,
+        vertices=routed.vertices,
         homes=fabric.domain_index("supernode"),
-        known=reach(links, vertices),
+        known=routed.known,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Routed:
+    """What of a wiring does not depend on the rates reached."""
+
+    links: Links
+    vertices: Ints
+    known: Reach
+
+
+@lru_cache(maxsize=4)
+def _routed(graph: Any, gpus: tuple[str, ...]) -> _Routed:
+    """Return links and costs of *graph*, which is told from others by being the same object."""
+    links = links_of_graph(graph)
+    vertices = vertices_of(links, gpus)
+    return _Routed(links=links, vertices=vertices, known=reach(links, vertices))
