@@ -66,7 +66,7 @@ def best_within(rate_of: Callable[[int], float], most: int) -> int:
 def least_for(
     rate_of: Callable[[int], float], wanted_per_s: float, most: int, start: int = 1
 ) -> int:
-    """Return the fewest supernodes, of the counts tried, whose rate is at least *wanted_per_s*, or 0.
+    """Return the fewest supernodes of the counts tried whose rate is as *wanted_per_s*, or 0.
 
     The rate is taken to grow with the count; where degrees divide one count badly, the one below
     is looked at as well.
