@@ -274,7 +274,9 @@ def _agree_on_border(
         entries_of(layout, families),
         tier=tier,
         tiers=[t.name for t in fabric.tiers],
-        uplinks=[domains[s].uplink_bytes_per_s for s in fabric.domain_index(tier).tolist()],
+        uplink_bytes_per_s=[
+            domains[s].uplink_bytes_per_s for s in fabric.domain_index(tier).tolist()
+        ],
     )
     if abs(busy_s - counted_s) > _CHECK_SHARE * max(busy_s, counted_s):
         raise PlannerError(

@@ -29,7 +29,7 @@ def checked_border_s(
     *,
     tier: str,
     tiers: Sequence[str],
-    uplinks: Sequence[float],
+    uplink_bytes_per_s: Sequence[float],
 ) -> float:
     """Return how long the busiest border of *tier* takes for what its domain sends [s].
 
@@ -40,7 +40,7 @@ def checked_border_s(
         traffic: what the groups exchange.
         tier: the tier whose borders are judged.
         tiers: names of all tiers, innermost first.
-        uplinks: of the domain of each GPU [bytes/s].
+        uplink_bytes_per_s: of the domain of each GPU [bytes/s].
 
     Raises:
         CheckError: as ``check.checked_cut_bytes``, or a domain that sends has no uplink.
@@ -50,7 +50,7 @@ def checked_border_s(
     domains = int(home.max()) + 1
     sent = sum((_sent(entry, home[seats], domains) for entry in traffic), np.zeros(domains))
     rates = np.zeros(domains)
-    rates[home] = uplinks
+    rates[home] = uplink_bytes_per_s
     dead = np.flatnonzero((rates <= 0) & (sent > 0))
     if dead.size:
         raise CheckError(f"domain {dead[0]} sends {sent[dead[0]]:.0f} bytes and has no uplink")

@@ -47,10 +47,10 @@ class Model:
     touch: dict[tuple[tuple[int, ...], int, int], Any] = field(default_factory=dict)
     objective: list[Any] = field(default_factory=list)
     constant: float = 0.0
-    sorts: tuple[float, ...] = ()
+    sorts: tuple[int, ...] = ()
 
 
-def formulate(question: Question, unit_bytes: float, sorts: Sequence[float] = ()) -> Model:
+def formulate(question: Question, unit_bytes: float, sorts: Sequence[int] = ()) -> Model:
     """Return the MILP of *question*: exact costs, the bound as cuts, symmetry broken.
 
     Args:
@@ -301,10 +301,10 @@ def _order_equal_domains(model: Model) -> None:
     left out, because ``_order_axes`` has already singled it out.
     """
     question = model.question
-    classes: dict[tuple[int, float], list[int]] = {}
+    classes: dict[tuple[int, int], list[int]] = {}
     for s in _domains(model):
         if s > 0:
-            sort = model.sorts[s] if model.sorts else 0.0
+            sort = model.sorts[s] if model.sorts else 0
             classes.setdefault((question.capacities[s], sort), []).append(s)
     for equal in classes.values():
         for first, second in pairwise(equal):

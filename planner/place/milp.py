@@ -162,7 +162,7 @@ def _run(
 
 def solve_border(
     question: Question,
-    rates: list[float],
+    uplink_bytes_per_s: list[float],
     start: NDArray[np.int64],
     unit_bytes: float,
     time_limit_s: float,
@@ -172,15 +172,15 @@ def solve_border(
 
     The bound is what that border sends at the mean uplink [bytes].
     """
-    arguments = (question, rates, start.tolist(), unit_bytes, time_limit_s, seed)
-    if question.cells * len(rates) <= _SMALL_ROWS_CELLS:
+    arguments = (question, uplink_bytes_per_s, start.tolist(), unit_bytes, time_limit_s, seed)
+    if question.cells * len(uplink_bytes_per_s) <= _SMALL_ROWS_CELLS:
         return _run_border(*arguments)
     return _in_child(_run_border, arguments, time_limit_s)
 
 
 def _run_border(
     question: Question,
-    rates: list[float],
+    uplink_bytes_per_s: list[float],
     start: list[int],
     unit_bytes: float,
     time_limit_s: float,
@@ -188,7 +188,7 @@ def _run_border(
 ) -> Solved:
     from planner.place.objective_model import formulate_border  # noqa: PLC0415 - imports pulp
 
-    model = formulate_border(question, rates, unit_bytes)
+    model = formulate_border(question, uplink_bytes_per_s, unit_bytes)
     ran = _optimise(model.problem, time_limit_s, seed, lambda lp: _set_start(lp, model.seat, start))
     home = None if ran.values is None else _decode(model.seat, question, ran.values)
     return Solved(home=home, lower_bound_bytes=max(0.0, ran.bound * unit_bytes), closed=ran.closed)

@@ -67,7 +67,7 @@ class BorderAnswer:
 
 def least_busy(
     question: Question,
-    rates: Sequence[float],
+    uplink_bytes_per_s: Sequence[float],
     total: Answer,
     *,
     time_limit_s: float = 20.0,
@@ -77,7 +77,7 @@ def least_busy(
 
     Args:
         question: the grid, its charges, the domains' capacities.
-        rates: uplink of each domain, one direction [bytes/s].
+        uplink_bytes_per_s: uplink of each domain, one direction [bytes/s].
         total: the answer for the total cut of the same question; its bound is used.
         time_limit_s: seconds the solver may take, 0 to do without it [s].
         seed: of everything random.
@@ -90,8 +90,8 @@ def least_busy(
     home = np.array(total.home)
     if len(question.capacities) < 2:
         return _answer(home, 0.0, 0.0, Proof.BOUND, total.method)
-    _refuse_dead_ends(rates)
-    state = _Search(question, rates, total, ends_s, seed)
+    _refuse_dead_ends(uplink_bytes_per_s)
+    state = _Search(question, uplink_bytes_per_s, total, ends_s, seed)
     state.offer(home, total.method)
     if state.busy_s == 0.0:
         return _answer(home, 0.0, 0.0, Proof.BOUND, total.method)
@@ -111,10 +111,15 @@ class _Search:
     """The best seatings so far by their busiest border, and the bound."""
 
     def __init__(
-        self, question: Question, rates: Sequence[float], total: Answer, ends_s: float, seed: int
+        self,
+        question: Question,
+        uplink_bytes_per_s: Sequence[float],
+        total: Answer,
+        ends_s: float,
+        seed: int,
     ) -> None:
-        self.question, self.rates, self.total = question, rates, total
-        self.speeds = np.asarray(rates, np.float64)
+        self.question, self.rates, self.total = question, uplink_bytes_per_s, total
+        self.speeds = np.asarray(uplink_bytes_per_s, np.float64)
         self.ends_s, self.seed, self.bound_s = ends_s, seed, 0.0
         self.starts: list[tuple[float, NDArray[np.int64], str]] = []
 
@@ -226,12 +231,12 @@ def _answer(
     )
 
 
-def _refuse_dead_ends(rates: Sequence[float]) -> None:
-    dead = [s for s, rate in enumerate(rates) if rate <= 0]
+def _refuse_dead_ends(uplink_bytes_per_s: Sequence[float]) -> None:
+    dead = [s for s, rate in enumerate(uplink_bytes_per_s) if rate <= 0]
     if dead:
         raise InputError(
-            f"objective 'bottleneck': domain {dead[0]} of {len(rates)} has no uplink, so that its "
-            "border takes for ever; expected a rate above 0 for each"
+            f"objective 'bottleneck': domain {dead[0]} has no uplink, so that its border takes "
+            "for ever; expected a rate above 0 for each"
         )
 
 
@@ -262,14 +267,14 @@ def _candidates(question: Question, seed: int) -> Iterator[tuple[NDArray[np.int6
         yield home, f"the {name} baseline"
 
 
-def _is_small(question: Question, rates: Sequence[float]) -> bool:
+def _is_small(question: Question, uplink_bytes_per_s: Sequence[float]) -> bool:
     """Return whether a solver is worth while."""
-    return question.cells * len(rates) <= _SOLVER_SEATS
+    return question.cells * len(uplink_bytes_per_s) <= _SOLVER_SEATS
 
 
 def _solved(
     question: Question,
-    rates: NDArray[np.float64],
+    uplink_bytes_per_s: NDArray[np.float64],
     home: NDArray[np.int64],
     busy_s: float,
     time_limit_s: float,
@@ -278,13 +283,18 @@ def _solved(
     """Return (what the solver proved [s], a seating better than *busy_s* or None, closed)."""
     from planner.place.milp import solve_border  # noqa: PLC0415 - imports a solver
 
-    mean = float(rates.mean())
+    mean = float(uplink_bytes_per_s.mean())
     solved = solve_border(
-        question, rates.tolist(), home, max(busy_s * mean / 1000.0, 1e-300), time_limit_s, seed
+        question,
+        uplink_bytes_per_s.tolist(),
+        home,
+        max(busy_s * mean / 1000.0, 1e-300),
+        time_limit_s,
+        seed,
     )
     better = None
     if solved.home is not None:
         found = np.array(solved.home)
-        if border_times_s(question, rates, found).max() < busy_s * (1 - _MET):
+        if border_times_s(question, uplink_bytes_per_s, found).max() < busy_s * (1 - _MET):
             better = found
     return solved.lower_bound_bytes / mean, better, solved.closed

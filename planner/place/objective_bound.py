@@ -30,7 +30,7 @@ _TABLE_LIMIT = 60_000_000  # domains x spare seats x cells of one step past whic
 
 def border_bound_s(
     question: Question,
-    rates: Sequence[float],
+    uplink_bytes_per_s: Sequence[float],
     total_bound_bytes: float,
     reached_s: float,
     ends_s: float = inf,
@@ -43,7 +43,7 @@ def border_bound_s(
 
     Args:
         question: the grid, its charges, the domains' capacities.
-        rates: uplink of each domain [bytes/s].
+        uplink_bytes_per_s: uplink of each domain [bytes/s].
         total_bound_bytes: what every seating cuts at least [bytes].
         reached_s: the busiest border of some seating [s].
         ends_s: leave out what has not begun when ``time.monotonic()`` is past this [s].
@@ -55,7 +55,7 @@ def border_bound_s(
     """
     if len(question.capacities) < 2:
         return 0.0
-    together_s = total_bound_bytes / float(sum(rates)) * _SAFE
+    together_s = total_bound_bytes / float(sum(uplink_bytes_per_s)) * _SAFE
     if together_s >= reached_s * _SAFE:
         return min(together_s, reached_s)
     alone = cache(lambda held, most: alone_bound_bytes(question, held, most))
@@ -64,16 +64,22 @@ def border_bound_s(
         for s in range(len(question.capacities))
     ]
     if sum(question.capacities) == question.cells:
-        each = zip(question.capacities, others, rates, strict=True)
+        each = zip(question.capacities, others, uplink_bytes_per_s, strict=True)
         alone_s = max(alone(held, most) / rate for held, most, rate in each)
-        return max(together_s, alone_s * _SAFE, _without_ends_s(question, rates, others) * _SAFE)
-    fillings = _Fillings(question, rates, others, alone)
+        return max(
+            together_s,
+            alone_s * _SAFE,
+            _without_ends_s(question, uplink_bytes_per_s, others) * _SAFE,
+        )
+    fillings = _Fillings(question, uplink_bytes_per_s, others, alone)
     if fillings.work > _TABLE_LIMIT or monotonic() > ends_s:
         return together_s
     return max(together_s, fillings.least_s(together_s, reached_s, ends_s) * _SAFE)
 
 
-def _without_ends_s(question: Question, rates: Sequence[float], others: Sequence[int]) -> float:
+def _without_ends_s(
+    question: Question, uplink_bytes_per_s: Sequence[float], others: Sequence[int]
+) -> float:
     """Return what a domain pays that holds no end of any chain, where there must be one [s].
 
     G chains have 2 G ends, so all domains but 2 G hold none of them; two hops cross the border for
@@ -83,26 +89,26 @@ def _without_ends_s(question: Question, rates: Sequence[float], others: Sequence
     least_s = 0.0
     for charge in question.charges:
         ends = 2 * question.groups(charge.axes)
-        if charge.kind is not Kind.CHAIN or ends >= len(rates):
+        if charge.kind is not Kind.CHAIN or ends >= len(uplink_bytes_per_s):
             continue
         alone = cache(
             lambda held, most, axes=charge.axes: alone_bound_bytes(question, held, most, axes)
         )
-        each = zip(question.capacities, others, rates, strict=True)
+        each = zip(question.capacities, others, uplink_bytes_per_s, strict=True)
         times = sorted((alone(held, most) / rate for held, most, rate in each), reverse=True)
         least_s = max(least_s, times[ends])
     return least_s
 
 
 def boxes_kept(
-    question: Question, home: NDArray[np.int64], rates: Sequence[float], busy_s: float
+    question: Question, home: NDArray[np.int64], uplink_bytes_per_s: Sequence[float], busy_s: float
 ) -> tuple[int, ...]:
     """Return the boxes of whole axes that every seating keeps whose busiest border beats *busy_s*.
 
     A seating that parts a line along an axis cuts a good deal; where that much takes *busy_s* over
     all uplinks together, some border takes as long.
     """
-    together = float(sum(rates))
+    together = float(sum(uplink_bytes_per_s))
     sides = [1] * len(question.sizes)
     grid = home.reshape(tuple(reversed(question.sizes)))
     for axis, n in enumerate(question.sizes):
@@ -198,14 +204,19 @@ class _Fillings:
     def __init__(
         self,
         question: Question,
-        rates: Sequence[float],
+        uplink_bytes_per_s: Sequence[float],
         others: Sequence[int],
         alone: Callable[[int, int], float],
     ) -> None:
-        self.question, self.rates, self.others, self.alone = question, rates, others, alone
+        self.question, self.rates, self.others, self.alone = (
+            question,
+            uplink_bytes_per_s,
+            others,
+            alone,
+        )
         self.spare = sum(question.capacities) - question.cells
         self.rebate = rebate_bytes(question)
-        self.work = len(rates) * (self.spare + 1) * question.cells
+        self.work = len(uplink_bytes_per_s) * (self.spare + 1) * question.cells
         self.shares = cache(lambda held: domain_bound(question, held))
 
     def least_s(self, low_s: float, high_s: float, ends_s: float) -> float:

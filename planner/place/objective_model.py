@@ -25,21 +25,24 @@ if TYPE_CHECKING:
 _EXACT_LEVELS = 40  # domains x members of a group of copies up to which pairs of counts are told
 
 
-def formulate_border(question: Question, rates: Sequence[float], unit_bytes: float) -> Model:
+def formulate_border(
+    question: Question, uplink_bytes_per_s: Sequence[float], unit_bytes: float
+) -> Model:
     """Return the MILP that makes the busiest border least.
 
     Its objective is T in units of *unit_bytes* over the mean uplink.
 
     Args:
         question: the grid, its charges, the domains' capacities.
-        rates: uplink of each domain, above 0 [bytes/s].
+        uplink_bytes_per_s: uplink of each domain, above 0 [bytes/s].
         unit_bytes: bytes of one unit [bytes].
     """
-    model = formulate(question, unit_bytes, sorts=rates)
-    mean = sum(rates) / len(rates)
-    shares = [rate / mean for rate in rates]
+    kinds = sorted(set(uplink_bytes_per_s))
+    model = formulate(question, unit_bytes, [kinds.index(rate) for rate in uplink_bytes_per_s])
+    mean = sum(uplink_bytes_per_s) / len(uplink_bytes_per_s)
+    shares = [rate / mean for rate in uplink_bytes_per_s]
     busiest = model.problem.add_variable("busiest", 0, None, pulp.LpContinuous)
-    sent: list[list[Any]] = [[] for _ in rates]
+    sent: list[list[Any]] = [[] for _ in uplink_bytes_per_s]
     for number, charge in enumerate(question.charges):
         if question.group_size(charge.axes) > 1:
             _send(model, f"{charge.kind.value}_{number}", charge, sent)

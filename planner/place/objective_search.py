@@ -34,15 +34,15 @@ _SWAPS_LIMIT = 2_000_000  # pairs of stages x cells past which stages are left w
 
 
 def border_times_s(
-    question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]
+    question: Question, uplink_bytes_per_s: NDArray[np.float64], home: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return how long each domain's border takes for what it sends, shape [domains] [s]."""
-    return np.asarray(sent_bytes(question, home) / rates)
+    return np.asarray(sent_bytes(question, home) / uplink_bytes_per_s)
 
 
 def less_busy(
     question: Question,
-    rates: NDArray[np.float64],
+    uplink_bytes_per_s: NDArray[np.float64],
     home: NDArray[np.int64],
     *,
     enough_s: float = 0.0,
@@ -52,7 +52,7 @@ def less_busy(
 
     Args:
         question: the grid, its charges, the domains' capacities.
-        rates: uplink of each domain, above 0 [bytes/s].
+        uplink_bytes_per_s: uplink of each domain, above 0 [bytes/s].
         home: domain of each cell, within capacities, shape [cells].
         enough_s: stop when the busiest border takes no longer [s].
         seed: of the swaps tried.
@@ -68,18 +68,20 @@ def less_busy(
         if coarse.cells < 2:
             continue
         start = coarse_home(question, sides, best)
-        if (np.bincount(start, minlength=len(rates)) > coarse.capacities).any():
+        if (np.bincount(start, minlength=len(uplink_bytes_per_s)) > coarse.capacities).any():
             continue
-        state = _State(coarse, rates, start)
+        state = _State(coarse, uplink_bytes_per_s, start)
         found, work = state.descend(random, enough_s, work if prod(sides) == 1 else work // 2)
         refined = refine_home(question, sides, found)
-        if _busiest(question, rates, refined) < _busiest(question, rates, best):
+        if _busiest(question, uplink_bytes_per_s, refined) < _busiest(
+            question, uplink_bytes_per_s, best
+        ):
             best = refined
     return best
 
 
 def stages_swapped(
-    question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]
+    question: Question, uplink_bytes_per_s: NDArray[np.float64], home: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return *home* with whole stages exchanged along the axes of chains, while that helps.
 
@@ -88,7 +90,7 @@ def stages_swapped(
 
     Args:
         question: the grid, its charges, the domains' capacities.
-        rates: uplink of each domain, above 0 [bytes/s].
+        uplink_bytes_per_s: uplink of each domain, above 0 [bytes/s].
         home: domain of each cell, shape [cells].
     """
     last = len(question.sizes) - 1
@@ -99,8 +101,8 @@ def stages_swapped(
         if charge.kind in (Kind.CHAIN, Kind.ENDS)
         for axis in charge.axes
     }
-    norm = _norm(border_times_s(question, rates, home), None)
-    scale = float(border_times_s(question, rates, home).max())
+    norm = _norm(border_times_s(question, uplink_bytes_per_s, home), None)
+    scale = float(border_times_s(question, uplink_bytes_per_s, home).max())
     for place in sorted(axes):
         pairs = list(combinations(range(grid.shape[place]), 2))
         if len(pairs) * home.size > _SWAPS_LIMIT:
@@ -111,7 +113,7 @@ def stages_swapped(
                 order = np.arange(grid.shape[place])
                 order[[a, b]] = b, a
                 swapped = np.ascontiguousarray(np.take(grid, order, axis=place))
-                times = border_times_s(question, rates, swapped.ravel())
+                times = border_times_s(question, uplink_bytes_per_s, swapped.ravel())
                 tried.append((_norm(times, scale), swapped))
             best = min(tried, key=lambda one: one[0], default=(norm, grid))
             if best[0] >= norm * (1 - _SMALL_GAIN):
@@ -125,8 +127,10 @@ def _norm(times: NDArray[np.float64], scale_s: float | None) -> float:
     return float(((times / (scale_s or max(float(times.max()), 1e-300))) ** _POWER).sum())
 
 
-def _busiest(question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]) -> float:
-    return float(border_times_s(question, rates, home).max())
+def _busiest(
+    question: Question, uplink_bytes_per_s: NDArray[np.float64], home: NDArray[np.int64]
+) -> float:
+    return float(border_times_s(question, uplink_bytes_per_s, home).max())
 
 
 def _blocks(question: Question, home: NDArray[np.int64]) -> list[tuple[int, ...]]:
@@ -182,9 +186,13 @@ class _State:
     """
 
     def __init__(
-        self, question: Question, rates: NDArray[np.float64], home: NDArray[np.int64]
+        self, question: Question, uplink_bytes_per_s: NDArray[np.float64], home: NDArray[np.int64]
     ) -> None:
-        self.question, self.rates, self.domains = question, rates, len(rates)
+        self.question, self.rates, self.domains = (
+            question,
+            uplink_bytes_per_s,
+            len(uplink_bytes_per_s),
+        )
         by_axes: dict[tuple[int, ...], list[Charge]] = {}
         for charge in question.charges:
             if question.group_size(charge.axes) > 1:

@@ -50,6 +50,7 @@ UNITLESS = {
     "scale_up_rate": "times what it is now",
     "seq": "times what it is now",
     "shares": "of whatever the owner says, 0 to 1",
+    "shares": "of whatever the owner says, 0 to 1",
     "tokens": "tokens",
     "tokens_per_day": "tokens a day",
     "years": "years a part is written off over",
@@ -61,6 +62,7 @@ UNITLESS = {
     "limit": "in the unit of what it limits",
     "nics_per_gpu": "NICs of a GPU, where several share one a mean",
     "rate_of": "tokens a second, by size",
+    "units": "of a charge, each of its weight",
     "value": "of whatever the option is",
     "weights": "of the families, in one unit of the owner's choice",
 }

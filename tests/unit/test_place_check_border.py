@@ -32,7 +32,7 @@ KINDS = {
 def _border_s(entry: CheckedEntry, seats: list[int], uplinks: list[float]) -> float:
     return checked_border_s(
         CLUSTER.graph, CLUSTER.gpus, seats, [entry], tier="supernode",
-        tiers=[tier.name for tier in CLUSTER.tiers], uplinks=uplinks,
+        tiers=[tier.name for tier in CLUSTER.tiers], uplink_bytes_per_s=uplinks,
     )  # fmt: skip
 
 
