@@ -82,7 +82,7 @@ class LayoutColumns:
     overlap_experts: Values = 0.0
     fused_experts: Values = 0.0
     overlap_hops: Values = 1.0
-    scatter_gather: Values = 1.0
+    scatter_gather: Values = 0.0
     stack: Values = 0.0
 
     @property

@@ -81,7 +81,8 @@ def context_s(model: ModelSpec, columns: LayoutColumns, wires: Wires) -> tuple[V
     two_hops = hop_s(2.0 * hop, wires.cp)
     around = columns.cp - 1.0
     gathered = gather_s(hop * columns.cp, wires.cp)
-    exchanged = columns.tokens * (shape.heads / columns.tp * width + kv)
+    sent = larger(kv, columns.cp * width)  # Ulysses copies K and V to whole heads
+    exchanged = columns.tokens * (shape.heads / columns.tp * width + sent)
     exchange = all_to_all_s(exchanged * columns.activation_bytes / columns.cp, wires.cp)
     ring = columns.cp_kind == 0
     ulysses = columns.cp_kind == 2
