@@ -51,7 +51,7 @@ ClusterOut = Annotated[
         "--out",
         metavar="FILE",
         show_default=False,
-        help="FILE.yaml: write a cluster that --cluster takes; else the document of --json.",
+        help="Write the cluster here for --cluster: FILE.yaml, or else the document of --json.",
     ),
 ]
 Accelerator = Annotated[
@@ -142,7 +142,7 @@ def import_file(
         out = None
     if as_json or out is not None:
         text = json_text(
-            document("topology-import", _inputs(file, asked), import_body(found, fabric))
+            document("topology-import", _inputs(file, asked), import_body(found, fabric, asked))
         )
         if out is not None:
             write_file(out, text)
@@ -181,8 +181,11 @@ def _inputs(file: Path, asked: ImportAsked) -> dict[str, Any]:
     }
 
 
-def import_body(found: ImportedFabric, fabric: Fabric) -> dict[str, Any]:
-    """Return the results for the document."""
+def import_body(found: ImportedFabric, fabric: Fabric, asked: ImportAsked) -> dict[str, Any]:
+    """Return the results for the document, the cluster file among them."""
+    from topologies.fabric_import import resolved_import
+    from topologies.imported_resolved import cluster_file_text
+
     return {
         "kind": found.kind,
         "provenance": found.provenance,
@@ -205,6 +208,7 @@ def import_body(found: ImportedFabric, fabric: Fabric) -> dict[str, Any]:
         ],
         "assumed": fabric.assumed,
         "findings": found.findings,
+        "cluster_file": cluster_file_text(resolved_import(found, asked)),
     }
 
 

@@ -54,7 +54,7 @@ _LOOKED_AT = 2**20
 """Characters in which a file shows its kind."""
 _XML_ROOTS = {"system": "nccl-xml", "topology": "hwloc", "graphml": "graphml"}
 _LINES = (
-    ("cluster", re.compile(r"^imported[ \t]*:", re.MULTILINE)),
+    ("cluster", re.compile(r'^imported[ \t]*:|"planner\.topology-import/1"', re.MULTILINE)),
     (
         "slurm-conf",
         re.compile(

@@ -20,10 +20,15 @@ _LONGEST_WORDS = 2000
 def import_cluster(text: str | bytes, name: str) -> ImportedFabric:
     """Return the cluster; machines that one line names together have the same links.
 
+    The text is such a file, or the document of ``planner topology import --json`` around it.
+
     Raises:
         SpecError: every fault, with its line.
     """
-    document = document_from_text(text, name=name)
+    plain = text if isinstance(text, str) else text.decode()
+    if plain.lstrip().startswith("{") and '"schema"' in plain:
+        plain = _inside(plain, name)
+    document = document_from_text(plain, name=name)
     root = document.root
     if root.kind != "map":
         root.fault("expected a mapping")
@@ -69,6 +74,17 @@ def import_cluster(text: str | bytes, name: str) -> ImportedFabric:
         accelerator=chip,
         assumed=assumed,
     )
+
+
+def _inside(text: str, name: str) -> str:
+    """Return the cluster file in the document of ``planner topology import --json``."""
+    document = document_from_text(text, name=name, kind="json")
+    if document.root.kind != "map":
+        document.root.fault("expected the document of planner topology import")
+        document.finish()
+    inside = document.root.text("cluster_file")
+    document.finish()
+    return inside
 
 
 def _words(node: Node, key: str) -> str:

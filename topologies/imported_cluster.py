@@ -58,7 +58,8 @@ def _flag(key: str, value: str) -> bool:
     return True
 
 
-_OPTIONS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
+# Behind a file's name: the field of ImportAsked, and how its value is read.
+OPTIONS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "rates-from": ("like", _text),
     "gpus-per-node": ("gpus_per_host", _count),
     "machines": ("machines", _count),
@@ -103,11 +104,11 @@ def split_options(text: str) -> tuple[str, ImportAsked | None]:
     faults = []
     for word in words:
         key, _, value = word.partition("=")
-        if key not in _OPTIONS:
-            near = meant(key, tuple(_OPTIONS))
+        if key not in OPTIONS:
+            near = meant(key, tuple(OPTIONS))
             faults.append(f"{name}: unknown option {key[:40]!r} behind the file's name{near}")
             continue
-        field, read = _OPTIONS[key]
+        field, read = OPTIONS[key]
         if field in found:
             faults.append(f"{name}: option {key} is given twice")
         try:

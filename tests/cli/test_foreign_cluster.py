@@ -38,10 +38,11 @@ def plan(tree: Path, tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.parametrize("name", ["cluster.yaml", "cluster.json"])
 def test_the_file_itself_and_what_import_wrote_of_it_give_the_same_seats(
-    tree: Path, tmp_path: Path
+    tree: Path, tmp_path: Path, name: str
 ) -> None:
-    file = tmp_path / "cluster.yaml"
+    file = tmp_path / name
     wrote = run("topology", "import", tree, "--gpus-per-node", 8, "--out", file)
     assert wrote.returncode == 0, wrote.stderr
 
