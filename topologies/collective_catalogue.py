@@ -15,16 +15,17 @@ from planner.collectives.library import (
     ScaleUpClass,
     measured_links,
 )
-from planner.collectives.links import LinkNumbers, Protocol, links_of
+from planner.collectives.links import LinkNumbers, Protocol, links_of, two_tiers
 from planner.collectives.measured import machine_named, network_class
 from planner.documents import Node, document_from_text, read_document, yaml_text
+from planner.errors import InputError
 from planner.fabric import Fabric
 
 CATALOGUE = Path(__file__).parent / "catalogue" / "collectives.yaml"
 
 _PROTOCOL = (
     "name", "base", "inside_latency_factor", "across_latency_factor", "rate_share",
-    "reductions", "exchange_share", "exchange_base",
+    "reductions", "exchange_share", "exchange_base", "fill",
 )  # fmt: skip
 _SCALE_UP = (
     "launch", "latency", "efficiency_share", "reduction_share", "reduction_latency", "max_rails",
@@ -99,6 +100,48 @@ def measured_links_of(fabric: Fabric, calibration: Calibration | None = None) ->
     )
 
 
+def measured_links_named(
+    machine: str,
+    nic_bytes_per_s: float,
+    scale_up_bytes_per_s: float | None = None,
+    calibration: Calibration | None = None,
+) -> MeasuredLinks:
+    """Return the link numbers of supernodes under one network, by the name of their GPU.
+
+    Args:
+        machine: what names the GPU, and EFA where that is the network: ``H100 p5, EFA``.
+        nic_bytes_per_s: nominal rate of one GPU's NIC [bytes/s].
+        scale_up_bytes_per_s: nominal rate inside; None for that of the GPU named [bytes/s].
+        calibration: left out, the shipped one.
+
+    Raises:
+        InputError: a GPU that no class covers, without a scale-up rate.
+    """
+    numbers = shipped_calibration() if calibration is None else calibration
+    known = machine_named(machine)
+    if known is None and scale_up_bytes_per_s is None:
+        raise InputError(
+            f"{machine[:60]!r}: not a GPU whose scale-up links were measured; give the rate inside"
+        )
+    inside = scale_up_bytes_per_s or (known.bytes_per_s if known else 0.0)
+    scale_up = known.scale_up if known else "generic"
+    network = network_class(machine, nic_bytes_per_s)
+    links = two_tiers(
+        inside_bytes_per_s=inside,
+        nic_bytes_per_s=nic_bytes_per_s,
+        inside_reduction=bool(known and known.reduces),
+    )
+    assumed = "" if known else f"{machine[:60]}: mean of the measured classes of GPUs"
+    return MeasuredLinks(
+        links=measured_links(
+            links, numbers.library, numbers.scale_up[scale_up], numbers.network[network]
+        ),
+        scale_up=scale_up,
+        network=network,
+        assumed=assumed,
+    )
+
+
 def _calibration(root: Node) -> Calibration:
     root.only("library", "scale_up", "network", "errors", "sources")
     library = root.map("library")
@@ -127,6 +170,7 @@ def _protocol(node: Node) -> Protocol:
         reductions=node.flag("reductions"),
         exchange_share=node.share("exchange_share"),
         exchange_base_s=node.time("exchange_base"),
+        fill_bytes=node.bytes("fill"),
     )
 
 
@@ -214,6 +258,7 @@ def _protocol_plain(protocol: Protocol) -> dict[str, Any]:
         "reductions": protocol.reductions,
         "exchange_share": _round(protocol.exchange_share),
         "exchange_base": _time(protocol.exchange_base_s),
+        "fill": f"{_round(protocol.fill_bytes):.0f} B",
     }
 
 

@@ -33,7 +33,7 @@ class CollectiveTime:
 
     Args:
         time_s: from the first byte to the last rank's end [s].
-        startup_s: launch, latencies and issuing [s].
+        startup_s: launch, latencies, issuing, and filling a tree's pipeline [s].
         inside_s: busiest scale-up port [s].
         across_s: busiest NIC or cut share [s].
         hidden_s: part of inside and across that a pipeline overlaps [s].
@@ -170,6 +170,9 @@ def _under(walk: Walk, way: _Way) -> _Parts:
         + walk.across_start_s * way.protocol.across_latency_factor
     )
     share = way.rate_share
+    if way.protocol.fill_bytes:
+        chunk_bytes = np.minimum(walk.rail_bytes, way.protocol.fill_bytes)
+        startup = startup + chunk_bytes * walk.fill_s_per_byte / share
     inside = walk.inside_s if share == 1 else walk.inside_s / share
     across = walk.across_s if share == 1 else walk.across_s / share
     if not walk.pipelined:

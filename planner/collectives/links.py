@@ -89,6 +89,8 @@ class Protocol:
         exchange_share: *rate_share* of an all-to-all, which moves pair by pair; 0 where an
             all-to-all cannot use the protocol.
         exchange_base_s: *base_s* of an all-to-all [s].
+        fill_bytes: largest chunk of one rail: a tree hands it on hop by hop until its pipeline
+            is full, and what is smaller than it is not pipelined at all [bytes].
     """
 
     name: str
@@ -99,6 +101,7 @@ class Protocol:
     reductions: bool = True
     exchange_share: float = 1.0
     exchange_base_s: float = 0.0
+    fill_bytes: float = 0.0
 
 
 SIMPLE = Protocol(name="simple")

@@ -32,6 +32,8 @@ class Walk:
         pipelined: the two busy times overlap.
         reduces_in_switch: needs a protocol that lets switches reduce.
         possible: the fabric and the spread allow it; time is infinite elsewhere.
+        rail_bytes: what one rail carries in all: a chunk is no larger [bytes].
+        fill_s_per_byte: time of a chunk through all hops of a tree, for one byte of it [s/byte].
     """
 
     inside_start_s: Any
@@ -42,6 +44,8 @@ class Walk:
     pipelined: bool = False
     reduces_in_switch: bool = False
     possible: Any = True
+    rail_bytes: Any = 0.0
+    fill_s_per_byte: Any = 0.0
 
 
 Reduction = Callable[[Any, Ground, int], Walk]
@@ -187,7 +191,8 @@ def double_tree(vector: Any, at: Ground, passes: int) -> Walk:
     """Two binary trees over the supernodes, a chain inside each, every NIC used; all-reduce only.
 
     Across: the busiest node sends ``tree_load(k)`` x V over all its NICs; inside: each port
-    carries the chain up and down, 2 (m-1)/m V. Start-ups: 2 (m-1) inside, 2 log2 k across.
+    carries the chain up and down, 2 (m-1)/m V. Start-ups: 2 (m-1) inside, 2 log2 k across; the
+    first chunk of every rail takes all these hops before the last rank has anything.
     """
     return Walk(
         inside_start_s=passes * (at.m - 1) * at.inside_latency_s,
@@ -195,7 +200,18 @@ def double_tree(vector: Any, at: Ground, passes: int) -> Walk:
         inside_s=passes * at.left_share * vector / at.inside_bytes_per_s + _own(vector, at),
         across_s=tree_load(at.k) * at.rails_s_per_byte * vector,
         pipelined=True,
+        rail_bytes=vector / at.rails,
+        fill_s_per_byte=passes * _chunk_s_per_byte(at, at.m - 1),
     )
+
+
+def _chunk_s_per_byte(at: Ground, inside_hops: Any) -> Any:
+    """Return the time of one byte of every rail's chunk over *inside_hops* and log2 k rails.
+
+    Inside, the chunks of all rails pass through the same port; across, each has its own NIC.
+    """
+    inside = inside_hops * at.rails / at.inside_bytes_per_s
+    return inside + at.log2_k * at.rails * at.rails_s_per_byte
 
 
 def switch_reduction(vector: Any, at: Ground, passes: int) -> Walk:
@@ -222,6 +238,8 @@ def switch_tree(vector: Any, at: Ground, passes: int) -> Walk:
         pipelined=True,
         reduces_in_switch=True,
         possible=np.isfinite(at.switch_s_per_byte) & at.split,
+        rail_bytes=vector / at.rails,
+        fill_s_per_byte=passes * _chunk_s_per_byte(at, np.greater(at.m, 1)),
     )
 
 

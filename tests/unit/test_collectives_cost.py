@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -212,3 +214,33 @@ def test_a_hundred_thousand_groups_are_priced_in_a_tenth_of_a_second() -> None:
         walls.append(time.process_time() - start)
 
     assert min(walls) < 0.1
+
+
+def test_a_tree_fills_its_pipeline_hop_by_hop_and_no_chunk_is_larger_than_the_message() -> None:
+    """16 ranks, 8 a supernode: 7 hops inside, 1 across, up and down; 8 rails of 1 MB chunks."""
+    plain = two_tiers(inside_bytes_per_s=100e9, nic_bytes_per_s=10e9)
+    filled = replace(plain, protocols=(Protocol(name="simple", fill_bytes=1e6),))
+    spread = Spread.of(16, 8)
+
+    def extra_s(payload: float) -> float:
+        times = [
+            cheapest("all_reduce", payload, spread, links, available=["double_tree"]).time_s
+            for links in (filled, plain)
+        ]
+        return float(times[0] - times[1])
+
+    # inside all rails' chunks pass one port: 7 x 8 MB / 100 GB/s; across one each: 1 MB / 10 GB/s
+    assert extra_s(1e9) == pytest.approx(2 * (7 * 8e6 / 100e9 + 1e6 / 10e9))
+    # 80 kB over 8 rails: chunks of 10 kB
+    assert extra_s(80e3) == pytest.approx(2 * (7 * 80e3 / 100e9 + 10e3 / 10e9))
+
+
+def test_rings_have_no_pipeline_to_fill() -> None:
+    plain = two_tiers(inside_bytes_per_s=100e9, nic_bytes_per_s=10e9)
+    filled = replace(plain, protocols=(Protocol(name="simple", fill_bytes=1e6),))
+
+    for collective in ("all_gather", "all_to_all"):
+        first, second = (
+            cheapest(collective, 1e8, Spread.of(16, 8), links) for links in (plain, filled)
+        )
+        assert float(first.time_s) == float(second.time_s)
