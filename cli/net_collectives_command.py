@@ -1,0 +1,100 @@
+"""``planner net collectives``: what a library takes for a collective, and how far that is off."""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is called
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cli.net_inputs import Given, number_option, put_out, text_option
+from cli.planner_options import Json, Out
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module to *app*."""
+    app.command("collectives")(collectives)
+
+
+def collectives(
+    collective: Annotated[
+        Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"],
+        typer.Option("--collective", help="What runs."),
+    ] = "all_reduce",
+    size: Annotated[
+        str, text_option("--size", "As nccl-tests counts it: the vector, or what a rank sends.")
+    ] = "192MiB",
+    ranks: Annotated[str, number_option("--ranks", "Members of the group.")] = "16",
+    supernode: Annotated[str, number_option("--supernode", "GPUs of a scale-up domain.")] = "8",
+    gpu: Annotated[
+        str, typer.Option("--gpu", help="Its name, and EFA where that is the network.")
+    ] = "H100",
+    nic: Annotated[str, text_option("--nic", "Nominal rate of a GPU's NIC.")] = "50GB/s",
+    scale_up: Annotated[
+        str | None,
+        typer.Option(
+            "--scale-up", metavar="QUANTITY", show_default="the GPU's",
+            help="Nominal rate inside a supernode, per GPU.",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--table", metavar="FILE", show_default=False,
+            help="A CSV table of measured collectives: predict each row, and report the error.",
+        ),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            "--predictions", metavar="FILE", show_default=False,
+            help="With --table: write the predictions of its rows as CSV.",
+        ),
+    ] = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:  # fmt: skip
+    """Predict a collective as a stock library runs it, or a whole table of them.
+
+    The library's numbers were fitted on public tables; the error that each system had while its
+    own table was left out is shown beside.
+    """
+    from cli.net_collectives_report import question_body, question_text, table_body, table_text_of
+    from cli.planner_output import note, write_file
+    from planner.errors import InputError
+    from planner.units import parse_bytes, parse_rate
+
+    if table is not None:
+        from topologies.collective_table import predictions_text, read_collectives
+
+        rows = read_collectives(table)
+        body, seconds = table_body(rows)
+        if predictions is not None:
+            write_file(predictions, predictions_text(rows, seconds))
+            note(f"wrote {predictions}")
+        inputs: dict[str, Any] = {"table": str(table), "rows": len(rows)}
+        put_out("collectives", inputs, body, table_text_of(inputs, body), as_json=as_json, out=out)
+        return
+    if predictions is not None:
+        raise InputError("--predictions: needs a --table to predict")
+    given = Given()
+    inputs = {
+        "collective": collective,
+        "size_bytes": given.quantity("--size", size, parse_bytes),
+        "ranks": given.count("--ranks", ranks, least=2, most=10**7),
+        "supernode": given.count("--supernode", supernode, most=10**7),
+        "gpu": gpu,
+        "nic_bytes_per_s": given.quantity("--nic", nic, parse_rate),
+        "scale_up_bytes_per_s": (
+            None if scale_up is None else given.quantity("--scale-up", scale_up, parse_rate)
+        ),
+    }
+    for option in ("size_bytes", "nic_bytes_per_s", "scale_up_bytes_per_s"):
+        if inputs[option] is not None and not 0 < inputs[option] <= 1e20:
+            given.fault(f"{option}={inputs[option]:g}: expected above 0 and at most 1e20")
+            inputs[option] = 1.0
+    with given.finish():
+        body = question_body(**inputs)
+    put_out("collectives", inputs, body, question_text(inputs, body), as_json=as_json, out=out)
