@@ -223,8 +223,9 @@ def sharing_text(inputs: Mapping[str, Any], seen: Sharing, gates: Sequence[Incas
     ]
     says = [
         (
-            "All families of the phase run at once, one execution each. Oversubscription is no "
-            "factor here: it is what an uplink's fair share comes to."
+            "All families of the phase run at once, one execution each: the worst moment, not the "
+            "step. `planner place` and `planner step` weigh it by how long each is active. "
+            "Oversubscription is no factor here: it is what an uplink's fair share comes to."
         ),
     ]
     text = net_text(
