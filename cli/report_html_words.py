@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,11 @@ _OPTIONS = {
     "global_batch": "--global-batch", "seq": "--seq", "recompute": "--recompute",
     "precision": "--precision",
 }  # fmt: skip
+_ASKED = (
+    ("order", "--order", "tp-cp-ep-dp-pp"), ("tier", "--tier", "supernode"),
+    ("objective", "--objective", "total"), ("tiers", "--tiers", "lexicographic"),
+    ("reductions", "--reductions", "hierarchical"), ("seed", "--seed", 0),
+)  # fmt: skip
 _NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
 SEATINGS = {"megatron-order": "Megatron's rank order"}
 
@@ -293,15 +299,23 @@ def sources(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def command_of(document: Mapping[str, Any]) -> str:
-    """Return the command that asks for this plan again."""
+    """Return the command that asks for this plan again: the same inputs, the same hash.
+
+    What was left out is left out again, for that is among the inputs, too. Fields of the layout
+    that no option names stand before it, as the file that they came from.
+    """
     inputs, layout = document["inputs"], document["inputs"]["layout"]
+    assumed, free = inputs["assumed"], inputs.get("free") or {}
     words = ["planner", "place"]
     if inputs["cluster_asked"] != "generic":
         words += ["--cluster", inputs["cluster_asked"]]
-    if inputs["cluster_asked"] == "generic" or "supernode.size" in inputs["assumed"]:
+    rebuilt = inputs["cluster_asked"] == "generic" or "supernode.size" in assumed
+    if rebuilt and "cluster" not in assumed:
         words += ["--supernode", str(inputs["supernode"])]
-    free = inputs.get("free") or {}
-    words += ["--gpus", str(free.get("cluster_gpus") or inputs["gpus"]), "--model", inputs["model"]]
+    if assumed.get("gpus", "rebuilt").startswith("rebuilt"):  # the cluster was, as asked
+        words += ["--gpus", str(free.get("cluster_gpus") or inputs["gpus"])]
+    if "model" not in assumed:
+        words += ["--model", inputs["model"]]
     words += ["--free", free["file"]] if free else []
     for rule in inputs.get("rules", ()):
         words += ["--rule", rule]
@@ -309,6 +323,13 @@ def command_of(document: Mapping[str, Any]) -> str:
     for key, option in _OPTIONS.items():
         if key in given or (key == "zero_stage" and "zero" in given):
             words += [option, str(layout[key])]
-    words += ["--order", inputs["order"], "--tier", inputs["tier"], "--seed", str(inputs["seed"])]
-    words += ["--time-limit", f"{inputs['time_limit_s']:g}", "--json"]
-    return shlex.join(str(word) for word in words)
+    filed = {key: layout[key] for key in sorted(given - set(_OPTIONS) - {"zero", "order"})}
+    if filed:
+        words += ["--layout", "layout.yaml"]
+    for key, option, default in _ASKED:
+        if inputs.get(key, default) != default:
+            words += [option, str(inputs[key])]
+    words += ["--time-limit", f"{inputs['time_limit_s']:g}"]
+    words += [] if document["memory"]["fits"] else ["--ignore-memory"]
+    command = shlex.join(str(word) for word in [*words, "--json"])
+    return f"# layout.yaml: {json.dumps(filed)}\n{command}" if filed else command
