@@ -323,7 +323,8 @@ def command_of(document: Mapping[str, Any]) -> str:
     for key, option in _OPTIONS.items():
         if key in given or (key == "zero_stage" and "zero" in given):
             words += [option, str(layout[key])]
-    filed = {key: layout[key] for key in sorted(given - set(_OPTIONS) - {"zero", "order"})}
+    others = sorted(given - set(_OPTIONS) - {"zero", "order"})
+    filed = {key: layout[key] for key in others if key in layout}
     if filed:
         words += ["--layout", "layout.yaml"]
     for key, option, default in _ASKED:
