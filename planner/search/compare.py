@@ -81,10 +81,7 @@ def compare(
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating [s].
     """
-    swept = [
-        sweep(one.model, machine_of(one.fabric, one.gpus, one.efficiency), one.gpus, one.fixed)
-        for one in candidates
-    ]
+    swept = _swept(candidates)
     own = [
         Entry(candidate=one, label="own best", finalist=fastest_seated(
             one.model, one.fabric, space, seed=seed, time_limit_s=time_limit_s))
@@ -98,6 +95,24 @@ def compare(
         ranked=_ranked(own), moved=_moved(own, seed, time_limit_s), pools=shared_pools(pools),
         swept=tuple(swept),
     )  # fmt: skip
+
+
+def _swept(candidates: Sequence[Candidate]) -> list[Swept]:
+    """Return each cluster's space, made once for all that differ in their network alone."""
+    found: list[Swept] = []
+    for one in candidates:
+        like = next(
+            (
+                space
+                for other, space in zip(candidates, found, strict=False)
+                if (other.model, other.gpus, other.fixed, other.fabric.accelerator)
+                == (one.model, one.gpus, one.fixed, one.fabric.accelerator)
+            ),
+            None,
+        )
+        machine = machine_of(one.fabric, one.gpus, one.efficiency)
+        found.append(sweep(one.model, machine, one.gpus, one.fixed, like=like))
+    return found
 
 
 def compare_layouts(

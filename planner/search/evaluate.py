@@ -7,7 +7,7 @@ layout.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +77,7 @@ def evaluate(
     machine: Machine,
     *,
     most_bytes: float | None = None,
+    like: Evaluated | None = None,
 ) -> Evaluated:
     """Return memory and step of every layout of *space* that fits.
 
@@ -86,7 +87,10 @@ def evaluate(
         fixed: the fields of ``Layout`` that they share.
         machine: where they run.
         most_bytes: what a stage may hold; left out, the GPU's memory less the margin [bytes].
+        like: the same space on another machine with the same GPUs: what fits is known then.
     """
+    if like is not None:
+        return _timed_again(model, space, fixed, machine, like)
     capacity = machine.accelerator.memory_bytes
     found: list[tuple[Any, ...]] = []
     least, nearest = np.inf, -1
@@ -107,6 +111,17 @@ def evaluate(
     rows, total_s, serial_s, held = (np.concatenate(part) for part in zip(*found, strict=True))
     return Evaluated(rows=rows, total_s=total_s, serial_s=serial_s, worst_bytes=held,
                      too_large=space.size - len(rows), nearest=nearest)  # fmt: skip
+
+
+def _timed_again(
+    model: ModelSpec, space: Space, fixed: Mapping[str, Any], machine: Machine, like: Evaluated
+) -> Evaluated:
+    parts = [
+        times(model, space.columns(fixed, like.rows[start : start + CHUNK_ROWS]), machine)
+        for start in range(0, len(like.rows), CHUNK_ROWS)
+    ]
+    total_s, serial_s = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return replace(like, total_s=total_s, serial_s=serial_s)
 
 
 def times(model: ModelSpec, columns: LayoutColumns, machine: Machine) -> tuple[Floats, Floats]:

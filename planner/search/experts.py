@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.model import ModelSpec
     from planner.search.pool import Pool
 
-_DOUBLINGS = 3
+_DOUBLINGS, _HALVINGS = 3, 2
 _VARIED_ROWS = 320
 _USUAL_OF_BOTH = Choices(zero_stage=(1, 3))
 
@@ -28,11 +28,11 @@ def expert_counts(experts: int) -> tuple[int, ...]:
     """Return the numbers of experts that are looked at beside *experts*, by doublings, ascending.
 
     >>> expert_counts(256)
-    (32, 64, 128, 512, 1024, 2048)
+    (64, 128, 512, 1024, 2048)
     """
     if not experts:
         return ()
-    fewer = [experts >> k for k in range(_DOUBLINGS, 0, -1) if experts % (1 << k) == 0]
+    fewer = [experts >> k for k in range(_HALVINGS, 0, -1) if experts % (1 << k) == 0]
     return (*fewer, *(experts << k for k in range(1, _DOUBLINGS + 1)))
 
 

@@ -65,6 +65,10 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
     winner = steps.ranked(AS_IT_IS)[0][0]
     found: list[Flip] = []
     for name, change in PROPERTIES.items():
+        if len(pools) > 1:  # all of the grid is asked about: from far to near, so that each bounds
+            for factor in _far_to_near():
+                for pool in pools:
+                    steps.best(pool, change(factor))
         asked: dict[str, Callable[[float], str]] = {
             "layout": partial(_layout_at, steps, winner, change)
         }
@@ -225,14 +229,29 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
     return found
 
 
+def _far_to_near() -> list[float]:
+    """Return the factors of the grid, each half way between two that came before it."""
+    order: list[int] = [_GRID]
+    step = _GRID
+    while step > 1:
+        order += range(step // 2, _GRID, step)
+        step //= 2
+    return [_factor(sign * i) for i in order for sign in (-1, 1)]
+
+
+def _factor(position: int) -> float:
+    """Return the factor at a position of the grid, -``_GRID`` to ``_GRID``."""
+    return exp(log(WIDEST_FACTOR) * position / _GRID)
+
+
 def nearest(name: str, kind: str, ask: Callable[[float], str]) -> list[Flip]:
     """Return where *ask* first answers otherwise, below and above 1, within x 1/32 to x 32."""
     here = ask(1.0)
     found = []
-    for direction in (-1.0, 1.0):
+    for direction in (-1, 1):
         low, before = 0.0, here
         for i in range(1, _GRID + 1):
-            high = direction * log(WIDEST_FACTOR) * i / _GRID
+            high = log(WIDEST_FACTOR) * (direction * i) / _GRID
             after = ask(exp(high))
             if after != before:
                 factor, after = _bisected(low, high, before, ask)

@@ -7,7 +7,7 @@ go on, and the first few are seated by ``planner.place`` and timed again as they
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +136,7 @@ def sweep(
     fixed: Mapping[str, Any],
     choices: Choices | None = None,
     rules: Sequence[Rule] = (),
+    like: Swept | None = None,
 ) -> Swept:
     """Return every layout of *model* on *gpus* GPUs, evaluated.
 
@@ -146,11 +147,16 @@ def sweep(
         fixed: fields of ``Layout`` that are given; ``seq`` and ``global_batch`` must be.
         choices: what is tried where nothing is fixed; left out, ``wide_choices``.
         rules: conditions that every layout must meet.
+        like: the same question on another cluster with the same GPUs; saves what is the same.
 
     Raises:
         LayoutError: no combination can run; says how many fell to each reason.
         InfeasibleError: none fits in memory; says by how much the nearest misses.
     """
+    if like is not None:
+        found = evaluate(model, like.space, fixed, machine, like=like.evaluated)
+        return replace(like, evaluated=found, machine=machine,
+                       best=best_of_each(like.space, found))  # fmt: skip
     space = layout_space(
         model, gpus, fixed, choices or wide_choices(model, rules), rules=rules,
         domain_gpus=machine.seats.supernode_gpus,
