@@ -11,6 +11,7 @@ import numpy as np
 from planner.place.merge import (
     MET,
     coarse_home,
+    kept,
     kept_together,
     least_when_split,
     merged,
@@ -18,6 +19,7 @@ from planner.place.merge import (
 )
 from planner.place.milp import solve_milp, solve_slices
 from planner.place.question import Kind, refine_home
+from planner.place.shapes import shape_rules, whole_bound
 
 if TYPE_CHECKING:
     from planner.place.milp import Solved
@@ -27,17 +29,31 @@ if TYPE_CHECKING:
 _SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
+_SHAPES_S = 10.0  # seconds for the choice of shapes at most
 _WAYS_LIMIT = 7000  # ways to seat one slice
 _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of the slices
 
 
 def finish(work: Work, ends_s: float) -> None:
     """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
-    for attempt in (_by_slices, _by_seats):
+    for attempt in (_by_shapes, _by_slices, _by_seats):
         if monotonic() < ends_s:
             attempt(work, ends_s)
         if work.proved:
             return
+
+
+def _by_shapes(work: Work, ends_s: float) -> None:
+    """Choose a shape for every domain in whole numbers: proves, but seats nothing."""
+    best = work.best
+    rules = shape_rules(kept(work.question, best.home, best.cut_bytes)[0], best.cut_bytes)
+    if rules is None:
+        return
+    bound, closed = whole_bound(rules, min(ends_s - monotonic(), _SHAPES_S))
+    if closed and _met(work, bound):
+        work.closed_by_solver = True
+    else:
+        work.raise_bound(min(bound, best.cut_bytes))
 
 
 def _by_slices(work: Work, ends_s: float) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.place.bound import lower_bound, split_bound
 from planner.place.question import Charge, Kind, Question, coarsen, held_units
+from planner.place.shapes import relaxed_bound, shape_rules
 from planner.place.sharing import sharpened_bound
 
 if TYPE_CHECKING:
@@ -33,11 +34,8 @@ def bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) ->
         home: a seating, shape [cells]; boxes that it splits are not tried.
         cut: what *home* cuts [bytes].
     """
-    sides = kept_together(question, home, cut)
-    if prod(sides) > 1:
-        coarse = merged(question, sides)
-        return min(cut, bound_by_merging(coarse, coarse_home(question, sides, home), cut))
-    bound = sharpened_bound(question, cut)
+    question, home = kept(question, home, cut)
+    bound = counted_bound(question, cut)
     promising = []
     for grid in merges(question, home):
         split = least_when_split(question, grid)
@@ -46,8 +44,31 @@ def bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) ->
     for minus_split, _, grid in sorted(promising)[:_GRIDS_TRIED]:
         if bound >= cut * (1 - MET):
             break
-        bound = max(bound, min(-minus_split, sharpened_bound(merged(question, grid), cut)))
-    return bound
+        bound = max(bound, min(-minus_split, counted_bound(merged(question, grid), cut)))
+    return min(bound, cut)
+
+
+def counted_bound(question: Question, cut: float) -> float:
+    """Return the best bound from what domains share, by one rule and by all together [bytes]."""
+    bound = sharpened_bound(question, cut)
+    if bound >= cut * (1 - MET):
+        return bound
+    rules = shape_rules(question, cut)
+    return bound if rules is None else max(bound, min(relaxed_bound(rules), cut))
+
+
+def kept(
+    question: Question, home: NDArray[np.int64], cut: float
+) -> tuple[Question, NDArray[np.int64]]:
+    """Return the grid of the boxes that no better seating splits, and *home* on it.
+
+    Boxes of whole axes are taken as new cells, and the same is asked again of the coarse grid.
+    """
+    sides = kept_together(question, home, cut)
+    while prod(sides) > 1:
+        question, home = merged(question, sides), coarse_home(question, sides, home)
+        sides = kept_together(question, home, cut)
+    return question, home
 
 
 def merged(question: Question, sides: Sequence[int]) -> Question:

@@ -38,19 +38,26 @@ def sharpened_bound(question: Question, target_bytes: float, ends_s: float = inf
         target_bytes: stop when this is reached [bytes].
         ends_s: stop when ``time.monotonic()`` is past this [s].
     """
+    return priced_shares(question, target_bytes, ends_s)[0]
+
+
+def priced_shares(
+    question: Question, target_bytes: float, ends_s: float = inf
+) -> tuple[float, tuple[Share, ...]]:
+    """Return the bound of ``sharpened_bound`` [bytes] and the prices that give it."""
     best = lower_bound(question)
     shares: tuple[Share, ...] = ()
     prices = prices_by_axes(question)
     for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
             if best >= target_bytes * (1 - 1e-12) or monotonic() > ends_s:
-                return best
+                return best, shares
 
             peak, value = _peak(partial(_bound_at, question, shares, axes, most), prices[axes])
             if value > best * (1 + 1e-12):
                 best = value
                 shares = (*shares, Share(axes=axes, most=most, price_bytes=peak))
-    return best
+    return best, shares
 
 
 def _bound_at(

@@ -23,6 +23,7 @@ from planner.place.improve import improved
 from planner.place.merge import MET, bound_by_merging
 from planner.place.nested_fill import nested_fillings
 from planner.place.question import cut_bytes, refine_home
+from planner.place.seat_line import line_fillings
 from planner.place.tiles import best_tiles
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _IMPROVE_CELLS = 20_000
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
+_WAYS_HALVED = 3  # ways to fill the domains for which the grid is cut into slabs
 _STARTS = 3  # seatings that exchanges start from
 
 
@@ -165,7 +167,7 @@ def _search(work: Work, time_limit_s: float) -> None:
     """Go on until the best seating is proved or nothing is left to try."""
     question, starts_s = work.question, monotonic()
     work.raise_bound(lower_bound(question))
-    for rule in (_tiles, _nested):
+    for rule in (_tiles, _nested, _halved):
         if _offered(work, rule(question)):
             return
     if _bettered(work):
@@ -214,6 +216,12 @@ def _nested(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
     for held in ways_to_fill(question):
         for home in nested_fillings(question, held):
             yield home, "boxes within boxes"
+
+
+def _halved(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
+    for held in ways_to_fill(question)[:_WAYS_HALVED]:
+        for home in line_fillings(question, held):
+            yield home, "slabs along the domains' borders"
 
 
 def _orders(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:

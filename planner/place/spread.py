@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from planner.place.question import Question
 
+    Others = Sequence[tuple[NDArray[np.int64], int, int]]  # t_j, n_(i and j), n_(j without i)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
@@ -234,9 +236,7 @@ class Tables:
             t = touches[:, column]
             alone = self.costs[i][t]
             if _by_parts(self.terms[i]):
-                others = [
-                    (touches[:, k], *self._shared(i, j)) for k, j in enumerate(families) if j != i
-                ]
+                others = self._others(i, touches, families)
                 tied = paid(
                     self.terms[i],
                     self.held,
@@ -248,16 +248,49 @@ class Tables:
             total = total + alone
         return total
 
+    def most_pieces(self, i: int, touches: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+        """Return the most that sum_g ceil(n_g / most) can be, over the groups of family i.
+
+        Args:
+            i: index of the family.
+            touches: t of every family, shape [vectors, families].
+            most: part size m [1].
+        """
+        term, t = self.terms[i], touches[:, i]
+        others = self._others(i, touches, range(len(self.terms)))
+        parted = np.minimum(t, _holding(term, others, len(t), most + 1))
+        pieces: NDArray[np.int64] = t + np.minimum(
+            np.maximum(self.held - t, 0) // most,
+            parted * ((_part(term, others, len(t)) - 1) // most),
+        )
+        return pieces
+
+    def fewest_full(self, i: int, touches: NDArray[np.int64], full: int) -> NDArray[np.int64]:
+        """Return the least that sum_g floor(n_g / full) can be, over the groups of family i.
+
+        t groups hold full - 1 cells each without one; every further one makes room for *full*
+        cells, but the last of a group only for those that are left of its n.
+        """
+        t, size = touches[:, i], self.terms[i].size
+        over = np.maximum(self.held - t * (full - 1), 0)
+        roomy = t * (size // full - 1)
+        last = size - size // full * full + 1
+        fewest: NDArray[np.int64] = np.where(
+            over <= roomy * full, -(-over // full), roomy - (roomy * full - over) // last
+        )
+        return fewest
+
+    def _others(self, i: int, touches: NDArray[np.int64], families: Sequence[int]) -> Others:
+        """Return (t_j, n_(i and j), n_(j without i)) of the other families looked at."""
+        return [(touches[:, k], *self._shared(i, j)) for k, j in enumerate(families) if j != i]
+
     def _shared(self, i: int, j: int) -> tuple[int, int]:
         """Return (n_(i and j), n_(j without i))."""
         both = prod(self.sizes[a] for a in self.terms[j].axes if a in self.terms[i].axes)
         return both, self.terms[j].size // both
 
 
-_Others = list[tuple["NDArray[np.int64]", int, int]]  # t_j, n_(i and j), n_(j without i)
-
-
-def _part(term: Term, others: _Others, vectors: int) -> NDArray[np.int64]:
+def _part(term: Term, others: Others, vectors: int) -> NDArray[np.int64]:
     """Return the most cells of one group that the touches of the others leave room for.
 
     A group of family i meets a group of family j in at most n_(i and j) cells, so a part of M
@@ -269,7 +302,7 @@ def _part(term: Term, others: _Others, vectors: int) -> NDArray[np.int64]:
     return part
 
 
-def _holding(term: Term, others: _Others, vectors: int, cells: int) -> NDArray[np.int64]:
+def _holding(term: Term, others: Others, vectors: int, cells: int) -> NDArray[np.int64]:
     """Return the most groups of family i of which *cells* or more can be held.
 
     Groups that meet the same groups of j differ along axes of j alone: n_(j without i) of

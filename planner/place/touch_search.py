@@ -55,13 +55,45 @@ def least_cost(
     >>> least_cost((2, 16, 4), ((0,), (1,), (2,)), lines, 8)
     19.6
     """
+    search = _search(sizes, families, costs, held, totals)
+    if search is None:
+        return inf if families else 0.0
+    return search.least()
+
+
+def vectors_below(
+    sizes: Sequence[int],
+    families: Sequence[tuple[int, ...]],
+    costs: Sequence[NDArray[np.float64]],
+    held: int,
+    totals: Totals | None,
+    limit: float,
+) -> NDArray[np.int64] | None:
+    """Return every vector of touches that may cost *limit* or less, None if they are too many.
+
+    Arguments as of ``least_cost``. The order is the same every time.
+    """
+    search = _search(sizes, families, costs, held, totals)
+    if search is None:
+        return np.zeros((0, len(families)), dtype=np.int64)
+    touches, _, complete = search.vectors(limit)
+    return touches if complete else None
+
+
+def _search(
+    sizes: Sequence[int],
+    families: Sequence[tuple[int, ...]],
+    costs: Sequence[NDArray[np.float64]],
+    held: int,
+    totals: Totals | None,
+) -> _Search | None:
+    """Return the search over axes of several cells; None if no vector is possible."""
     live = [i for i, n in enumerate(sizes) if n > 1]
     index = {axis: i for i, axis in enumerate(live)}
     sets = tuple(tuple(index[a] for a in family if a in index) for family in families)
     if not sets or any(not np.isfinite(table).any() for table in costs):
-        return 0.0 if not sets else inf
-    shape = np.array([sizes[i] for i in live])
-    return _Search(shape, sets, costs, held, totals).least()
+        return None
+    return _Search(np.array([sizes[i] for i in live]), sets, costs, held, totals)
 
 
 def least_touches(
@@ -140,21 +172,27 @@ class _Search:
 
     def _below(self, limit: float) -> tuple[float, bool]:
         """Return (the least total up to *limit*, infinite if none; whether all were looked at)."""
+        _, totals, complete = self.vectors(limit)
+        return (float(totals.min()) if len(totals) else inf), complete
+
+    def vectors(self, limit: float) -> tuple[NDArray[np.int64], NDArray[np.float64], bool]:
+        """Return (touches in the order of the families, what they cost, whether that is all)."""
         count = len(self.prices)
         partial = np.zeros((1, 0), dtype=np.int64)
         spent = np.zeros(1)
         later = np.concatenate([np.cumsum(self.least_of[::-1])[::-1], [0.0]])
+        nothing = np.zeros((0, count), dtype=np.int64), np.zeros(0)
         for level in range(count):
             table = self.costs[level]
             lowest = self._lowest(partial, level)
             t = np.arange(len(table))
             room = limit - spent - later[level + 1]
             if len(partial) * len(table) > 40 * _VECTORS:
-                return inf, False
+                return *nothing, False
             allowed = (t >= lowest[:, None]) & (table <= room[:, None])
             rows, columns = np.nonzero(allowed)
             if len(rows) > _VECTORS:
-                return inf, False
+                return *nothing, False
             partial = np.column_stack([partial[rows], columns])
             if self.totals is None or not level:
                 spent = spent[rows] + table[columns]
@@ -163,8 +201,9 @@ class _Search:
             keep = self._at_least(partial, spent, level + 1) <= limit
             partial, spent = partial[keep], spent[keep]
             if not len(partial):
-                return inf, True
-        return float(spent.min()), True
+                return *nothing, True
+        back = np.argsort(self.order, kind="stable")
+        return partial[:, back], spent, True
 
     def _lowest(self, partial: NDArray[np.int64], level: int) -> NDArray[np.float64]:
         """Return the touches that the inequalities without later families ask of this one."""

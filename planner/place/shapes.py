@@ -1,0 +1,220 @@
+"""Which shapes the domains can have together: a bound from all counting rules at once.
+
+A *shape* is the vector of touches of one domain. ``touch_search.py`` lists those that a seating
+better than the one in hand can use; a choice of one shape for every domain must then have enough
+pieces of every size, and not too many. The least price of such a choice is a lower bound. There are
+few variables: how many domains of each capacity take each shape. Proof: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import domain_bound, rebate_bytes
+from planner.place.sharing import priced_shares
+from planner.place.spread import tables
+from planner.place.touch_search import vectors_below
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.place.question import Question
+    from planner.place.spread import Tables
+
+_SHAPES_LIMIT = 6000  # shapes of all capacities
+_SINGLE_MOST = 4  # domains up to which each is a class of its own, for the rules on single domains
+_PIECES_MOST = 24  # part sizes of a rule, for each family
+_BROKEN = 100.0  # price of breaking a rule by one, in units of the dearest shape
+_ROUNDING = 1e-9  # relative; what floating point may add to a linear programme's bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeRules:
+    """min costs x   with  at_least x >= needs,  at_most x <= room,  sums x = domains,  x whole.
+
+    Args:
+        costs: what a domain of each shape pays, shape [shapes] [bytes].
+        at_least: coefficients of the rules on pieces, shape [rules, shapes].
+        needs: their right-hand sides.
+        at_most: coefficients of the rules on full pieces, shape [rules, shapes].
+        room: their right-hand sides.
+        class_of: capacity class of each shape, shape [shapes].
+        domains: domains of each class.
+        constant_bytes: what to add to the least [bytes].
+    """
+
+    costs: NDArray[np.float64]
+    at_least: NDArray[np.float64]
+    needs: NDArray[np.float64]
+    at_most: NDArray[np.float64]
+    room: NDArray[np.float64]
+    class_of: NDArray[np.int64]
+    domains: NDArray[np.int64]
+    constant_bytes: float
+
+
+def shape_rules(question: Question, cut: float) -> ShapeRules | None:
+    """Return the shapes of seatings that cut less than *cut* and their rules.
+
+    None where seats are spare or the shapes are too many.
+
+    Args:
+        question: the grid and its charges; every seat is taken.
+        cut: bytes of the best seating known [bytes].
+    """
+    if sum(question.capacities) != question.cells or len(question.capacities) < 2:
+        return None
+    bound, shares = priced_shares(question, cut)
+    slack = max(cut - bound, 0.0) + _ROUNDING * cut
+    capacities = sorted(question.capacities)
+    classes = [(held, 1) for held in capacities]
+    if len(capacities) > _SINGLE_MOST:
+        classes = sorted(Counter(capacities).items())
+    blocks, costs, class_of = [], [], []
+    count = 0
+    for index, (held, _) in enumerate(classes):
+        priced = tables(question, held, None, shares)
+        limit = domain_bound(question, held, None, shares) + slack
+        touches = vectors_below(
+            question.sizes,
+            tuple(term.axes for term in priced.terms),
+            priced.costs,
+            held,
+            priced.totals if priced.coupled else None,
+            limit,
+        )
+        if touches is None:
+            return None
+        count += len(touches)
+        if count > _SHAPES_LIMIT or not len(touches):
+            return None
+        plain = tables(question, held)
+        blocks.append((plain, touches))
+        costs.append(plain.totals(touches, range(len(plain.terms))))
+        class_of.append(np.full(len(touches), index))
+    domains = np.array([times for _, times in classes])
+    rows = _Rows(domains=domains)
+    for i in range(len(blocks[0][0].terms)):
+        _add_rules(rows, blocks, i)
+    return ShapeRules(
+        costs=np.concatenate(costs),
+        at_least=np.array(rows.at_least),
+        needs=np.array(rows.needs),
+        at_most=np.array(rows.at_most),
+        room=np.array(rows.room),
+        class_of=np.concatenate(class_of),
+        domains=domains,
+        constant_bytes=-rebate_bytes(question),
+    )
+
+
+class _Rows:
+    """The rules as they are gathered."""
+
+    def __init__(self, *, domains: NDArray[np.int64]) -> None:
+        self.domains = domains
+        self.at_least: list[NDArray[np.float64]] = []
+        self.needs: list[float] = []
+        self.at_most: list[NDArray[np.float64]] = []
+        self.room: list[float] = []
+
+
+def _add_rules(rows: _Rows, blocks: list[tuple[Tables, NDArray[np.int64]]], i: int) -> None:
+    """Add the rules of family i.
+
+    * sum_s ceil(n_s / m) >= ceil(n / m) for every group and m;
+    * sum_s floor(n_s / m) <= floor(n / m);
+    * a group held whole by one domain is touched by no other: a domain touches at most G less what
+      the others hold whole. Added up over the domains of a class.
+    """
+    term = blocks[0][0].terms[i]
+    n, groups = term.size, term.groups
+    for most in _part_sizes(n):
+        pieces = [shape.most_pieces(i, touches, most) for shape, touches in blocks]
+        rows.at_least.append(np.concatenate(pieces).astype(float))
+        rows.needs.append(float(groups * -(-n // most)))
+    for full in sorted({*_part_sizes(n), n}):
+        if full > 1:
+            counts = [shape.fewest_full(i, touches, full) for shape, touches in blocks]
+            row = np.concatenate(counts).astype(float)
+            if row.any():
+                rows.at_most.append(row)
+                rows.room.append(float(groups * (n // full)))
+    whole = [shape.fewest_full(i, touches, n) for shape, touches in blocks]
+    flat = np.concatenate(whole).astype(float)
+    for index, times in enumerate(rows.domains.tolist()):
+        row = times * flat
+        start = sum(len(touches) for _, touches in blocks[:index])
+        mine = blocks[index][1][:, i] - whole[index]
+        row[start : start + len(mine)] += mine
+        rows.at_most.append(row)
+        rows.room.append(float(times * groups))
+
+
+def _part_sizes(n: int) -> list[int]:
+    """Return the m worth a rule: for each number of pieces the largest m that needs so many."""
+    sizes = {n}
+    for pieces in range(2, n + 1):
+        sizes.add(-(-n // (pieces - 1)) - 1)
+        if len(sizes) >= _PIECES_MOST:
+            break
+    return sorted(m for m in sizes if m >= 1)
+
+
+def relaxed_bound(rules: ShapeRules) -> float:
+    """Return the bound of the linear relaxation, by our own arithmetic [bytes].
+
+    The solver only suggests prices; whatever they are, every shape's price less what it gives to
+    the rules, added up over the domains, and the rules' sides at those prices, is a lower bound.
+    """
+    from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
+
+    scale = max(float(np.abs(rules.costs).max()), 1e-300)
+    rows = np.vstack([-rules.at_least, rules.at_most])
+    broken = -np.eye(len(rows))  # what breaking a rule by one costs at most, so that prices exist
+    sums = (rules.class_of == np.arange(len(rules.domains))[:, None]).astype(float)
+    solved = linprog(
+        np.concatenate([rules.costs / scale, np.full(len(rows), _BROKEN)]),
+        A_ub=np.hstack([rows, broken]),
+        b_ub=np.concatenate([-rules.needs, rules.room]),
+        A_eq=np.hstack([sums, np.zeros((len(sums), len(rows)))]),
+        b_eq=rules.domains,
+        method="highs",
+    )
+    if solved.status != 0:
+        return -np.inf
+    prices = np.maximum(-solved.ineqlin.marginals, 0.0) * scale
+    gives, takes = np.split(prices, [len(rules.needs)])
+    reduced = rules.costs - gives @ rules.at_least + takes @ rules.at_most
+    least = np.array([reduced[rules.class_of == c].min() for c in range(len(rules.domains))])
+    total = float(least @ rules.domains + gives @ rules.needs - takes @ rules.room)
+    size = float(np.abs(least) @ rules.domains + gives @ rules.needs + takes @ rules.room)
+    return total + rules.constant_bytes - _ROUNDING * 1e-3 * size
+
+
+def whole_bound(rules: ShapeRules, time_limit_s: float) -> tuple[float, bool]:
+    """Return (the bound over whole numbers of domains [bytes], whether the solver closed it)."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
+
+    scale = max(float(np.abs(rules.costs).max()), 1e-300)
+    sums = (rules.class_of == np.arange(len(rules.domains))[:, None]).astype(float)
+    solved = milp(
+        rules.costs / scale,
+        integrality=np.ones(len(rules.costs)),
+        bounds=Bounds(0, rules.domains[rules.class_of]),
+        constraints=[
+            LinearConstraint(rules.at_least, rules.needs, np.inf),
+            LinearConstraint(rules.at_most, -np.inf, rules.room),
+            LinearConstraint(sums, rules.domains, rules.domains),
+        ],
+        options={"time_limit": time_limit_s, "mip_rel_gap": 0.0},
+    )
+    if solved.status == 2:
+        return np.inf, True
+    if solved.mip_dual_bound is None:
+        return -np.inf, False
+    return float(solved.mip_dual_bound) * scale + rules.constant_bytes, solved.status == 0
