@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from cli.planner_output import inputs_sha256
 from cli.planner_version import __version__
 from cli.report_html_bill import Account, accounts, bill_part, costs_of
 from cli.report_html_compare import candidates
@@ -154,6 +155,8 @@ def _origin(
         [name, plan.document["inputs"]["sha256"], plan.document["version"]]
         for plan, name in zip(plans, names, strict=True)
     ]
+    if prices is not None:
+        rows.append(["the price list", inputs_sha256({"prices": prices}), ""])
     asked = ["planner", "report", *(plan.name for plan in plans)]
     asked += [] if prices is None else ["--prices", "prices.yaml"]
     asked += [] if tokens is None else ["--tokens", f"{tokens:g}"]

@@ -10,7 +10,7 @@ from cli.report_html_read import PlanFile
 from cli.report_html_traffic import crossings
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import Bar, Point, bars, plane, safe
-from planner.units import format_bytes, format_share, format_time
+from planner.units import format_bytes, format_power, format_share, format_time
 
 
 def candidates(
@@ -26,6 +26,8 @@ def candidates(
     costs = costs_of(found)
     heads = ["Plan", "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Cut", "Gap",
              "Memory", "Fits"]  # fmt: skip
+    powered = all(one is not None and one.run.power_w for one in found)
+    heads += ["Power"] if powered else []
     heads += ["A million tokens"] if costs else []
     rows: list[list[str | Num]] = []
     for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
@@ -40,6 +42,7 @@ def candidates(
             Num(cut["gap"], format_share(cut["gap"])),
             Num(memory["worst_stage_bytes"], format_bytes(memory["worst_stage_bytes"])),
             "yes" if memory["fits"] else "no",
+            *([_power(found[i])] if powered else []),
             *([Num(costs[i].amount, costs[i].text)] if costs else []),
         ])  # fmt: skip
     common, heads, rows = _without_common(heads, rows, ("Model", "GPUs", "Cluster"))
@@ -67,6 +70,11 @@ def candidates(
         + "<p>At that share of what the fastest costs an hour, both cost the same a token.</p>"
     )  # fmt: skip
     return Part(anchor="candidates", title="Candidates side by side", body=body)
+
+
+def _power(account: Account | None) -> Num:
+    power_w = account.run.power_w if account else 0.0
+    return Num(power_w, format_power(power_w))
 
 
 def _without_common(

@@ -128,3 +128,16 @@ def test_lines_that_are_no_lines_are_refused(tmp_path: Path) -> None:
 def test_amounts_are_read_at_a_glance() -> None:
     assert amount(37_926_400, "USD") == "37,926,400 USD"
     assert amount(1.7476, "USD") == "1.75 USD"
+
+
+def test_power_stands_in_the_comparison_and_the_price_list_has_a_hash(tmp_path: Path) -> None:
+    plans = [saved(tmp_path, with_bill(), "a.json"), saved(tmp_path, with_bill(), "b.json")]
+
+    page = report(plans, listed())
+
+    table = page.partition("The candidates")[2].partition("</table>")[0]
+    assert table.count("9 kW") == 2
+    assert "the price list" in page
+    other = report(plans, listed(overhead_ratio=1.6))
+    hashes = [{part[:64] for part in p.split('<td class="wrap">')} for p in (page, other)]
+    assert len(hashes[0] - hashes[1]) == 1
