@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import lower_bound, split_bound
+from planner.place.bound import domain_bound, lower_bound, rebate_bytes, split_bound
 from planner.place.question import Kind, Question, coarsen, held_units
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _STRICT = 1e-6  # relative; what parting a line must cost above the cut in hand
 _NOISE_BYTES = 1e-3  # the same, where the cut is nought
+_LARGEST_TRIED = 128  # cells of a domain up to which every holding is bounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,19 @@ class WholeBoxes:
 
     sides: tuple[int, ...]
     question: Question
+
+
+def holdings(question: Question) -> int:
+    """Return how many sizes of a domain's content a bound must look at: its work.
+
+    One for each size of domain where every seat is taken, all that the spare seats allow if not.
+
+    >>> holdings(Question(sizes=(10,), charges=(), capacities=(6, 7)))
+    5
+    """
+    spare = sum(question.capacities) - question.cells
+    sizes = set(question.capacities)
+    return len({held for size in sizes for held in range(max(0, size - spare), size + 1)})
 
 
 def whole_boxes(
@@ -80,9 +95,41 @@ def kept_axes(question: Question, cut: float, known: set[int]) -> set[int]:
             charge.weight_bytes * _least_split_units(charge, question.group_size(charge.axes))
             for charge in along
         )
-        if max(split, split_bound(question, axis)) > cut * (1 + _STRICT) + _NOISE_BYTES:
+        enough = cut * (1 + _STRICT) + _NOISE_BYTES
+        if (
+            max(split, split_bound(question, axis)) > enough
+            or _parted_bound(question, axis) > enough
+        ):
             kept.add(axis)
     return kept
+
+
+def _parted_bound(question: Question, axis: int) -> float:
+    """Return what a seating that parts a line along *axis* cuts at least, with spare seats [bytes].
+
+    Σ_s f(c_s) >= λ N + Σ_s min_c (f(c) - λ c) for every price λ of a cell; the two domains that
+    hold a part of the line pay min_c (f_parted(c) - λ c) instead. So two domains that share what
+    one could hold pay for the room they waste. 0 where domains are too large to try every c.
+    """
+    sizes = Counter(question.capacities)
+    largest = min(max(sizes), question.cells)
+    if largest > _LARGEST_TRIED or len(question.capacities) < 2:
+        return 0.0
+    cells = np.arange(largest + 1)
+    free = np.array([domain_bound(question, c) for c in cells.tolist()])
+    parted = np.array([np.inf, *(domain_bound(question, c, axis) for c in cells.tolist()[1:])])
+    best = 0.0
+    for capacity in sizes:
+        price = free[min(capacity, largest)] / min(capacity, largest)
+        left = np.minimum.accumulate(free - price * cells)
+        apart = np.minimum.accumulate(parted - price * cells)
+        at = {c: min(c, largest) for c in sizes}
+        total = price * question.cells + sum(times * left[at[c]] for c, times in sizes.items())
+        extra = sorted(
+            apart[at[c]] - left[at[c]] for c, times in sizes.items() for _ in range(min(times, 2))
+        )
+        best = max(best, float(total + sum(extra[:2])) - rebate_bytes(question))
+    return best
 
 
 def _least_split_units(charge: Charge, size: int) -> float:

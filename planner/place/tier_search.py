@@ -12,7 +12,7 @@ from planner.errors import PlannerError
 from planner.place.chains import ordered_chain, weighted_chain
 from planner.place.fill import filled
 from planner.place.inside import sunk
-from planner.place.kept import whole_boxes
+from planner.place.kept import holdings, whole_boxes
 from planner.place.question import Question, cut_bytes, refine_home
 from planner.place.rise import risen
 from planner.place.solve import solve_question
@@ -29,6 +29,7 @@ _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _MORE_CELLS = 4096  # grids up to which other seatings of the same cut are tried
 _TILED_CELLS = 20_000  # grids past which a chain of tiles is not held against other seatings
 _MORE_TRIED = 4
+HOLDINGS_FEW = 64  # sizes of content up to which another tier's question is asked by itself
 _SOLVE_S = 2.0  # seconds that the question of another tier alone may take
 
 
@@ -153,7 +154,7 @@ def search(state: Search, asked: int, home: NDArray[np.int64]) -> None:
 def _solve_whole(state: Search, asked: int, tier: int) -> None:
     """Seat whole boxes in the domains of an outer tier; bound what keeps them."""
     boxes = whole_boxes(state.questions, state.tree, state.cuts, asked, tier)
-    if boxes is None:
+    if boxes is None or holdings(boxes.question) > HOLDINGS_FEW:
         return
     before, left_s = state.cuts[asked:tier], max(0.0, state.ends_s - monotonic())
     answer = solve_question(boxes.question, time_limit_s=min(_SOLVE_S, left_s))
@@ -165,7 +166,7 @@ def _solve_whole(state: Search, asked: int, tier: int) -> None:
 def _solve_alone(state: Search, asked: int, tier: int) -> None:
     """Ask the question of one tier as if it were the only one."""
     left_s = state.ends_s - monotonic()
-    if left_s <= 0:
+    if left_s <= 0 or holdings(state.questions[tier]) > HOLDINGS_FEW:
         return
     answer = solve_question(state.questions[tier], time_limit_s=min(_SOLVE_S, left_s))
     state.bounds[tier] = max(state.bounds[tier], answer.lower_bound_bytes)

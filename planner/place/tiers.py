@@ -16,9 +16,9 @@ from planner.errors import InputError, PlannerError
 from planner.place.answer import Proof
 from planner.place.bound import lower_bound
 from planner.place.inside import sunk
-from planner.place.kept import whole_boxes
+from planner.place.kept import holdings, whole_boxes
 from planner.place.sharing import sharpened_bound
-from planner.place.tier_search import MET, Search, meets, search
+from planner.place.tier_search import HOLDINGS_FEW, MET, Search, meets, search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from planner.place.tree import Tree
 
 WAYS = ("lexicographic", "weighted")
+_HOLDINGS_MOST = 256  # sizes of content past which a tier's bound takes too long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +141,10 @@ def seat_tiers(
     """
     order = importance(len(tree.names), asked)
     questions = [replace(question, capacities=capacities) for capacities in tree.capacities]
-    bounds = [0.0 if len(q.capacities) == 1 else lower_bound(q) for q in questions]
+    bounds = [
+        lower_bound(q) if len(q.capacities) > 1 and holdings(q) <= _HOLDINGS_MOST else 0.0
+        for q in questions
+    ]
     bounds[asked] = max(bounds[asked], asked_bound.lower_bound_bytes)
     state = Search(
         questions=questions, tree=tree, order=order, bounds=bounds, weights=weights, ends_s=ends_s
@@ -184,11 +188,14 @@ def _closer_bound(state: Search, asked: int, place: int) -> tuple[float, str]:
     """Return the best bound of the tier at *place* in the order, and what it is a bound of."""
     tier = state.order[place]
     cut, question = state.cuts[tier], state.questions[tier]
-    bound = max(state.bounds[tier], sharpened_bound(question, cut, state.ends_s))
+    bound = state.bounds[tier]
+    if holdings(question) <= HOLDINGS_FEW and not meets(cut, bound):
+        bound = max(bound, sharpened_bound(question, cut, state.ends_s))
     if meets(cut, bound) or state.weights is not None or tier < asked:
         return bound, "all"  # what outer domains hold whole, inner ones may part
     as_good = state.bound_as_good(asked, tier)
     if as_good == 0.0:
         boxes = whole_boxes(state.questions, state.tree, state.cuts, asked, tier)
-        as_good = 0.0 if boxes is None else sharpened_bound(boxes.question, cut, state.ends_s)
+        if boxes is not None and holdings(boxes.question) <= HOLDINGS_FEW:
+            as_good = sharpened_bound(boxes.question, cut, state.ends_s)
     return (as_good, "as good before") if as_good > bound * (1 + MET) else (bound, "all")
