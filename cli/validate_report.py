@@ -26,6 +26,7 @@ from planner.steptime.validate import (
     groups_of,
     predict,
     predict_by_halves,
+    predict_by_left_out,
     predict_halves,
     predict_left_out,
     scores,
@@ -35,6 +36,7 @@ from topologies.efficiency_catalogue import (
     read_efficiencies,
     shipped_efficiencies,
     shipped_halves,
+    shipped_left_out,
 )
 from topologies.steps_table import StepsTable, read_steps
 
@@ -72,6 +74,7 @@ class Report:
         seen: sources of the table that the numbers were fitted on.
         scores: by source.
         unseen: the same rows by fits that did not see their layout; empty where there are none.
+        left_out: the same rows by fits that saw nothing of their source.
         groups: layouts of one model on one cluster.
         far: the rows furthest off.
     """
@@ -85,6 +88,7 @@ class Report:
     seen: tuple[str, ...]
     scores: tuple[Score, ...]
     unseen: tuple[Score, ...]
+    left_out: tuple[Score, ...]
     groups: tuple[Group, ...]
     far: tuple[FarRow, ...]
 
@@ -112,6 +116,7 @@ def report_of(
     basis = f"fitted numbers of {efficiency}" if efficiency else "the shipped numbers"
     seen = _sources_of(numbers, runs)
     unseen: tuple[Score, ...] = ()
+    left_out: tuple[Score, ...] = ()
     if refit is not None:
         say(f"fitting on {len(runs):,} rows; this takes minutes")
         step_s = predict_halves(runs) if refit == "halves" else predict_left_out(runs)
@@ -126,6 +131,7 @@ def report_of(
         if efficiency is None and seen:
             known = [run for run in runs if run.source in seen]
             unseen = scores(known, predict_by_halves(known, shipped_halves()))
+            left_out = scores(known, predict_by_left_out(known, shipped_left_out()))
     return Report(
         path=path,
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -136,6 +142,7 @@ def report_of(
         seen=seen,
         scores=scores(runs, step_s),
         unseen=unseen,
+        left_out=left_out,
         groups=groups_of(runs, step_s),
         far=_far(runs, step_s, worst),
     )
@@ -202,6 +209,7 @@ def validate_document(report: Report) -> dict[str, Any]:
     body = {
         "sources": [_plain(score) for score in report.scores],
         "unseen": [_plain(score) for score in report.unseen],
+        "left_out": [_plain(score) for score in report.left_out],
         "fitted_on": report.seen,
         "groups": [asdict(group) for group in report.groups],
         "far": [asdict(row) for row in report.far],
@@ -238,6 +246,12 @@ def print_report(console: Console, report: Report) -> None:
             Text("The test: the same rows, each predicted by a fit that has not seen its layout")
         )
         console.print(_score_table(report.unseen))
+    if report.left_out:
+        console.print()
+        console.print(
+            Text("The harder test: the same rows, each by a fit on all sources but its own")
+        )
+        console.print(_score_table(report.left_out))
     console.print()
     console.print(
         Text(

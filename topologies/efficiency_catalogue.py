@@ -21,6 +21,7 @@ from topologies.fabric_figures import positive
 
 CATALOGUE = Path(__file__).parent / "catalogue" / "step_efficiency.yaml"
 HALVES = CATALOGUE.with_name("step_efficiency_halves.yaml")
+LEFT_OUT = CATALOGUE.with_name("step_efficiency_left_out.yaml")
 
 _KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
          "pace", "source", "assumed", "same_as", "called", "nic")  # fmt: skip
@@ -86,6 +87,17 @@ def shipped_halves() -> tuple[Mapping[str, Efficiency], Mapping[str, Efficiency]
     )
     document.finish()
     return first, second
+
+
+def shipped_left_out() -> Mapping[str, Mapping[str, Efficiency]]:
+    """Return, for each source, the numbers fitted on all others, by accelerator."""
+    document = read_document(LEFT_OUT)
+    fits = {
+        source: {name: _efficiency(one) for name, one in document.root.map(source).items()}
+        for source, _ in document.root.items()
+    }
+    document.finish()
+    return MappingProxyType(fits)
 
 
 def chip_named(name: str) -> Chip | None:

@@ -3,6 +3,8 @@
 Trace Event Format (JSON object form): complete events ``ph: "X"`` with ``ts`` and ``dur`` in
 microseconds, metadata ``ph: "M"`` for names and order. A stage is a process; its threads are the
 passes and, below, the communication of each. A pass's own exposed traffic is drawn at its end.
+Both viewers count whole nanoseconds and want the events of a thread apart or nested: starts and
+ends are rounded to them, never start and length.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from planner.steptime.schedule import StageSeconds
 from planner.steptime.step import Step
 
 MOST_PASSES = 50_000
-_MICRO = 1e6
+_NANO = 1e9
 _WORDS = {"F": "forward", "B": "backward", "I": "backward", "W": "weight gradients"}
 _COLOURS = {
     "F": "thread_state_running", "B": "thread_state_iowait", "I": "thread_state_iowait",
@@ -111,9 +113,10 @@ def _meta(name: str, stage: int, arguments: dict[str, Any]) -> dict[str, Any]:
 def _complete(
     name: str, stage: int, thread: int, start_s: float, duration_s: float, **more: Any
 ) -> dict[str, Any]:
+    start, end = round(start_s * _NANO), round((start_s + duration_s) * _NANO)
     return {
         "ph": "X", "name": name, "cat": "step", "pid": stage, "tid": thread,
-        "ts": round(start_s * _MICRO, 3), "dur": round(duration_s * _MICRO, 3), **more,
+        "ts": start / 1000, "dur": (end - start) / 1000, **more,
     }  # fmt: skip
 
 
@@ -139,10 +142,10 @@ def _pass_events(
     part = (forward if one.kind == "F" else backward)[one.stage] / both if both else 0.0
     at = end
     for family, seconds in shown.items():
-        length = seconds[one.stage] * part / chunks
-        if length <= 0:
+        length = min(seconds[one.stage] * part / chunks, at - start)
+        if length * _NANO < 1.0:
             continue
-        at = max(start, at - length)
+        at -= length
         events.append(_complete(family.upper(), one.stage, 1, at, length, args={"of": label}))
     return events
 

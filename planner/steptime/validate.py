@@ -211,6 +211,23 @@ def predict_by_halves(
     return np.where([fitting_half(run) for run in runs], second, first)
 
 
+def predict_by_left_out(
+    runs: Sequence[Run], left_out: Mapping[str, Mapping[str, Efficiency]]
+) -> NDArray[np.float64]:
+    """Return predictions by fits on file that saw none of a run's source [s].
+
+    Args:
+        runs: measured rows.
+        left_out: source to the numbers fitted on all others, by accelerator; an accelerator that
+            is not listed is predicted by its defaults.
+    """
+    answer = np.full(len(runs), np.nan)
+    for source in dict.fromkeys(run.source for run in runs):
+        rows = [i for i, run in enumerate(runs) if run.source == source]
+        answer[rows] = predict([runs[i] for i in rows], left_out[source])
+    return answer
+
+
 def explained(run: Run, error_share: float) -> str:
     """Return what may explain that a run is off by *error_share*."""
     columns, reasons = run.columns, []
