@@ -98,6 +98,8 @@ def least_busy(
     state.raise_bound(question)
     state.try_candidates()
     state.exchange()
+    if not state.met() and not state.late():
+        state.raise_bound(question)  # less busy seatings than before are left to look at
     proof = Proof.BOUND
     if not state.met() and state.narrow(time_limit_s > 0):
         proof = Proof.SOLVER

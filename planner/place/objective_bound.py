@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+Limits = tuple[tuple[tuple[int, ...], int, int], ...]  # (axes, most here, most in another domain)
+
 _SAFE = 1 - 1e-12  # relative; keeps a bound on the safe side of floating point
 _STEPS = 40  # halvings between a time that no filling allows and one that some does
 _TABLE_LIMIT = 60_000_000  # domains x spare seats x cells of one step past which fillings are left
@@ -39,7 +41,8 @@ def border_bound_s(
 
     The greatest of: the least cut over all uplinks together; the least that one domain sends over
     its uplink; and, where seats are spare, the least time at which some filling of the domains
-    allows both.
+    allows both. Only seatings less busy than *reached_s* are looked at: no more than that is ever
+    returned.
 
     Args:
         question: the grid, its charges, the domains' capacities.
@@ -59,26 +62,80 @@ def border_bound_s(
     if together_s >= reached_s * _SAFE:
         return min(together_s, reached_s)
     alone = cache(lambda held, most: alone_bound_bytes(question, held, most))
-    others = [
-        max(c for r, c in enumerate(question.capacities) if r != s)
-        for s in range(len(question.capacities))
-    ]
+    limits = group_limits(question, uplink_bytes_per_s, reached_s)
     if sum(question.capacities) == question.cells:
-        each = zip(question.capacities, others, uplink_bytes_per_s, strict=True)
+        each = zip(question.capacities, limits, uplink_bytes_per_s, strict=True)
         alone_s = max(alone(held, most) / rate for held, most, rate in each)
-        return max(
-            together_s,
-            alone_s * _SAFE,
-            _without_ends_s(question, uplink_bytes_per_s, others) * _SAFE,
-        )
-    fillings = _Fillings(question, uplink_bytes_per_s, others, alone)
+        endless_s = _without_ends_s(question, uplink_bytes_per_s, limits)
+        return min(reached_s, max(together_s, alone_s * _SAFE, endless_s * _SAFE))
+    fillings = _Fillings(question, uplink_bytes_per_s, limits, alone)
     if fillings.work > _TABLE_LIMIT or monotonic() > ends_s:
         return together_s
     return max(together_s, fillings.least_s(together_s, reached_s, ends_s) * _SAFE)
 
 
+def group_limits(
+    question: Question, uplink_bytes_per_s: Sequence[float], busy_s: float
+) -> tuple[Limits, ...]:
+    """Return of each domain how much of one group it can hold, and any other, if none is busier.
+
+    m cells of one group lie in m / n_common groups of every other family at least; a domain of C
+    seats holds C / n of those whole at most, and sends what parted groups cost for the others.
+    A domain of which that takes longer than *busy_s* cannot hold m.
+
+    Args:
+        question: the grid, its charges, the domains' capacities.
+        uplink_bytes_per_s: uplink of each domain [bytes/s].
+        busy_s: the busiest border of some seating; only less busy ones are looked at [s].
+
+    Returns:
+        For each domain (axes, most cells here, most cells in another domain) of every reduction.
+    """
+    axes_of = [c.axes for c in question.charges if c.kind is Kind.TOUCH]
+    kinds = list(zip(question.capacities, uplink_bytes_per_s, strict=True))
+    found: list[list[tuple[tuple[int, ...], int, int]]] = [[] for _ in kinds]
+    for axes in axes_of:
+        most_of = {
+            kind: _most_of_one(question, axes, kind[0], kind[1] * busy_s) for kind in set(kinds)
+        }
+        here = [most_of[kind] for kind in kinds]
+        first, second = sorted(here, reverse=True)[:2]
+        for s, most in enumerate(here):
+            found[s].append((axes, most, second if most == first else first))
+    return tuple(map(tuple, found))
+
+
+def _most_of_one(question: Question, axes: tuple[int, ...], seats: int, budget: float) -> int:
+    """Return the most cells of one group along *axes* for which a domain sends no more."""
+    prices = []
+    for charge in question.charges:
+        size = question.group_size(charge.axes)
+        if size > 1 and charge.kind is not Kind.ENDS:
+            common = question.group_size([i for i in axes if i in charge.axes])
+            prices.append((common, seats // size, _least_sent(question, charge)))
+    low, high = 1, max(1, min(question.group_size(axes), seats))
+    while low < high:
+        middle = (low + high + 1) // 2
+        sent = sum(max(0, -(-middle // n) - whole) * price for n, whole, price in prices)
+        if sent * _SAFE <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _least_sent(question: Question, charge: Charge) -> float:
+    """Return the least that a domain sends for one group of a charge that it holds in part."""
+    if charge.kind in (Kind.PAIRS, Kind.COPIES):
+        size = question.group_size(charge.axes)
+        units = held_units(charge, size)
+        both = units[1] + units[size - 1]
+        return charge.weight_bytes * (both / 2.0 if charge.kind is Kind.COPIES else units[1])
+    return charge.weight_bytes * (1.0 if charge.kind is Kind.RING else 0.5)
+
+
 def _without_ends_s(
-    question: Question, uplink_bytes_per_s: Sequence[float], others: Sequence[int]
+    question: Question, uplink_bytes_per_s: Sequence[float], limits: Sequence[Limits]
 ) -> float:
     """Return what a domain pays that holds no end of any chain, where there must be one [s].
 
@@ -94,7 +151,7 @@ def _without_ends_s(
         alone = cache(
             lambda held, most, axes=charge.axes: alone_bound_bytes(question, held, most, axes)
         )
-        each = zip(question.capacities, others, uplink_bytes_per_s, strict=True)
+        each = zip(question.capacities, limits, uplink_bytes_per_s, strict=True)
         times = sorted((alone(held, most) / rate for held, most, rate in each), reverse=True)
         least_s = max(least_s, times[ends])
     return least_s
@@ -141,12 +198,12 @@ def _least_parted(question: Question, charge: Charge) -> float:
 
 
 def alone_bound_bytes(
-    question: Question, held: int, others: int, endless: tuple[int, ...] | None = None
+    question: Question, held: int, limits: Limits, endless: tuple[int, ...] | None = None
 ) -> float:
     """Return the least that a domain of *held* cells sends over its border [bytes].
 
     What it sends depends on the groups that it holds in part. Each costs w (1 - 1/k) of a
-    reduction's w (k - 1), with k at least 1 + (members elsewhere) / (seats of one domain); one hop
+    reduction's w (k - 1), with k at least 1 + (members elsewhere) / (most of them in one); one hop
     of a ring; half of every hop of a chain that crosses, of which there is one at least and two
     around a closed one; v x (n - x) of an all-to-all; and of copies half of what comes in, h(x),
     and of what goes out, at least h(n - x).
@@ -154,7 +211,7 @@ def alone_bound_bytes(
     Args:
         question: the grid and its charges.
         held: cells of the domain [1].
-        others: seats of the largest other domain [1].
+        limits: of ``group_limits``, for this domain.
         endless: axes of a chain of which the domain holds neither end: then two hops cross.
     """
     if held == 0:
@@ -162,6 +219,7 @@ def alone_bound_bytes(
     rings: dict[tuple[int, ...], float] = {}
     charges: list[Charge] = []
     closing = _closing_weights(question)
+    most = {axes: (here, there) for axes, here, there in limits}
     for charge in question.charges:
         size = question.group_size(charge.axes)
         if size < 2 or charge.kind is Kind.ENDS:
@@ -175,8 +233,9 @@ def alone_bound_bytes(
         else:
             weight = charge.weight_bytes
             if charge.kind is Kind.TOUCH:
-                elsewhere = size - min(held, size - 1)
-                weight *= 1.0 - 1.0 / (1 + -(-elsewhere // max(1, others)))
+                here, there = most[charge.axes]
+                elsewhere = size - min(held, here, size - 1)
+                weight *= 1.0 - 1.0 / (1 + -(-elsewhere // there))
             elif charge.kind is Kind.CHAIN and charge.axes != endless:
                 weight = (weight + closing.get(charge.axes, 0.0)) / 2.0
             rings[charge.axes] = rings.get(charge.axes, 0.0) + weight
@@ -205,13 +264,13 @@ class _Fillings:
         self,
         question: Question,
         uplink_bytes_per_s: Sequence[float],
-        others: Sequence[int],
-        alone: Callable[[int, int], float],
+        limits: Sequence[Limits],
+        alone: Callable[[int, Limits], float],
     ) -> None:
-        self.question, self.rates, self.others, self.alone = (
+        self.question, self.rates, self.limits, self.alone = (
             question,
             uplink_bytes_per_s,
-            others,
+            limits,
             alone,
         )
         self.spare = sum(question.capacities) - question.cells
@@ -236,7 +295,7 @@ class _Fillings:
     def _costs(self, ends_s: float) -> bool:
         """Work out the domain bounds of every filling; False if time runs out first."""
         self.tables: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
-        for capacity, most in zip(self.question.capacities, self.others, strict=True):
+        for capacity, most in zip(self.question.capacities, self.limits, strict=True):
             low = max(0, capacity - self.spare)
             held = np.arange(low, min(capacity, self.question.cells) + 1)
             if monotonic() > ends_s:

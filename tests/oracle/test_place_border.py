@@ -23,6 +23,7 @@ from planner.place.objective_bound import (
     alone_bound_bytes,
     border_bound_s,
     boxes_kept,
+    group_limits,
     parted_bound_bytes,
 )
 from planner.place.objective_search import border_times_s, less_busy, stages_swapped
@@ -149,9 +150,9 @@ def test_no_border_is_below_its_bounds_in_any_random_seating() -> None:
         sent = slow_border_bytes(question, home.tolist())
         busy_s = max(b / r for b, r in zip(sent, rates, strict=True))
 
+        limits = group_limits(question, rates, busy_s * (1 + SHARE))
         for s, bytes_sent in enumerate(sent):
-            others = max(c for r, c in enumerate(question.capacities) if r != s)
-            least = alone_bound_bytes(question, int(held[s]), others)
+            least = alone_bound_bytes(question, int(held[s]), limits[s])
             assert least <= bytes_sent * (1 + SHARE) + SHARE, (question, home)
         assert border_bound_s(question, rates, 0.0, busy_s) <= busy_s * (1 + SHARE)
 
@@ -198,6 +199,25 @@ def test_no_seating_that_parts_a_line_cuts_less_than_it_is_said_to() -> None:
             assert bound <= min(cuts, default=bound) * (1 + SHARE) + SHARE
             met += bound >= min(cuts, default=np.inf) * (1 - SHARE)
     assert met >= 20
+
+
+def test_a_domain_holds_no_more_of_a_group_than_it_may_part_others_for() -> None:
+    # pairs of 10 bytes stay together: 4 seats hold 2 of them, so of a line of 4 across the pairs
+    # they hold 2, or part a pair for each cell more, half of 10 bytes sent
+    pairs = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=10.0)
+    lines = Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=1.0)
+    question = Question(sizes=(2, 4), charges=(pairs, lines), capacities=(4, 2, 2))
+    rates = (1.0, 1.0, 1.0)
+
+    limits = group_limits(question, rates, 4.9)
+
+    assert limits[0] == (((0,), 2, 2), ((1,), 2, 1))
+    assert limits[1] == (((0,), 2, 2), ((1,), 1, 2))
+    assert group_limits(question, rates, 5.0)[0][1] == ((1,), 3, 1)
+    # the two seats hold one cell of each of two lines, in three domains each: 2 x 2/3 bytes
+    least_s = border_bound_s(question, rates, 0.0, 4.9)
+    assert least_s == pytest.approx(4 / 3)
+    assert least_s == pytest.approx(brute_force_border_s(question, rates))
 
 
 def test_a_middle_stage_is_bounded_by_both_its_hops() -> None:
