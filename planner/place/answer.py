@@ -116,8 +116,8 @@ class TierCut:
 
     @property
     def gap(self) -> float:
-        """(cut - bound) / cut, 0 when both are 0 [share]."""
-        return 1 - self.lower_bound_bytes / self.cut_bytes if self.cut_bytes else 0.0
+        """(cut - bound) / cut, 0 when both are 0, never less by rounding [share]."""
+        return max(0.0, 1 - self.lower_bound_bytes / self.cut_bytes) if self.cut_bytes else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,4 +223,4 @@ class Placement:
             "bottleneck": (self.objective_s, self.lower_bound_s),
             "time": (self.exposed_bytes, self.exposed_bound_bytes),
         }.get(self.objective, (self.objective_bytes, self.lower_bound_bytes))
-        return (found - least) / found if found else 0.0
+        return max(0.0, (found - least) / found) if found else 0.0
