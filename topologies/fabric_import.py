@@ -84,6 +84,33 @@ _LINES = (
     ("netq", re.compile(r'"compounded_(?:links|nodes)"[ \t]*:')),
     ("node-link", re.compile(r'"(?:links|edges|nodes)"[ \t]*:', re.MULTILINE)),
 )
+_NO_CLUSTERS = (
+    (
+        "a request to topograph: name the model or the answer that it is about",
+        re.compile(r'"provider"[ \t]*:[\s\S]*"engine"[ \t]*:'),
+    ),
+    (
+        "a profile of Galvatron's: measured rates of groups, without machines or links",
+        re.compile(r'"(?:pp_size|allreduce_size|allgather_size)_\d+'),
+    ),
+    (
+        "a Kubernetes manifest: it names levels of a topology, the nodes' labels hold the machines",
+        re.compile(r"^apiVersion[ \t]*:", re.MULTILINE),
+    ),
+    (
+        "a slurm.conf: the switches or blocks stand in topology.conf or topology.yaml",
+        re.compile(r"^[ \t]*(?:NodeName|ClusterName)[ \t]*=", re.IGNORECASE | re.MULTILINE),
+    ),
+    (
+        "a model's configuration, not a cluster: give it to --model",
+        re.compile(r'"(?:model_type|architectures)"[ \t]*:'),
+    ),
+    (
+        "a graph of communication channels (NCCL_GRAPH_DUMP_FILE), not a topology",
+        re.compile(r"<graphs\b"),
+    ),
+)
+"""Files that are often taken for a cluster's, and what they are instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +163,9 @@ def recognised(content: bytes, name: str) -> str:
     for found, pattern in _LINES:
         if pattern.search(begin):
             return found
+    for what, pattern in _NO_CLUSTERS:
+        if pattern.search(begin):
+            raise SpecError(f"{name}: is {what}")
     raise SpecError(
         f"{name}: is of no kind that can be imported: expected one of "
         f"{'; '.join(title for _, title in FORMATS.values())}"

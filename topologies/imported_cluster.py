@@ -186,7 +186,10 @@ def imported_cluster(text: str, *, supernode: int | None = None, gpus: int | Non
 
 @lru_cache(maxsize=4)
 def _found(content: bytes, name: str, asked: ImportAsked) -> ImportedFabric:
-    return import_fabric_text(content, name, asked)
+    try:
+        return import_fabric_text(content, name, asked)
+    except SpecError as error:
+        raise SpecError(*(_as_options(fault) for fault in error.faults)) from None
 
 
 @lru_cache(maxsize=4)
@@ -220,6 +223,12 @@ def _summary(found: ImportedFabric, fabric: Fabric) -> dict[str, str]:
 
 def _as_options(fault: str) -> str:
     """Return *fault* with the options of the import as they stand behind a file's name."""
-    for option, shown in (("gpus-per-node", "gpus-per-node=8"), ("join", "join")):
-        fault = fault.replace(f"give --{option}", f"name it FILE,{shown} to")
-    return fault.replace("=8 to", "=8").replace("--machines", "machines=N")
+    for option, shown in (
+        ("give --gpus-per-node", "name it FILE,gpus-per-node=8"),
+        ("give --join", "name it FILE,join"),
+        ("give --topology", "name it FILE,topology=NAME"),
+        ("--machines", "machines=N"),
+        ("--topology", "topology=NAME"),
+    ):
+        fault = fault.replace(option, shown)
+    return fault

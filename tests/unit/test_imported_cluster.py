@@ -234,3 +234,41 @@ def test_a_fault_in_a_cluster_file_is_named(
 
     with pytest.raises(SpecError, match=fault):
         load_cluster(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"provider": {"name": "test"},\n "engine": {"name": "slurm"}}', "a request to topograph"),
+        ('{"pp_size_2": 7.6, "pp_size_4": 8.0}', "a profile of Galvatron's"),
+        ("apiVersion: kueue.x-k8s.io/v1beta1\nkind: Topology\n", "a Kubernetes manifest"),
+        ("ClusterName=c\nNodeName=n[1-4] CPUs=8\n", "a slurm.conf"),
+        ('{"model_type": "llama", "hidden_size": 64}', "a model's configuration"),
+    ],
+)
+def test_what_is_often_taken_for_a_cluster_is_told_what_it_is(
+    tmp_path: Path, text: str, what: str
+) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(SpecError, match=what):
+        load_cluster(path)
+
+
+def test_several_topologies_of_one_file_are_asked_for_by_the_option(tmp_path: Path) -> None:
+    path = tmp_path / "topology.yaml"
+    tree = "tree: {switches: [{switch: s, nodes: 'n[1-2]'}]}"
+    path.write_text("".join(f"- topology: t{i}\n  {tree}\n" for i in (1, 2)), encoding="utf-8")
+
+    with pytest.raises(SpecError, match="name it FILE,topology=NAME, one of t1 "):
+        load_cluster(path)
+    assert len(load_cluster(f"{path},topology=t2,gpus-per-node=4").gpus) == 8
+
+
+def test_parts_that_share_no_switch_are_joined_by_the_option(tmp_path: Path) -> None:
+    path = tmp_path / "topology.conf"
+    path.write_text("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=m[1-2]\n", encoding="utf-8")
+
+    with pytest.raises(SpecError, match=r"2 parts without .* name it FILE,join"):
+        load_cluster(f"{path},gpus-per-node=4")
