@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.network.flows import PASSES, Flows, group_flows
+from planner.network.flows import PASSES, Flows, group_flows, mesh_flows
 from planner.network.pressure import FamilyPressure, LinkPressure, PhasePressure
 from planner.network.routes import route
 from planner.network.sharing import link_load
@@ -106,7 +106,8 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
         key = (family.digit, collective, reverse, family.ends_only)
         keys.append(key)
         if key not in ways:
-            ways[key] = group_flows(
+            meshed = _mesh_flows(wiring, seats[one.members]) if sharded else None
+            ways[key] = meshed or group_flows(
                 collective, 1.0, seats[one.members], wiring.homes, reverse=reverse,
                 experts=family.experts, top_k=family.top_k,
             )  # fmt: skip
@@ -121,6 +122,14 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
             _Load(load_bytes=scaled, flows=flows_on, alone_s=float(busy[worst]), link=worst)
         )
     return found
+
+
+def _mesh_flows(wiring: Wiring, groups: Ints) -> Flows | None:
+    """Return the flows of reductions that stay inside supernodes whose GPUs are linked directly."""
+    homes = wiring.homes[groups]
+    if not len(wiring.gpu_links) or groups.shape[1] < 2 or (homes != homes[:, :1]).any():
+        return None
+    return mesh_flows(1.0, groups, wiring.gpu_links, len(wiring.vertices))
 
 
 def _unit_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:

@@ -113,6 +113,39 @@ def group_flows(
     raise InputError(f"collective={collective!r}: expected one of {known}")
 
 
+def mesh_flows(payload_bytes: float, groups: Any, gpu_links: Ints, gpus: int) -> Flows | None:
+    """Return one pass of a reduction by groups that walk GPU-to-GPU links, as many rings at once.
+
+    What a ring sends over one edge, (n - 1) / n x V, leaves each member over all its links to other
+    members alike: a full mesh of n GPUs has n - 1 rings, a torus two a dimension.
+
+    Args:
+        payload_bytes: V [bytes].
+        groups: GPUs of each group, array [groups, members].
+        gpu_links: a x gpus + b of every link from GPU a to GPU b, ascending.
+        gpus: GPUs there are [1].
+
+    Returns:
+        The flows; None where a member has no such link to another.
+
+    >>> mesh = np.array([1, 2, 3, 5])  # of 3 GPUs: 0-1, 0-2, 1-0, 1-2; none leaves GPU 2
+    >>> mesh_flows(3.0, [[0, 1]], mesh, 3).sizes_bytes.tolist()
+    [1.5, 1.5]
+    >>> mesh_flows(3.0, [[0, 1, 2]], mesh, 3) is None
+    True
+    """
+    members = np.atleast_2d(np.asarray(groups, np.int64))
+    n = members.shape[1]
+    sources = np.broadcast_to(members[:, :, None], (*members.shape, n))
+    targets = np.broadcast_to(members[:, None, :], (*members.shape, n))
+    linked = np.isin(sources * gpus + targets, gpu_links)
+    degree = linked.sum(axis=2)
+    if not degree.all():
+        return None
+    size = (n - 1) / n * payload_bytes / np.broadcast_to(degree[:, :, None], linked.shape)
+    return Flows(sources=sources[linked], targets=targets[linked], sizes_bytes=size[linked])
+
+
 def _flows(sources: Ints, targets: Ints, size_bytes: Any) -> Flows:
     sizes = np.broadcast_to(np.asarray(size_bytes, np.float64), sources.shape)
     moving = (sources != targets) & (sizes > 0)

@@ -34,6 +34,7 @@ class Wiring:
         vertices: vertex of each GPU; array [gpus].
         homes: supernode of each GPU; array [gpus].
         known: least costs to every GPU.
+        gpu_links: a x gpus + b of every link from GPU a straight to GPU b, ascending; array.
     """
 
     links: Links
@@ -41,6 +42,7 @@ class Wiring:
     vertices: Ints
     homes: Ints
     known: Reach
+    gpu_links: Ints
 
     def joins_gpus(self, link: int) -> bool:
         """Return whether *link* leads from a GPU straight to another."""
@@ -73,6 +75,7 @@ def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 
         vertices=routed.vertices,
         homes=fabric.domain_index("supernode"),
         known=routed.known,
+        gpu_links=routed.gpu_links,
     )
 
 
@@ -83,6 +86,7 @@ class _Routed:
     links: Links
     vertices: Ints
     known: Reach
+    gpu_links: Ints
 
 
 @lru_cache(maxsize=4)
@@ -90,4 +94,13 @@ def _routed(graph: Any, gpus: tuple[str, ...]) -> _Routed:
     """Return links and costs of *graph*, which is told from others by being the same object."""
     links = links_of_graph(graph)
     vertices = vertices_of(links, gpus)
-    return _Routed(links=links, vertices=vertices, known=reach(links, vertices))
+    number = np.full(len(links.vertices), -1)
+    number[vertices] = np.arange(len(vertices))
+    tails, heads = number[links.tails], number[links.heads]
+    between = (tails >= 0) & (heads >= 0)
+    return _Routed(
+        links=links,
+        vertices=vertices,
+        known=reach(links, vertices),
+        gpu_links=np.sort(tails[between] * len(vertices) + heads[between]),
+    )

@@ -196,3 +196,19 @@ def test_a_gpu_without_a_route_leaves_the_tiers_rates_and_says_why() -> None:
 
     assert "no path from" in step.assumed["shared_links"]
     assert step.phases == ()
+
+
+def test_a_reduction_on_a_full_mesh_uses_all_links_alike() -> None:
+    """8 MI300X joined pair by pair: a gather of V sends V/8 over each of a GPU's 7 links."""
+    fabric = load_cluster("mi300x", gpus=16)
+    layout = Layout(tp=8, dp=2, global_batch=16)
+    gather = next(f for f in step_families(MODEL, layout) if f.name == "tp_forward_gather")
+    active = active_families(layout, [gather], columns_of(layout))
+
+    (phase,) = phase_pressures(wiring_of(fabric), active, range(16), {})
+
+    (link,) = phase.links
+    assert link.kind == "scale-up"
+    assert link.load_bytes == pytest.approx(gather.payload_bytes / 8 * gather.times_per_step)
+    wire = wires_of(placed_spreads(layout, range(16), fabric), links_of(fabric)).tp
+    assert phase.families[0].alone_s == pytest.approx(tier_time_s(gather, wire), rel=0.01)
