@@ -187,7 +187,7 @@ def _tied(
     pick, why = fewest, "the one that asks least of the network between its supernodes"
     if costs:
         pick = min(alike, key=lambda i: costs[i].amount)
-        why = f"the cheapest of them at {costs[pick].text} a million tokens"
+        why = f"of the fastest the cheapest, at {costs[pick].text} a million tokens"
     rest = [i for i in order if i not in alike]
     behind = f"; {_listed([names[i] for i in rest])} {_is(rest)} surely slower" if rest else ""
     fewer = 1 - _rate(plans[alike[-1]]) / _rate(plans[alike[0]])

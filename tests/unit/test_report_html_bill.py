@@ -73,7 +73,7 @@ def test_prices_decide_between_plans_that_speed_cannot_tell_apart(tmp_path: Path
     cheap["bill"] = {"lines": [{**LINES[0], "count": 4}, *LINES[1:]]}
     plans = [saved(tmp_path, dear, "dear.json"), saved(tmp_path, cheap, "cheap.json")]
 
-    assert "Take cheap, the cheapest of them at " in report(plans, listed())
+    assert "Take cheap, of the fastest the cheapest, at " in report(plans, listed())
     assert "the cheapest" not in report(plans)
 
 
