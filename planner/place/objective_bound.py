@@ -163,7 +163,8 @@ def boxes_kept(
     """Return the boxes of whole axes that every seating keeps whose busiest border beats *busy_s*.
 
     A seating that parts a line along an axis cuts a good deal; where that much takes *busy_s* over
-    all uplinks together, some border takes as long.
+    all uplinks together, some border takes as long. And two domains send what a part of every
+    group along the axis costs; where all domains but one take longer for that, no line is parted.
     """
     together = float(sum(uplink_bytes_per_s))
     sides = [1] * len(question.sizes)
@@ -171,7 +172,12 @@ def boxes_kept(
     for axis, n in enumerate(question.sizes):
         place = len(sides) - 1 - axis
         whole = bool((grid == np.take(grid, [0], axis=place)).all())
-        if n > 1 and whole and parted_bound_bytes(question, axis) * _SAFE >= busy_s * together:
+        if n == 1 or not whole:
+            continue
+        along = [c for c in question.charges if axis in c.axes and c.kind is not Kind.ENDS]
+        part = sum(_least_sent(question, charge) for charge in along) * _SAFE
+        able = sum(part < busy_s * rate for rate in uplink_bytes_per_s)
+        if able < 2 or parted_bound_bytes(question, axis) * _SAFE >= busy_s * together:
             sides[axis] = n
     return tuple(sides)
 
