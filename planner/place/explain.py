@@ -136,11 +136,13 @@ def _free_answer(placement: Placement, home: NDArray[np.int64]) -> Answer:
     """Return what is known without rules: where the plan has some, their price says it."""
     price = placement.rule_price
     if price is None:
+        met = placement.lower_bound_bytes >= placement.objective_bytes * (1 - _NOISE)
+        proof = placement.proof if placement.objective == "total" else Proof.BOUND
         return Answer(
             home=tuple(home.tolist()),
             objective_bytes=placement.objective_bytes,
             lower_bound_bytes=placement.lower_bound_bytes,
-            proof=placement.proof,
+            proof=proof if met else Proof.INCUMBENT,
             method=placement.method,
         )
     return Answer(

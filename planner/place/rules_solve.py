@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import InfeasibleError, SolverError
+from planner.errors import InfeasibleError, PlannerError, SolverError
 from planner.place.answer import Answer, Proof, RulePrice
-from planner.place.question import Question, coarsen, cut_bytes, refine_home
+from planner.place.question import Kind, Question, coarsen, cut_bytes, refine_home
+from planner.place.rules_bound import Counted, boxes_of
 from planner.place.rules_counted import priced
 from planner.place.rules_fill import (
     candidates,
@@ -90,6 +91,9 @@ def solve_ruled(
         cut_bytes(question, home) <= free.objective_bytes * (1 + _MET)
     ):
         return free
+    if _misprices(question, rules.axes):
+        unboxed = _unboxed(question, rules)
+        return solve_ruled(question, unboxed, free, time_limit_s=time_limit_s, seed=seed)
     ends_s = monotonic() + time_limit_s
     tile = tuple(n if i in rules.axes else 1 for i, n in enumerate(question.sizes))
     coarse = coarsen(question, tile, rules.capacities)
@@ -101,7 +105,8 @@ def solve_ruled(
     else:
         plain = free
     if simple:
-        return _refined(question, tile, plain, max(plain.lower_bound_bytes, 0.0))
+        bound = max(plain.lower_bound_bytes, free.lower_bound_bytes)
+        return _refined(question, tile, plain, bound)
     bound = max(
         plain.lower_bound_bytes,
         free.lower_bound_bytes,
@@ -123,6 +128,39 @@ def solve_ruled(
     return _proved(question, coarse, rules, tile, best, bound, ends_s)
 
 
+def _misprices(question: Question, axes: Sequence[int]) -> bool:
+    """Return whether boxes of whole *axes* price a chain too low.
+
+    One along several axes, innermost first, whose inner steps the boxes leave apart: each of the
+    outer steps that they hold is then taken once more for every box.
+    """
+    for charge in question.charges:
+        live = [i for i in charge.axes if question.sizes[i] > 1]
+        inside = [i for i in live if i in axes]
+        if charge.kind is Kind.CHAIN and inside != live[: len(inside)]:
+            return True
+    return False
+
+
+def _unboxed(question: Question, rules: BoundRules) -> BoundRules:
+    """Return *rules* on ranks: a box is a group that touches one domain."""
+    volume = prod(question.sizes[i] for i in rules.axes)
+    allowed = rules.allowed
+    if allowed is not None:
+        members = boxes_of(question.sizes, rules.axes)
+        spread = np.empty((question.cells, allowed.shape[1]), bool)
+        spread[members] = allowed[:, None, :]
+        allowed = spread
+    said = " and ".join(rule.text for rule in rules.rules)
+    return replace(
+        rules,
+        axes=(),
+        capacities=tuple(held * volume for held in rules.capacities),
+        allowed=allowed,
+        counted=(*rules.counted, Counted(axes=rules.axes, most=1, rule=said)),
+    )
+
+
 def _names(rules: BoundRules, open_domains: NDArray[np.int64]) -> bool:
     """Return whether some box may not sit in some open domain."""
     return rules.allowed is not None and not bool(rules.allowed[:, open_domains].all())
@@ -131,13 +169,17 @@ def _names(rules: BoundRules, open_domains: NDArray[np.int64]) -> bool:
 def _refined(question: Question, tile: Sequence[int], coarse: Answer, bound: float) -> Answer:
     """Return the answer on boxes as one on ranks, priced again there."""
     home = refine_home(question, tile, np.array(coarse.home))
-    cut = cut_bytes(question, home)
-    proved = coarse.proof is not Proof.INCUMBENT
+    cut, proof = cut_bytes(question, home), coarse.proof
+    if abs(cut - coarse.objective_bytes) > _SOLVER_MET * cut:
+        raise PlannerError(
+            f"boxes that cross {coarse.objective_bytes:.0f} bytes are ranks that cross {cut:.0f}: "
+            "this is a fault of the planner, and the placement is withheld"
+        )
     return Answer(
         home=tuple(home.tolist()),
         objective_bytes=cut,
-        lower_bound_bytes=cut if proved else min(bound, cut),
-        proof=coarse.proof,
+        lower_bound_bytes=min(bound, cut) if proof is Proof.INCUMBENT else cut,
+        proof=proof,
         method=coarse.method if prod(tile) == 1 else f"{coarse.method}, groups kept whole",
     )
 

@@ -183,12 +183,40 @@ def _agrees(question: Question, rules: BoundRules, ruled: Answer, least: float) 
 
 
 def test_ruled_questions_are_answered_as_well_as_any_seating_that_keeps_the_rules() -> None:
-    wrong, seen = _disagreements(range(400))
+    wrong, seen = _disagreements(range(350))
 
     assert wrong == []
     assert seen["infeasible"] > 3
-    assert seen["dear"] > 20
+    assert seen["dear"] > 15
     assert seen["free of charge"] > 30
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_boxes_that_price_a_chain_of_several_axes_too_low_prove_nothing_false(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    sizes, capacities = [((2, 3), (3, 3)), ((4, 2), (2, 6)), ((2, 2, 2), (4, 2, 2))][seed % 3]
+    question = Question(
+        sizes=sizes,
+        charges=(
+            Charge(axes=(0, 1), kind=Kind.CHAIN, weight_bytes=1.0),
+            Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=float(random.random())),
+            Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=float(random.random())),
+        ),
+        capacities=capacities,
+    )
+    axis = int(random.integers(2))
+    held = tuple(c // sizes[axis] for c in capacities)
+    rules = BoundRules(rules=(), boxes=(), axes=(axis,), capacities=held, allowed=None, counted=())
+    if sum(held) < question.cells // sizes[axis]:
+        pytest.skip("the boxes do not fit")
+    least = _least(question, rules)
+
+    ruled = solve_ruled(question, rules, solve_question(question), time_limit_s=5.0)
+
+    assert least is not None
+    assert ruled.lower_bound_bytes <= least * (1 + SHARE) <= ruled.objective_bytes * (1 + 2 * SHARE)
+    if ruled.proof is not Proof.INCUMBENT:
+        assert ruled.objective_bytes == pytest.approx(least, rel=SHARE)
 
 
 def _broken_bounds(seeds: Iterable[int]) -> tuple[list[str], Counter[str]]:
@@ -219,11 +247,11 @@ def _broken_bounds(seeds: Iterable[int]) -> tuple[list[str], Counter[str]]:
 
 
 def test_bounds_under_rules_are_never_above_the_least_that_keeps_them() -> None:
-    broken, seen = _broken_bounds(range(5000, 5250))
+    broken, seen = _broken_bounds(range(5000, 5150))
 
     assert broken == []
-    assert seen["slab met"] > 5
-    assert seen["priced met"] > 5
+    assert seen["slab met"] > 3
+    assert seen["priced met"] > 2
 
 
 @pytest.mark.nightly
@@ -235,7 +263,7 @@ def test_many_more_bounds_under_rules_hold(start: int) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("start", range(400, 6400, 500))
+@pytest.mark.parametrize("start", range(350, 6350, 500))
 def test_many_more_ruled_questions_are_answered_as_well(start: int) -> None:
     wrong, _ = _disagreements(range(start, start + 500))
 
