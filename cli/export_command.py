@@ -15,6 +15,8 @@ app = command_app()
 
 KINDS = {
     "rank-map": ("export_launch", "rank_map_text"),
+    "rank-map-json": ("export_launch", "rank_map_json_text"),
+    "node-order": ("export_launch", "node_order_text"),
     "slurm": ("export_launch", "slurm_text"),
     "mpi-rankfile": ("export_launch", "mpi_rankfile_text"),
     "torchrun": ("export_launch", "torchrun_text"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import ceil
 
 from planner.documents import yaml_text
@@ -18,13 +19,32 @@ def rank_map_text(plan: SeatedPlan) -> str:
     return "\n".join(["rank,host,slot,gpu,supernode", *rows, ""])
 
 
+def rank_map_json_text(plan: SeatedPlan) -> str:
+    """Return the rank map as JSON: ``ranks`` lists rank, host, slot, gpu and supernode by rank."""
+    rows = [
+        {"rank": s.rank, "host": s.host, "slot": s.slot, "gpu": s.gpu, "supernode": s.supernode}
+        for s in plan.seats
+    ]
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    return f'{{"source": {json.dumps(plan.source)}, "ranks": [\n{lines}\n]}}\n'
+
+
+def node_order_text(plan: SeatedPlan) -> str:
+    """Return the machines in the order of their node ranks, one a line: a host file.
+
+    Raises:
+        InputError: a machine's ranks are not one run of consecutive numbers.
+    """
+    return "\n".join([f"# {plan.source}", *_node_order(plan, _largest(plan)), ""])
+
+
 def slurm_text(plan: SeatedPlan) -> str:
     """Return a SLURM_HOSTFILE: line r is the machine of rank r; flags stand in its comments.
 
     Slurm skips lines that begin with ``#``. srun itself gets no ``--nodelist``: it would be taken
-    for the tasks' machines instead of this file. Tasks of one machine get local numbers in rank order,
-    so that a script that binds by SLURM_LOCALID needs the rank map where a machine's slots are in
-    another order.
+    for the tasks' machines instead of this file. Tasks of one machine get local numbers in rank
+    order, so that a script that binds by SLURM_LOCALID needs the rank map where a machine's slots
+    are in another order.
     """
     hosts, per_host = plan.hosts, _largest(plan)
     flags = f"--distribution=arbitrary --nodes={len(hosts)} --ntasks={len(plan.seats)}"

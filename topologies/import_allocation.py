@@ -8,9 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from planner.errors import SpecError
 from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
+from topologies.strict_json import json_value
 
 MOST_RANKS = 2**20
 _RANK_LINE = re.compile(
@@ -52,6 +54,8 @@ def read_allocation(text: str, name: str, named: Named | None = None) -> Allocat
     >>> read_allocation("SLURM_JOB_NODELIST=n[1-2],m7", "a").hosts
     ('n1', 'n2', 'm7')
     """
+    if text.lstrip()[:1] in {"{", "["}:
+        return _rank_map_json(text, name)
     lines = [
         (number, line)
         for number, raw in enumerate(text.splitlines(), 1)
@@ -87,6 +91,30 @@ def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
         else:
             found[int(rank)] = (host, int(slot))
     return _by_rank("rank-map", found, faults, name)
+
+
+def _rank_map_json(text: str, name: str) -> Allocation:
+    """Return a list of ranks with host and slot, alone or under ``ranks``."""
+    value = json_value(text, name)
+    rows = value.get("ranks") if isinstance(value, dict) else value
+    if not isinstance(rows, list) or not rows or len(rows) > MOST_RANKS:
+        raise SpecError(f"{name}: expected a list of ranks, each with rank, host and slot")
+    found: dict[int, tuple[str, int]] = {}
+    faults = []
+    for i, row in enumerate(rows):
+        cells = row if isinstance(row, dict) else {}
+        rank, host, slot = cells.get("rank"), cells.get("host"), cells.get("slot", -1)
+        if not (_count(rank) and isinstance(host, str) and (slot == -1 or _count(slot))):
+            faults.append(f"{name}: ranks[{i}]: expected rank, host and slot")
+        elif rank in found:
+            faults.append(f"{name}: rank {rank} is seated twice")
+        else:
+            found[rank] = (host, slot)
+    return _by_rank("rank-map", found, faults, name)
+
+
+def _count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < MOST_RANKS
 
 
 def _rankfile(lines: list[tuple[int, str]], name: str) -> Allocation:

@@ -24,6 +24,7 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 ALLOCATIONS = (
     "rank,host,slot\n0,n1,0\n1,n2,1\n",
+    '{"ranks": [{"rank": 0, "host": "n1", "slot": 0}, {"rank": 1, "host": "n2"}]}',
     "rank 0=n1 slot=0\nrank 1=n2 slot=1\n",
     "n1 slots=2\nn2:2\nn3*2\n",
     "SLURM_JOB_NODELIST=n[1-2],switch{s1},switchwith{n3}\n",

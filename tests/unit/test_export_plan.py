@@ -28,6 +28,8 @@ from topologies.export_launch import (
     megatron_text,
     mpi_rankfile_text,
     nccl_env_text,
+    node_order_text,
+    rank_map_json_text,
     rank_map_text,
     slurm_text,
     torchrun_text,
@@ -49,7 +51,7 @@ def plan(seats: Sequence[int] = SWAPPED, fabric: Fabric | None = None, **more: A
 
 
 @pytest.mark.parametrize("seats", [SWAPPED, SCATTERED])
-@pytest.mark.parametrize("write", [rank_map_text, mpi_rankfile_text])
+@pytest.mark.parametrize("write", [rank_map_text, rank_map_json_text, mpi_rankfile_text])
 def test_what_seats_ranks_freely_reads_back_as_the_same_seats(
     write: Callable[..., str], seats: tuple[int, ...]
 ) -> None:
@@ -70,6 +72,33 @@ def test_a_slurm_hostfile_reads_back_as_the_same_machines(
     assert "--distribution=arbitrary" in text
     machine = [g // 8 for g in allocated_gpus(back, made.fabric, 32)]
     assert machine == [g // 8 for g in seats]
+
+
+def test_the_order_of_nodes_reads_back_as_the_same_seats() -> None:
+    made = plan(SWAPPED)
+
+    back = read_allocation(node_order_text(made), "f")
+
+    assert not back.by_rank
+    assert allocated_gpus(back, made.fabric, 32) == SWAPPED
+    with pytest.raises(InputError, match="numbers ranks machine by machine"):
+        node_order_text(plan(SCATTERED))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"ranks": []}', "expected a list of ranks"),
+        ('[{"rank": 0, "host": 3}]', r"ranks\[0\]: expected rank, host and slot"),
+        ('[{"rank": 0, "host": "a"}, {"rank": 0, "host": "b"}]', "rank 0 is seated twice"),
+        ('[{"rank": 1, "host": "a"}]', "rank 0 has no seat"),
+        ('[{"rank": 0, "host": "a"', "is no JSON"),
+        ('[{"rank": 0, "host": "a", "slot": true}]', "expected rank, host and slot"),
+    ],
+)
+def test_a_faulty_rank_map_in_json_is_refused(text: str, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        read_allocation(text, "f")
 
 
 def test_a_supernode_of_many_machines_asks_for_a_segment() -> None:

@@ -61,7 +61,7 @@ edges:
   ep2: {instance: "leaf[1]", component: "port[0:4]"}
   link: leaf-link
   scheme: one2one
-- ep1: {instance: leaf, component: "port[7]"}
+- ep1: {instance: leaf, component: "port[3]"}
   ep2: {instance: spine, component: "port[0:2]"}
   link: up-link
   scheme: one2one
