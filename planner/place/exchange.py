@@ -26,18 +26,18 @@ def exchanged(nets: Nets, home: NDArray[np.int64], kinds: NDArray[np.int64]) -> 
 
     Args:
         nets: what the contents share.
-        home: outer domain of each content, shape [contents].
+        home: outer domain of each content, shape [contents] [bytes].
         kinds: class of the inner domain that each content sits in: contents of one class may
-            trade places, shape [contents].
+            trade places, shape [contents] [bytes].
 
     >>> from planner.place.nets import Nets
     >>> pairs = Nets(touches=np.array([[1, 0], [0, 1], [1, 0], [0, 1]], bool),
-    ...              weights=np.ones(2), ring=np.zeros(2, bool), links=np.zeros((4, 4)))
+    ...              weights=np.ones(2), ring=np.zeros(2, bool), links_bytes=np.zeros((4, 4)))
     >>> exchanged(pairs, np.array([0, 0, 1, 1]), np.zeros(4, int)).tolist()
     [1, 0, 1, 0]
     """
     used, inner = np.unique(home, return_inverse=True)
-    step_work = float(nets.touches.size * len(used) + nets.links.size * len(used))
+    step_work = float(nets.touches.size * len(used) + nets.links_bytes.size * len(used))
     steps = int(min(_WORK / max(step_work, 1.0), 40 * len(home)))
     best, cost = inner.copy(), nets.cost_bytes(inner)
     while steps > 0:
@@ -93,10 +93,10 @@ def _offers(
     weighed = touches * nets.weights.astype(np.float32)
     price = weighed @ (held == 0).T.astype(np.float32)
     price -= (weighed * (held[home] == 1)).sum(axis=1)[:, None]
-    near = 2 * nets.links @ seated.T
+    near = 2 * nets.links_bytes @ seated.T
     price = price + near[np.arange(len(home)), home][:, None] - near
     both = price[:, home]
-    both = both + both.T + 4 * nets.links
+    both = both + both.T + 4 * nets.links_bytes
     able = (kinds[:, None] == kinds[None, :]) & (home[:, None] != home[None, :])
     able &= ~(locked[:, None] | locked[None, :])
     both = np.where(np.triu(able, 1), both, np.inf)

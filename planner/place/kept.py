@@ -50,14 +50,14 @@ def holdings(question: Question) -> int:
 
 
 def whole_boxes(
-    questions: Sequence[Question], tree: Tree, cuts: Sequence[float], asked: int, tier: int
+    questions: Sequence[Question], tree: Tree, cuts_bytes: Sequence[float], asked: int, tier: int
 ) -> WholeBoxes | None:
     """Return what is left of the question of *tier*, outside *asked*; None if nothing stays whole.
 
     Args:
         questions: of all tiers, innermost first.
         tree: the domains.
-        cuts: of the seating in hand at the tiers from *asked* up to *tier* [bytes].
+        cuts_bytes: of the seating in hand at the tiers from *asked* up to *tier* [bytes].
         asked: the first tier of the order.
         tier: the tier whose cut is asked about.
 
@@ -67,7 +67,7 @@ def whole_boxes(
     volume, room = 1, np.array(tree.capacities[asked])
     sides = [1] * len(questions[asked].sizes)
     for before in range(asked, tier):
-        kept |= kept_axes(questions[before], cuts[before], kept)
+        kept |= kept_axes(questions[before], cuts_bytes[before], kept)
         sides = [n if axis in kept else 1 for axis, n in enumerate(questions[before].sizes)]
         room = room // (prod(sides) // volume)
         volume = prod(sides)
@@ -78,7 +78,7 @@ def whole_boxes(
     return WholeBoxes(sides=tuple(sides), question=coarsen(questions[tier], sides, room.tolist()))
 
 
-def kept_axes(question: Question, cut: float, known: set[int]) -> set[int]:
+def kept_axes(question: Question, cut_bytes: float, known: set[int]) -> set[int]:
     """Return the axes whose every line lies in one domain in all seatings that cut no more.
 
     Axes *known* to be are left out. A seating that parts a line pays one split group of every
@@ -95,7 +95,7 @@ def kept_axes(question: Question, cut: float, known: set[int]) -> set[int]:
             charge.weight_bytes * _least_split_units(charge, question.group_size(charge.axes))
             for charge in along
         )
-        enough = cut * (1 + _STRICT) + _NOISE_BYTES
+        enough = cut_bytes * (1 + _STRICT) + _NOISE_BYTES
         if (
             max(split, split_bound(question, axis)) > enough
             or _parted_bound(question, axis) > enough

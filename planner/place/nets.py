@@ -51,13 +51,14 @@ class Nets:
         weights: of one more domain touched, shape [nets] [bytes].
         ring: whether a net that lies in one domain pays nothing at all, shape [nets]; of a net
             that does not, all k domains pay, of the others k - 1.
-        links: what each ordered pair of contents pays when apart, shape [contents, contents].
+        links_bytes: what each ordered pair of contents pays when apart, shape
+            [contents, contents] [bytes].
     """
 
     touches: NDArray[np.bool_]
     weights: NDArray[np.float64]
     ring: NDArray[np.bool_]
-    links: NDArray[np.float64]
+    links_bytes: NDArray[np.float64]
 
     def cost_bytes(self, home: NDArray[np.int64]) -> float:
         """Return what the contents pay when content c sits in outer domain ``home[c]`` [bytes]."""
@@ -68,7 +69,7 @@ class Nets:
         count = touched.sum(axis=0)
         units = np.where(self.ring, count * (count > 1), count - 1)
         apart = inner[:, None] != inner[None, :]
-        return float(units @ self.weights + self.links[apart].sum())
+        return float(units @ self.weights + self.links_bytes[apart].sum())
 
 
 def weave(question: Question) -> Weave:
@@ -152,7 +153,7 @@ def nets_of(
         touches=np.concatenate(columns, axis=1) if columns else np.zeros((contents, 0), bool),
         weights=np.concatenate(weights) if weights else np.zeros(0),
         ring=np.concatenate(rings) if rings else np.zeros(0, bool),
-        links=links,
+        links_bytes=links,
     )
 
 

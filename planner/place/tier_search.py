@@ -88,7 +88,7 @@ class Search:
                 for cuts in (one, two)
             ]
             return weighed[0] < weighed[1] * (1 - MET)
-        return first_less([one[t] for t in self.order], [two[t] for t in self.order])
+        return _first_less([one[t] for t in self.order], [two[t] for t in self.order])
 
     def bound_as_good(self, asked: int, tier: int) -> float:
         """Return what *tier* cuts at least in seatings as good from *asked* to it, if known."""
@@ -104,10 +104,10 @@ class Search:
         return self.home is not None and all(map(meets, self.cuts, self.bounds))
 
 
-def first_less(one: Sequence[float], two: Sequence[float]) -> bool:
+def _first_less(one: Sequence[float], two: Sequence[float]) -> bool:
     """Return whether *one* comes before *two* in lexicographic order, rounding apart.
 
-    >>> first_less((1.0, 5.0), (1.0 + 1e-12, 6.0))
+    >>> _first_less((1.0, 5.0), (1.0 + 1e-12, 6.0))
     True
     """
     for a, b in zip(one, two, strict=True):
@@ -116,18 +116,18 @@ def first_less(one: Sequence[float], two: Sequence[float]) -> bool:
     return False
 
 
-def meets(cut: float, bound: float) -> bool:
-    """Return whether *bound* proves *cut*.
+def meets(cut_bytes: float, bound_bytes: float) -> bool:
+    """Return whether *bound_bytes* proves *cut_bytes*.
 
     Raises:
         PlannerError: a bound above a cut that was counted is a fault of ours, not a proof.
     """
-    if bound > cut * (1 + 1e-6) + _NOISE_BYTES:
+    if bound_bytes > cut_bytes * (1 + 1e-6) + _NOISE_BYTES:
         raise PlannerError(
-            f"the lower bound of {bound:.6g} bytes is above a seating's {cut:.6g}: this is a "
-            "fault of the planner, and the placement is withheld"
+            f"the lower bound of {bound_bytes:.6g} bytes is above a seating's {cut_bytes:.6g}: "
+            "this is a fault of the planner, and the placement is withheld"
         )
-    return cut - bound <= MET * max(cut, 1e-300)
+    return cut_bytes - bound_bytes <= MET * max(cut_bytes, 1e-300)
 
 
 def search(state: Search, asked: int, home: NDArray[np.int64]) -> None:

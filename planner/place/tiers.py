@@ -88,7 +88,7 @@ def importance(tiers: int, asked: int) -> tuple[int, ...]:
     return (asked, *range(asked + 1, tiers), *range(asked - 1, -1, -1))
 
 
-def weights_of(tree: Tree, given: Mapping[str, float] | None = None) -> tuple[float, ...]:
+def weights_of(tree: Tree, tier_weights: Mapping[str, float] | None = None) -> tuple[float, ...]:
     """Return 1 / rate of each tier, the rate being that of all its borders together [s/byte].
 
     So weight x cut is how long a border of the tier takes on average. The outermost tier has no
@@ -98,10 +98,10 @@ def weights_of(tree: Tree, given: Mapping[str, float] | None = None) -> tuple[fl
         InputError: no rate is known for a border, or a weight is given that cannot be.
     """
     faults, weights = [], []
-    for name, uplinks in zip(tree.names, tree.uplinks, strict=True):
+    for name, uplinks in zip(tree.names, tree.uplinks_bytes_per_s, strict=True):
         rate = sum(uplinks)
         value = 0.0 if len(uplinks) == 1 else 1 / rate if rate > 0 else inf
-        value = (given or {}).get(name, value)
+        value = (tier_weights or {}).get(name, value)
         if not 0 <= value < inf:
             faults.append(
                 f"tier {name!r}: weight {value!r}: expected 0 or more, or uplinks with a rate"
@@ -109,7 +109,7 @@ def weights_of(tree: Tree, given: Mapping[str, float] | None = None) -> tuple[fl
         weights.append(value)
     faults += [
         f"tier {name!r} is unknown: one of {', '.join(tree.names)}"
-        for name in sorted(set(given or {}) - set(tree.names))
+        for name in sorted(set(tier_weights or {}) - set(tree.names))
     ]
     if faults:
         raise InputError(*faults)

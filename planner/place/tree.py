@@ -27,13 +27,13 @@ class Tree:
         names: of the tiers.
         capacities: seats of each domain, by tier [1].
         parents: the domain of the next tier that each domain lies in; one less than tiers.
-        uplinks: of each domain, by tier [bytes/s].
+        uplinks_bytes_per_s: of each domain, by tier [bytes/s].
     """
 
     names: tuple[str, ...]
     capacities: tuple[tuple[int, ...], ...]
     parents: tuple[NDArray[np.int64], ...]
-    uplinks: tuple[tuple[float, ...], ...]
+    uplinks_bytes_per_s: tuple[tuple[float, ...], ...]
 
     def outward(self, home: NDArray[np.int64], inner: int, outer: int) -> NDArray[np.int64]:
         """Return the domain at tier *outer* of what sits in domains *home* at tier *inner*."""
@@ -64,7 +64,7 @@ def tree_of(fabric: Fabric) -> Tree:
         names=tuple(tier.name for tier in fabric.tiers),
         capacities=tuple(fabric.capacities(tier.name) for tier in fabric.tiers),
         parents=tuple(parents),
-        uplinks=tuple(
+        uplinks_bytes_per_s=tuple(
             tuple(domain.uplink_bytes_per_s for domain in tier.domains) for tier in fabric.tiers
         ),
     )
@@ -83,7 +83,9 @@ def kinds_of(tree: Tree, start: int) -> list[NDArray[np.int64]]:
             for parent, kind in zip(tree.parents[tier - 1], kinds[-1], strict=True):
                 below[parent].append(int(kind))
             inside = [tuple(sorted(found)) for found in below]
-        shapes = list(zip(tree.capacities[tier], tree.uplinks[tier], inside, strict=True))
+        shapes = list(
+            zip(tree.capacities[tier], tree.uplinks_bytes_per_s[tier], inside, strict=True)
+        )
         number: dict[tuple[int, float, tuple[int, ...]], int] = {}
         kinds.append(np.array([number.setdefault(shape, len(number)) for shape in shapes]))
     return kinds

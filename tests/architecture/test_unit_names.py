@@ -50,7 +50,6 @@ UNITLESS = {
     "scale_up_rate": "times what it is now",
     "seq": "times what it is now",
     "shares": "of whatever the owner says, 0 to 1",
-    "shares": "of whatever the owner says, 0 to 1",
     "tokens": "tokens",
     "tokens_per_day": "tokens a day",
     "years": "years a part is written off over",
@@ -62,8 +61,11 @@ UNITLESS = {
     "limit": "in the unit of what it limits",
     "nics_per_gpu": "NICs of a GPU, where several share one a mean",
     "rate_of": "tokens a second, by size",
-    "units": "of a charge, each of its weight",
     "value": "of whatever the option is",
+    "hops": "neighbours along a chain, and bytes when apart",
+    "nets": "groups, and bytes of one more domain touched",
+    "pairs": "groups, and bytes of a pair apart",
+    "tier_weights": "seconds for each byte across a tier",
     "weights": "of the families, in one unit of the owner's choice",
 }
 

@@ -119,7 +119,7 @@ def _tree(random: np.random.Generator, inner: tuple[int, ...]) -> Tree:
         names=tuple(f"tier{t}" for t in range(len(capacities))),
         capacities=tuple(capacities),
         parents=tuple(parents),
-        uplinks=tuple((1.0,) * len(c) for c in capacities),
+        uplinks_bytes_per_s=tuple((1.0,) * len(c) for c in capacities),
     )
 
 

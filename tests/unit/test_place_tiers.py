@@ -56,7 +56,7 @@ def _tree(*capacities: tuple[int, ...]) -> Tree:
         names=tuple(f"tier{t}" for t in range(len(capacities))),
         capacities=capacities,
         parents=tuple(parents),
-        uplinks=tuple((1.0,) * len(c) if len(c) > 1 else (0.0,) for c in capacities),
+        uplinks_bytes_per_s=tuple((1.0,) * len(c) if len(c) > 1 else (0.0,) for c in capacities),
     )
 
 
@@ -350,7 +350,7 @@ def test_weights_that_cannot_be_are_refused(given: dict[str, float], fault: str)
 
 
 def test_borders_without_a_rate_have_no_weight() -> None:
-    tree = replace(_tree((2, 2), (4,)), uplinks=((0.0, 0.0), (0.0,)))
+    tree = replace(_tree((2, 2), (4,)), uplinks_bytes_per_s=((0.0, 0.0), (0.0,)))
 
     with pytest.raises(InputError, match="or uplinks with a rate"):
         weights_of(tree)
