@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.compare_report import pareto_rows
 from cli.search_report import short_layout
 from planner.search.placed import DIGITS
 from planner.search.search import is_tie
@@ -17,9 +18,11 @@ def compare_csv(found: Comparison) -> str:
     """Return the ranking as CSV; what is not known stays empty."""
     head = ["cluster", "supernode", "gpus", "label", "layout", "step_s", "interval_low_s",
             "interval_high_s", "tie_with_first", "mfu", "tokens_per_s", "memory_bytes", "cut_bytes",
-            *(f"{d}_bytes" for d in DIGITS), "power_w", "days", "cost"]  # fmt: skip
+            *(f"{d}_bytes" for d in DIGITS), "power_w", "days", "cost", "energy_j",
+            "head_room_bytes", "switches", "cost_per_million_tokens", "on_front"]  # fmt: skip
     lines = [",".join(head)]
-    for one, run in zip(found.compared.ranked, found.runs, strict=True):
+    points = pareto_rows(found)
+    for one, run, point in zip(found.compared.ranked, found.runs, points, strict=True):
         f = one.finalist
         low, high = interval_s(f.step)
         cells = [
@@ -28,6 +31,8 @@ def compare_csv(found: Comparison) -> str:
             is_tie(found.first.finalist, f), float(f.step.mfu), float(f.step.tokens_per_s),
             float(f.memory.worst_stage_bytes), f.seated_bytes,
             *(f.crossed.get(d) for d in DIGITS), run.power_w or None, run.days, run.cost,
+            run.energy_j or None, point["head_room_bytes"], point["switches"],
+            point["cost_per_million_tokens"], point["on_front"],
         ]  # fmt: skip
         lines.append(",".join("" if cell is None else csv_cell(cell) for cell in cells))
     return "\n".join(lines) + "\n"

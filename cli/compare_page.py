@@ -60,7 +60,7 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         console.print(Text(line))
     if len(found.compared.ranked) > 1:
         console.print()
-        console.print(Text("No other beats these in everything: *", style="bold"))
+        console.print(Text(_front_title(found), style="bold"))
         for line in plotted(found):
             console.print(Text(line))
     _section(console, "What it is made of, and what it takes", _bill_table(found))
@@ -155,6 +155,14 @@ def _size_lines(found: Comparison) -> list[str]:
     return [f"At equal {what}, at most {shown(sizes.budget or 0.0)}: {each}."]
 
 
+def _front_title(found: Comparison) -> str:
+    rows = list(enumerate(pareto_rows(found), 1))
+    front = [f"{rank} {row['cluster']}" for rank, row in rows if row["on_front"]]
+    beaten = [f"{rank} {row['cluster']}" for rank, row in rows if not row["on_front"]]
+    text = f"Not beaten in everything (tokens, head-room, parts): {', '.join(front)}"
+    return text + (f"; beaten: {', '.join(beaten)}" if beaten else "")
+
+
 def plotted(found: Comparison) -> list[str]:
     """Return the clusters as a plot of tokens a day over money, power or switches."""
     rows = pareto_rows(found)
@@ -166,10 +174,10 @@ def plotted(found: Comparison) -> list[str]:
         currency = found.prices.currency if found.prices else ""
         name = "cost_per_million_tokens"
         over = Scale(title=f"{currency} a million tokens", shown=lambda v: f"{v:.4g}")
-    marks = ["*" if row["on_front"] else "o" for row in rows]
+    marks = [str(rank) if rank < 10 else "o" for rank in range(1, len(rows) + 1)]
     points = [
         Point(x=float(row[name]), y=row["tokens_per_s"] * DAY_S, mark=mark)
-        for row, mark in zip(rows, marks, strict=True)
+        for row, mark in reversed(list(zip(rows, marks, strict=True)))
     ]
     days = Scale(title="tokens/day", shown=lambda v: f"{v / 1e9:,.4g} G")
     return scatter(points, over, days)

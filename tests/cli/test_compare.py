@@ -128,6 +128,34 @@ def test_at_equal_rent_the_dearer_gpu_comes_in_smaller_numbers(
             assert max(flip["factor"], 1 / flip["factor"]) == pytest.approx(ratio, rel=2e-3)
 
 
+def test_within_so_many_watts_each_cluster_has_as_many_supernodes_as_they_feed(
+    planner: Planner, tmp_path: Path
+) -> None:
+    prices, table = tmp_path / "parts.yaml", tmp_path / "table.csv"
+    parts = {"H100-SXM": 700, "nic": 30, "scale_up_switch": 0.5, "leaf": 1000, "spine": 1000}
+    prices.write_text(
+        "currency: USD\noverhead: 1.5\nitems:\n"
+        + "".join(f"  {name}: {{price: 1, power: {watts} W, source: s, date: 2026-01-01}}\n"
+                  for name, watts in parts.items())
+    )  # fmt: skip
+
+    document = documented(
+        planner, "--supernode", "8,16", "--model", "llama-3.1-8b", "--equal", "power", "--budget",
+        "50 kW", "--prices", str(prices), "--csv", str(table),
+    )  # fmt: skip
+
+    # 32 GPUs: 32 x 730.25 W and one leaf, 1.5 times that is 36.6 kW; 40 of them are 45.3 kW.
+    watts = {gpus: 1.5 * (gpus * (730 + 0.5 * 4 / 8) + 1000) for gpus in (32, 40, 48)}
+    assert watts[40] < 50e3 < watts[48]
+    by_size = {one["supernode"]: one for one in document["ranked"]}
+    assert by_size[8]["gpus"] == 40
+    assert by_size[16]["gpus"] == 32
+    assert document["inputs"]["sizes"]["spent"][0] == pytest.approx(watts[40])
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert {row["gpus"] for row in rows} == {"40", "32"}
+    assert {row["cluster"] for row in rows if row["on_front"] == "True"} == set(document["pareto"])
+
+
 def test_as_many_gpus_as_do_the_run_in_time_and_not_an_eighth_fewer(planner: Planner) -> None:
     document = documented(
         planner, "--supernode", "8,16", "--model", "llama-3.1-8b", "--tokens", "1T", "--days", "30"
