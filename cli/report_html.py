@@ -15,6 +15,7 @@ from cli.report_html_compare import candidates
 from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
+from cli.report_html_reasons import premises_of
 from cli.report_html_style import SCRIPT, STYLE, policy
 from cli.report_html_words import Cost, assumptions, command_of, comparison, recommendation, sources
 from cli.report_pictures import safe
@@ -111,13 +112,7 @@ def _premises(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Part]:
     """Return what the figures rest on; what several plans share stands once."""
     assumed = _shared([assumptions(plan.document) for plan in plans], names)
     filed = _shared([sources(plan.document) for plan in plans], names)
-    premises = _shared(
-        [
-            {str(e["name"]): str(e["premise"]) for e in p.document["step"]["critical_path"]}
-            for p in plans
-        ],
-        names,
-    )
+    premises = _shared([premises_of(plan.document) for plan in plans], names)
     head = (
         ["Number", "Value and source", "Plans"]
         if len(plans) > 1
@@ -128,9 +123,7 @@ def _premises(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Part]:
             anchor="assumed",
             title="Assumed numbers and premises",
             body=table("Assumed: nobody stated these", head, assumed)
-            + table(
-                "What must hold for the parts of the step", ["Part", "Premise", *head[2:]], premises
-            )
+            + table("What must hold", ["Part", "Premise", *head[2:]], premises)
             + table(
                 "Where the cluster's figures come from", ["Figure", "Source", *head[2:]], filed
             ),

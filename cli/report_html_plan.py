@@ -10,6 +10,7 @@ import numpy as np
 from cli.report_html_cluster import dead_words, drawing_of_cluster
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
+from cli.report_html_reasons import ports_table, reasons_section
 from cli.report_html_seats import seats_section
 from cli.report_html_step import memory_section, step_section
 from cli.report_html_traffic import (
@@ -152,6 +153,8 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
         + table("Every kind of traffic of a step",
                 ["Family", "Collective", "Phase", "Payload", "Times a step", "Crosses",
                  *(["In rank order"] if theirs else [])], rows)
+        + reasons_section(plan.document)
+        + ports_table(plan.document)
     )  # fmt: skip
 
 
@@ -161,6 +164,11 @@ def _tier_bars(plan: PlanFile) -> list[Bar]:
     for tier in plan.document["tiers"]:
         name, time = tier["tier"], format_time(tier["cut_time_s"])
         text = f"{_bytes(tier['cut_bytes'])}, {time} if not hidden"
+        if "lower_bound_bytes" in tier:
+            least, among = tier["lower_bound_bytes"], tier.get("among", "all")
+            of = "" if among == "all" else f", of placements {among}"
+            rows.append(Bar(label="lower bound", value=least, text=f"{_bytes(least)}{of}",
+                            colour="c7", group=name))  # fmt: skip
         rows.append(Bar(label="this plan", value=tier["cut_bytes"], text=text, group=name))
         if name in theirs:
             rows.append(Bar(label="Megatron's rank order", value=theirs[name], colour="c1",

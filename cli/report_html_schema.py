@@ -35,6 +35,25 @@ _ENTRY = {
 }  # fmt: skip
 
 
+_GATE = {
+    "type": "object",
+    "properties": {
+        "tier": _TEXT, "family": _TEXT, "peak_bytes": _AMOUNT, "room_bytes": _AMOUNT,
+        "safe_degree": {"type": "integer", "minimum": 0},
+        "premises": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["states", "otherwise", "holds"],
+                "properties": {
+                    "states": _TEXT, "otherwise": _TEXT, "holds": {"type": ["boolean", "null"]},
+                },
+            },
+        },
+    },
+}  # fmt: skip
+
+
 def _object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
@@ -49,6 +68,8 @@ SHOWN: Mapping[str, Any] = _object(
         )
     ),
     placement=_object(domains={"type": "array", "minItems": 1}),
+    tiers={"type": "array", "items": _object(lower_bound_bytes=_AMOUNT, among=_TEXT)},
+    incast={"type": "array", "items": _GATE},
     step=_object(
         total_s={"type": "number", "exclusiveMinimum": 0},
         critical_path={"type": "array", "items": _ENTRY},
