@@ -208,6 +208,8 @@ def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> dict[str, 
     kind = keys.text("model_type")
     bias = keys.flag(*family.bias_keys, default=family.qkv_bias)
     out = bias if family.out_follows and keys.has(*family.bias_keys) else family.out_bias
+    if bias and family.bias_keys and not keys.has(*family.bias_keys):
+        keys.assumed["qkv_bias"] = "not stated: biases on queries, keys and values, as its class"
     if keys.text("model_type") == "mpt":
         bias = out = not keys.flag("no_bias", default=False)
     common = {

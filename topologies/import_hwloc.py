@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost
+from topologies.pci_devices import accelerator_of
 from topologies.xml_tree import xml_root
 
+_DEVICE = re.compile(r"\[[0-9a-fA-F]{4}:([0-9a-fA-F]{4})\]")
 _MOST_GPUS = 256
 
 
@@ -18,11 +22,9 @@ def import_hwloc(text: str, name: str) -> ImportedFabric:
     root = xml_root(text, name)
     if root.tag != "topology":
         raise SpecError(f"{name}: root <{root.tag[:40]}>: expected <topology>")
-    gpus = sum(
-        str(one.get("pci_type", "")).split(" ")[0] in {"0302", "1200"}
-        for one in root.iter("object")
-        if one.get("type") == "PCIDev"
-    )
+    types = [str(o.get("pci_type", "")) for o in root.iter("object") if o.get("type") == "PCIDev"]
+    found = [one for one in types if one.split(" ")[0] in {"0302", "1200"}]
+    gpus = len(found)
     if not 1 <= gpus <= _MOST_GPUS:
         raise SpecError(f"{name}: has {gpus} GPUs (PCI class 0302 or 1200): expected 1 or more")
     return ImportedFabric(
@@ -30,5 +32,12 @@ def import_hwloc(text: str, name: str) -> ImportedFabric:
         kind="hwloc",
         provenance=f"hwloc XML {name}",
         hosts=(ImportedHost(name="machine", gpus=gpus, supernode="machine"),),
+        accelerator=accelerator_of(_device(one) for one in found),
         assumed={"supernode": "all GPUs of the machine: the file says nothing of their links"},
     )
+
+
+def _device(pci_type: str) -> str:
+    """Return the device in ``0302 [10de:2330] [10de:16c1] a1``, empty where there is none."""
+    match = _DEVICE.search(pci_type)
+    return match.group(1) if match else ""

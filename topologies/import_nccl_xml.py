@@ -8,15 +8,11 @@ from typing import Any
 
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportFinding
+from topologies.pci_devices import accelerator_of
 from topologies.xml_tree import xml_root
 
 _NVLINK_BYTES_PER_S = {70: 25e9, 80: 25e9, 90: 25e9, 100: 50e9, 103: 50e9}
 """One link, one direction, by compute capability: NVLink 2 to 5."""
-_DEVICES = {
-    "0x1db5": "V100-SXM2-32", "0x20b0": "A100-SXM-40", "0x20b2": "A100-SXM-80",
-    "0x2330": "H100-SXM", "0x2335": "H200-SXM", "0x2901": "B200-SXM", "0x74a1": "MI300X",
-}  # fmt: skip
-"""PCI device to its name in the catalogue: the PCI ID repository."""
 _MOST_GPUS = 256
 _MBIT = re.compile(r"[0-9]{1,12}")
 
@@ -39,8 +35,7 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
         raise SpecError(f"{name}: has {len(gpus)} GPUs: expected 1 to {_MOST_GPUS}")
     scale_up = _scale_up(gpus, name, findings)
     nic = _nic(root, len(gpus), name, findings)
-    devices = {str(p.get("device", "")).lower() for p in gpus}
-    accelerator = _DEVICES.get(devices.pop(), "") if len(devices) == 1 else ""
+    accelerator = accelerator_of(str(p.get("device", "")) for p in gpus)
     return ImportedFabric(
         name="machine",
         kind="nccl-xml",

@@ -96,3 +96,11 @@ def test_gpt_bigcode_has_one_key_value_head() -> None:
 
     assert read(config).attention.kv_heads == 1
     assert read(config | {"multi_query": False}).attention.kv_heads == 8
+
+
+def test_biases_that_only_the_class_says_are_listed_as_assumed() -> None:
+    untold = LLAMA | {"model_type": "glm"}
+
+    assert "qkv_bias" in read(untold).assumed
+    assert "qkv_bias" not in read(untold | {"attention_bias": True}).assumed
+    assert "qkv_bias" not in read(LLAMA).assumed

@@ -129,3 +129,17 @@ def test_simulators_files_give_the_rates_they_state() -> None:
     assert [t.latency_s for t in fabric.tiers] == pytest.approx([1.8e-6, 2e-6])
     with pytest.raises(SpecError, match=r"bandwidth.*'tbd'"):
         read(text.replace("400", "tbd") + "latency: [ 900, 1000 ]")
+
+
+def test_the_pci_device_tells_the_accelerator_where_all_are_alike() -> None:
+    lines = "".join(
+        f'<object type="PCIDev" pci_type="0302 [10de:{device}] [10de:16c1] a1"/>'
+        for device in ("2335", "2335")
+    )
+    text = f'<topology version="2.0"><object type="Machine">{lines}</object></topology>'
+
+    alike = import_fabric_text(text.encode(), "f", ImportAsked())
+    mixed = import_fabric_text(text.replace("2335", "2941", 1).encode(), "f", ImportAsked())
+
+    assert alike.accelerator == "H200-SXM"  # 10de:2335 in the PCI ID repository
+    assert mixed.accelerator == ""
