@@ -97,14 +97,15 @@ def wiring_of(graph: Any, owners: Mapping[str, str] | None = None) -> Wiring:
 
     Args:
         graph: a cluster's graph; NICs and the switches inside count as their supernode.
-        owners: GPU to its supernode; left out, what stands before the first dot of its name.
+        owners: GPU to its supernode; of others, such as those that a free list leaves out, it is
+            what stands before the first dot of the name.
     """
     part: dict[str, str] = {}
     units: Counter[str] = Counter()
     rows: dict[str, list[str]] = {"supernode": [], **{kind: [] for kind in NETWORK}}
     for name, vertex in graph.nodes(data=True):
         if vertex["kind"] == "gpu":
-            owner = name.split(".")[0] if owners is None else owners[name]
+            owner = (owners or {}).get(name, name.split(".")[0])  # a busy GPU has no owner
             if owner not in units:
                 rows["supernode"].append(owner)
             part[name] = owner
