@@ -111,6 +111,8 @@ def _parted_bound(question: Question, axis: int) -> float:
     hold a part of the line pay min_c (f_parted(c) - λ c) instead. So two domains that share what
     one could hold pay for the room they waste. 0 where domains are too large to try every c.
     """
+    if sum(question.capacities) == question.cells:
+        return 0.0  # ``split_bound`` says as much
     sizes = Counter(question.capacities)
     largest = min(max(sizes), question.cells)
     if largest > _LARGEST_TRIED or len(question.capacities) < 2:
