@@ -294,7 +294,7 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
         dispatch_bytes=1.0 if "dispatch in fp8" in notes or "fp8 dispatch" in notes else 2.0,
         combine_bytes=2.0,
         parameter_bytes=2.0,
-        gradient_bytes=2.0 if narrow or zero >= 2 else 4.0,
+        gradient_bytes=2.0 if (narrow or zero >= 2) and "fp32 gradients" not in notes else 4.0,
         optimizer_bytes=12.0 if not old else 14.0,
         overlap_tensor=float(sequence and not apart and (stack == 0.0 or "async tp" in notes)),
         overlap_experts=float(overlapped or _says(notes, "ep overlap", "1f1b overlap")),

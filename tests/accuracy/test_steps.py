@@ -13,8 +13,19 @@ import numpy as np
 import pytest
 
 from planner.steptime.runs import Run
-from planner.steptime.validate import Score, groups_of, predict, predict_by_halves, scores
-from topologies.efficiency_catalogue import shipped_efficiencies, shipped_halves
+from planner.steptime.validate import (
+    Score,
+    groups_of,
+    predict,
+    predict_by_halves,
+    predict_by_left_out,
+    scores,
+)
+from topologies.efficiency_catalogue import (
+    shipped_efficiencies,
+    shipped_halves,
+    shipped_left_out,
+)
 from topologies.steps_table import StepsTable, read_steps
 
 OWN = Path(__file__).with_name("published_steps.csv")
@@ -28,8 +39,21 @@ MOST_SHARE = {
     "vtrain_single": 0.09,
     "simumax_b200": 0.045,
     "mosaicml_llmfoundry": 0.065,
+    "nvidia_megatron_bridge": 0.095,
+    "nvidia_nemo_docs": 0.05,
+}
+
+# The same by fits that saw nothing of the source: other software, often other clusters.
+MOST_LEFT_OUT_SHARE = {
+    "narayanan2021_sc21": 0.045,
+    "megatron2020_a100": 0.105,
+    "korthikanti2022": 0.065,
+    "vtrain_multi": 0.085,
+    "vtrain_single": 0.15,
+    "simumax_b200": 0.155,
+    "mosaicml_llmfoundry": 0.095,
     "nvidia_megatron_bridge": 0.12,
-    "nvidia_nemo_docs": 0.04,
+    "nvidia_nemo_docs": 0.08,
 }
 
 
@@ -80,6 +104,27 @@ def test_the_error_of_unseen_layouts_stays_within(source: str, unseen: dict[str,
     assert unseen[source].mape_share < MOST_SHARE[source]
 
 
+@pytest.fixture(scope="module")
+def left_out(table: StepsTable) -> dict[str, Score]:
+    step_s = predict_by_left_out(table.runs, shipped_left_out())
+    return {score.source: score for score in scores(table.runs, step_s)}
+
+
+@pytest.mark.parametrize("source", sorted(MOST_LEFT_OUT_SHARE))
+def test_the_error_of_a_source_that_no_fit_has_seen_stays_within(
+    source: str, left_out: dict[str, Score]
+) -> None:
+    assert left_out[source].mape_share < MOST_LEFT_OUT_SHARE[source]
+
+
+def test_fits_that_leave_a_source_out_do_not_name_it() -> None:
+    fits = shipped_left_out()
+
+    assert set(fits) == set(MOST_LEFT_OUT_SHARE)
+    for source, chips in fits.items():
+        assert all(source not in one.fitted_on.split(", ") for one in chips.values())
+
+
 @pytest.mark.parametrize("source", sorted(MOST_SHARE))
 def test_a_source_is_predicted_better_than_by_a_constant_mfu(
     source: str, unseen: dict[str, Score]
@@ -94,7 +139,7 @@ def test_all_of_vtrains_rows_are_predicted_and_the_spanning_ones_well(table: Ste
     error = predict(runs, shipped_efficiencies()) / [run.measured_s for run in runs] - 1
 
     assert (len(runs), len(spanning)) == (109, 6)
-    assert np.abs(error[spanning]).max() < 0.15
+    assert np.abs(error[spanning]).max() < 0.17
 
 
 def test_the_layouts_picked_for_vtrains_models_are_near_the_fastest(table: StepsTable) -> None:
@@ -110,7 +155,7 @@ def test_eight_bit_and_sixteen_bit_steps_of_blackwell_and_hopper_are_predicted_a
     table: StepsTable,
 ) -> None:
     step_s = predict_by_halves(table.runs, shipped_halves())
-    for code, most in ((0.0, 0.17), (2.0, 0.12)):
+    for code, most in ((0.0, 0.09), (2.0, 0.10)):
         rows = [
             i for i, run in enumerate(table.runs)
             if run.source == "nvidia_megatron_bridge" and run.columns.precision == code

@@ -8,13 +8,62 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+SCHEMAS = Path(__file__).parents[2] / "cli" / "schemas"
 OWN = Path(__file__).parent.parent / "accuracy" / "published_steps.csv"
 SMALL = ("--gpus", "64", "--supernode", "8", "--model", "llama-3.1-8b", "--tp", "8", "--dp", "8",
          "--global-batch", "64", "--seq", "8192", "--micro-batch", "1")  # fmt: skip
 
 Planner = Callable[..., Any]
+
+
+def fits_schema(command: str, text: str) -> dict[str, Any]:
+    schema = json.loads((SCHEMAS / f"{command}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    document: dict[str, Any] = json.loads(text)
+    jsonschema.validate(document, schema)
+    return document
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        SMALL,
+        ("--gpus", "64", "--supernode", "8", "--model", "mixtral-8x7b"),
+        ("--gpus", "64", "--supernode", "8", "--model", "llama-3.1-70b", "--tp", "8", "--pp", "1",
+         "--dp", "8", "--cp", "1", "--vpp", "1", "--seq", "8192", "--global-batch", "64",
+         "--micro-batch", "2", "--recompute", "none", "--zero", "1"),
+    ],
+    ids=["dense", "experts", "over memory"],
+)  # fmt: skip
+def test_step_follows_its_published_schema(planner: Planner, arguments: tuple[str, ...]) -> None:
+    document = fits_schema("step", planner("step", *arguments, "--json").out)
+
+    step, memory = document["step"], document["memory"]
+    assert sum(step["compute_parts_s"].values()) == pytest.approx(step["compute_s"])
+    assert sum(memory["parts"].values()) == pytest.approx(memory["worst_stage_bytes"])
+    assert sum(one["seconds"] for one in step["critical_path"]) == pytest.approx(step["total_s"])
+
+
+def test_validate_and_calibrate_follow_their_published_schemas(planner: Planner) -> None:
+    validated = fits_schema("validate", planner("validate", str(OWN), "--json").out)
+    fits_schema("calibrate", planner("calibrate", str(OWN), "--json").out)
+
+    assert [one["source"] for one in validated["left_out"]] == validated["fitted_on"]
+
+
+@pytest.mark.parametrize("command", ["step", "validate", "calibrate"])
+def test_a_schema_refuses_a_document_that_lacks_a_part(planner: Planner, command: str) -> None:
+    arguments = SMALL if command == "step" else (str(OWN),)
+    document = fits_schema(command, planner(command, *arguments, "--json").out)
+    schema = json.loads((SCHEMAS / f"{command}.json").read_text(encoding="utf-8"))
+
+    for key in document:
+        part = {name: value for name, value in document.items() if name != key}
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(part, schema)
 
 
 def test_step_prints_the_time_the_path_and_what_would_change_it(planner: Planner) -> None:

@@ -1,0 +1,52 @@
+"""Predicted memory against measured peaks: 15 of SimuMax's layer-truncated runs on 8 B200."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.steptime.memory import MARGIN_SHARE, step_memory
+from planner.steptime.runs import Run, predicted_memory_bytes
+from planner.units import GIB
+from topologies.steps_table import read_steps
+
+TABLE = Path(__file__).with_name("published_memory.csv")
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[Run, ...]:
+    return read_steps(TABLE).runs
+
+
+def stated(column: str) -> np.ndarray:
+    with TABLE.open(encoding="utf-8") as lines:
+        return np.array([float(row[column]) for row in csv.DictReader(lines)])
+
+
+def test_allocated_peaks_are_predicted_within_two_and_a_half_percent(
+    runs: tuple[Run, ...],
+) -> None:
+    error = predicted_memory_bytes(runs) / GIB / stated("measured_memory_GiB") - 1
+
+    for run, one in zip(runs, error, strict=True):
+        print(f"{run.name:50s} {one:+.1%}")  # noqa: T201 - shown by pytest -s
+    assert len(runs) == 15
+    assert np.abs(error).mean() < 0.015
+    assert np.abs(error).max() < 0.025
+
+
+def test_the_margin_kept_free_covers_what_the_allocator_reserved_beyond(
+    runs: tuple[Run, ...],
+) -> None:
+    """Fragments: what PyTorch reserved above the peak it allocated, 1 to 8 GiB of 180."""
+    beyond = (stated("reserved_memory_GiB") - stated("measured_memory_GiB")) * GIB
+    margins = [
+        step_memory(run.model, run.columns, run.accelerator.memory_bytes).margin_bytes
+        for run in runs
+    ]
+
+    assert MARGIN_SHARE == 0.05
+    assert np.all(np.array(margins, dtype=float) > beyond)
