@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -136,7 +137,9 @@ def place(
         ),
         weights=weights,
         fixed=border is not None,
-        ends_s=monotonic() + max(_TIERS_SHARE * time_limit_s, _TIERS_S),
+        ends_s=-inf
+        if answer.interrupted
+        else monotonic() + max(_TIERS_SHARE * time_limit_s, _TIERS_S),
     )
     rank_to_gpu = seats(seated.home, fabric, tree.names[0])
     checked = _checked(layout, families, fabric, rank_to_gpu)

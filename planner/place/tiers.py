@@ -138,6 +138,8 @@ def seat_tiers(
         weights: seconds for each byte across each tier; None for lexicographic order.
         fixed: every cell stays in the very domain that *home* says; only inner tiers are chosen.
         ends_s: start no further search when ``time.monotonic()`` is past this [s].
+
+    Ctrl-C ends the search, too: the answer is the best so far.
     """
     order = importance(len(tree.names), asked)
     questions = [replace(question, capacities=capacities) for capacities in tree.capacities]
@@ -149,10 +151,15 @@ def seat_tiers(
     state = Search(
         questions=questions, tree=tree, order=order, bounds=bounds, weights=weights, ends_s=ends_s
     )
-    if fixed:
-        state.offer(sunk(question, tree, asked, home, ends_s=ends_s))
-    else:
-        search(state, asked, home)
+    try:
+        if fixed:
+            state.offer(sunk(question, tree, asked, home, ends_s=ends_s))
+        else:
+            search(state, asked, home)
+    except KeyboardInterrupt:  # the asked tier is seated: the others are, in order
+        state.ends_s = -inf
+        if state.home is None:
+            state.offer(sunk(question, tree, asked, home, ends_s=-inf))
     return _judged(state, asked, asked_bound)
 
 
@@ -166,7 +173,7 @@ def _judged(state: Search, asked: int, asked_bound: TierBound) -> SeatedTiers:
         proof = Proof.BOUND if meets(cut, bound) else Proof.INCUMBENT
         if tier == asked and abs(cut - asked_bound.cut_bytes) <= MET * cut:
             proof = asked_bound.proof
-        if proof is Proof.INCUMBENT and tier != asked:
+        if proof is Proof.INCUMBENT and tier != asked and state.ends_s > -inf:
             bound, among = _closer_bound(state, asked, place)
             proof = Proof.BOUND if meets(cut, bound) else Proof.INCUMBENT
         judged[tier] = TierBound(

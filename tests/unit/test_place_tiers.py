@@ -310,6 +310,22 @@ def test_a_tier_that_the_checker_counts_differently_withholds_the_placement(
         place(layout, families, load_cluster("ub-mesh-64"))
 
 
+def test_ctrl_c_leaves_the_asked_tier_as_it_was_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, families = _dense()
+    fabric = load_cluster("hgx-a100")
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.place.tier_search.risen", interrupt)
+
+    placement = place(layout, families, fabric)
+
+    assert placement.proof is Proof.BOUND
+    assert placement.tiers_proved == 1
+    assert sorted(set(placement.rank_to_gpu)) == list(range(1024))
+
+
 def test_weighted_tiers_sum_the_time_of_all_borders() -> None:
     layout, families = _dense()
     fabric = load_cluster("ub-mesh-64")
