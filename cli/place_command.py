@@ -187,7 +187,8 @@ def place(
     if out is not None or as_json:
         from cli.plan_wiring import wiring_document
 
-        document["wiring"] = wiring_document(inputs.fabric, cluster, supernode, gpus)
+        of_job = None if free else gpus  # with a free list the cluster stays whole
+        document["wiring"] = wiring_document(inputs.fabric, cluster, supernode, of_job)
     if out is not None:
         write_file(out, json_text(document))
         note(f"wrote {out}")
