@@ -87,6 +87,17 @@ class Browser:
         while not any(e["method"] == "Page.loadEventFired" for e in self.events[seen:]):
             self._next()
 
+    def reset(self) -> None:
+        """Forget every page and event, and what the screen was said to be."""
+        self.send("Emulation.clearDeviceMetricsOverride")
+        self.send("Emulation.setEmulatedMedia", media="", features=[])
+        self.send("Emulation.setScriptExecutionDisabled", value=False)
+        self.events.clear()
+        self.send("Page.navigate", url="about:blank")
+        while not any(e["method"] == "Page.loadEventFired" for e in self.events):
+            self._next()
+        self.events.clear()
+
     def value(self, expression: str) -> Any:
         """Return what a JavaScript expression is in the page."""
         result = self.send("Runtime.evaluate", expression=expression, returnByValue=True)

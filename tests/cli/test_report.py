@@ -91,14 +91,21 @@ def test_1024_gpus_in_three_seconds_and_six_megabytes(
     assert out.stat().st_size <= 6e6
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program = chromium()
     if program is None:
         pytest.skip("no Chromium on this machine")
-    made = Browser(tmp_path / "profile", program)
+    made = Browser(tmp_path_factory.mktemp("profile"), program)
     yield made
     made.close()
+
+
+@pytest.fixture
+def browser(one_browser: Browser) -> Browser:
+    """Return the browser as new: an empty page, nothing seen, nothing pretended."""
+    one_browser.reset()
+    return one_browser
 
 
 def opened(browser: Browser, planner: Callable[..., Ran], out: Path, *plans: Path) -> Path:
