@@ -92,10 +92,20 @@ def export(
 def read_plan(path: Path, hosts: Path | None, *, cluster: str | None = None) -> Any:
     """Return the SeatedPlan in the document at *path*."""
     from cli.plan_cluster import read_planned
+    from cli.plan_seats import seats_of_plan
+    from cli.planner_output import note
+    from planner.errors import InputError
     from topologies.export_seats import seated_plan
 
     names = read_host_names(hosts) if hosts is not None else ()
-    seated = read_planned(path, cluster=cluster)
+    try:
+        seated = read_planned(path, cluster=cluster)
+    except InputError as error:
+        alone = None if cluster else seats_of_plan(path, names)
+        if alone is None or not any("there is no such file" in fault for fault in error.faults):
+            raise
+        note(f"{error.faults[0]}: the seats are those of the plan")
+        return alone
     fabric = seated.inputs.fabric
     source = f"{len(seated.rank_to_gpu)} ranks on {fabric.name}, from {path.name}"
     return seated_plan(

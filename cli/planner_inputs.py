@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from itertools import groupby
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from planner.search.training import usual_batch
 from planner.steptime.rates import Efficiency
 from topologies.efficiency_catalogue import efficiency_of
 from topologies.fabric_catalogue import generic_cluster, load_cluster
+from topologies.host_lists import fold_hosts
 from topologies.model_reader import read_model
 
 _DEGREES = ("tp", "cp", "dp", "pp")
@@ -337,7 +339,22 @@ def fabric_document(fabric: Fabric) -> dict[str, Any]:
         },
         "sources": fabric.sources,
         "machines_sha256": machines_sha256(fabric),
+        "machines": _machines(fabric),
     }
+
+
+def _machines(fabric: Fabric) -> list[dict[str, Any]] | None:
+    """Return the machines of an imported cluster, GPUs in their order, or None of any other.
+
+    They seat a plan's ranks where the cluster's file is not at hand.
+    """
+    if not fabric.sources.get("fabric") or not fabric.hosts:
+        return None
+    order = [g for host in fabric.hosts for g in host.gpus]
+    if order != list(range(len(fabric.gpus))):
+        return None
+    runs = groupby(fabric.hosts, key=lambda host: len(host.gpus))
+    return [{"hosts": fold_hosts(h.name for h in run), "gpus": gpus} for gpus, run in runs]
 
 
 def machines_sha256(fabric: Fabric) -> str | None:

@@ -17,6 +17,7 @@ _MOST_GPUS = 1_000_000
 _LARGEST = 10**12
 _SHOWN = 20
 _MOST_BYTES = 256 * 1024 * 1024
+_WHOLE = ("cluster_gpus", "cluster_supernode")  # of the cluster that a free list cuts down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ def _even_if_overfull(asked: Asked) -> Inputs:
 
 def _from_plan(asked: Asked, path: Path) -> Seated:
     plan = read_plan_document(path)
-    told, seats = _told(path, plan)
+    told, seats = told_of(path, plan)
     layout = {f.name: told["layout"][f.name] for f in fields(Layout) if f.name in told["layout"]}
     cluster, supernode = _cluster_of(asked, told, path)
     given = replace(
@@ -78,8 +79,8 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
         layout={**layout, **{k: v for k, v in asked.layout.items() if v is not None}},
         order=str(layout.get("order", asked.order)),
         ignore_memory=True,
-        **_free_of(told, path),
     )
+    given = _with_free_list(given, asked, told, path)
     given = replace(given, layout={k: v for k, v in given.layout.items() if k != "order"})
     inputs = read_inputs(given)
     if len(seats) != inputs.layout.gpus:
@@ -105,16 +106,26 @@ def _model_of(asked: Asked, told: Mapping[str, Any], path: Path) -> ModelSpec | 
     return model_of_shape(told["model_shape"], name=str(path))
 
 
-def _free_of(told: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return the free list of a plan that was made with one."""
+def _with_free_list(given: Asked, asked: Asked, told: Mapping[str, Any], path: Path) -> Asked:
+    """Return *given* with the free list of a plan that was made with one, its cluster whole."""
     free = told.get("free")
     if free is None:
-        return {}
+        return given
     hosts = free.get("hosts") if isinstance(free, dict) else None
-    gpus = free.get("cluster_gpus") if isinstance(free, dict) else None
-    if not isinstance(hosts, str) or not hosts or not (gpus is None or type(gpus) is int):
-        raise InputError(f"{path}: inputs.free is damaged: expected hosts and cluster_gpus")
-    return {"planned_free": hosts, "planned_cluster_gpus": gpus or 0}
+    sizes: list[Any] = [free.get(key) if isinstance(free, dict) else "" for key in _WHOLE]
+    if (
+        not isinstance(hosts, str)
+        or not hosts
+        or any(not (size is None or (type(size) is int and size > 0)) for size in sizes)
+    ):
+        raise InputError(f"{path}: inputs.free is damaged: expected hosts, {' and '.join(_WHOLE)}")
+    gpus, supernode = sizes
+    return replace(
+        given,
+        planned_free=hosts,
+        planned_cluster_gpus=gpus or 0,
+        supernode=asked.supernode or supernode,
+    )
 
 
 def _cluster_of(asked: Asked, told: Mapping[str, Any], path: Path) -> tuple[str | None, int | None]:
@@ -152,7 +163,8 @@ def read_plan_document(path: Path) -> Mapping[str, Any]:
     return plan
 
 
-def _told(path: Path, plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[int, ...]]:
+def told_of(path: Path, plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[int, ...]]:
+    """Return the inputs of the document *plan*, checked, and the GPU of each rank."""
     inputs, placement = plan.get("inputs"), plan.get("placement")
     faults = []
     if not isinstance(inputs, dict) or not isinstance(inputs.get("layout"), dict):

@@ -81,14 +81,14 @@ def slurm_topology_conf_text(plan: SeatedPlan) -> str:
 
 def _machines_of(plan: SeatedPlan) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return the machines of each domain of each tier."""
-    hosts = enumerate(plan.fabric.hosts)
+    hosts = enumerate(plan.cluster.hosts)
     host_of = {g: plan.host_names[b] for b, host in hosts for g in host.gpus}
     return {
         tier.name: {
             domain.name: tuple(dict.fromkeys(host_of[g] for g in domain.gpus))
             for domain in tier.domains
         }
-        for tier in plan.fabric.tiers
+        for tier in plan.cluster.tiers
     }
 
 
@@ -118,8 +118,8 @@ def astra_sim_text(plan: SeatedPlan) -> str:
         InputError: a tier whose domains have different sizes.
     """
     counts, rates, halves, inner = [], [], [], 1
-    for tier in plan.fabric.tiers:
-        sizes = set(plan.fabric.capacities(tier.name))
+    for tier in plan.cluster.tiers:
+        sizes = set(plan.cluster.capacities(tier.name))
         size = sizes.pop()
         if sizes or size % inner:
             raise InputError(
@@ -145,7 +145,7 @@ def astra_sim_text(plan: SeatedPlan) -> str:
 
 def _marked(plan: SeatedPlan) -> Any:
     """Return a copy of the graph with plain attributes and ranks."""
-    graph = plan.fabric.graph.copy()
+    graph = plan.cluster.graph.copy()
     for _, data in graph.nodes(data=True):
         data.update(_plain(data))
     for _, _, data in graph.edges(data=True):

@@ -208,7 +208,7 @@ def nccl_env_text(plan: SeatedPlan) -> str:
     A channel keeps in_flight x transaction bytes on the way, so that by Little's law
     channels = line rate x turnaround / (in_flight x transaction) keep the line full.
     """
-    nic = plan.fabric.nic
+    nic = plan.cluster.nic
     buffer_bytes = nic.in_flight * nic.transaction_bytes
     one = min(nic.line_bytes_per_s, buffer_bytes / nic.turnaround_s)
     channels = max(1, ceil(nic.line_bytes_per_s * nic.turnaround_s / buffer_bytes))

@@ -35,17 +35,31 @@ class SeatedPlan:
 
     Args:
         layout: parallel degrees and rank order.
-        fabric: the cluster.
+        fabric: the cluster; none where only the plan is at hand.
         seats: by rank.
         host_names: of every machine of the cluster, in the order of ``fabric.hosts``.
         source: where it comes from, for the first line of what is written.
     """
 
     layout: Layout
-    fabric: Fabric
+    fabric: Fabric | None
     seats: tuple[Seat, ...]
     host_names: tuple[str, ...]
     source: str
+
+    @property
+    def cluster(self) -> Fabric:
+        """Return the cluster.
+
+        Raises:
+            InputError: only the plan is at hand.
+        """
+        if self.fabric is None:
+            raise InputError(
+                "this kind needs the cluster, whose file is not where the plan has it: name it "
+                "with --cluster"
+            )
+        return self.fabric
 
     @property
     def hosts(self) -> tuple[str, ...]:

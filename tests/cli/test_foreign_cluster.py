@@ -82,7 +82,7 @@ def test_a_plan_finds_its_clusters_file_where_it_was_moved(
     before = run("export", plan, "--to", "rank-map").stdout
     moved = tree.rename(tmp_path / "elsewhere.conf")
 
-    lost = run("export", plan, "--to", "rank-map")
+    lost = run("verify", plan, "--allocation", plan)
     found = run("export", plan, "--to", "rank-map", "--cluster", f"{moved},gpus-per-node=8")
 
     assert lost.returncode == 2
@@ -122,3 +122,25 @@ def test_a_plan_on_a_rebuilt_cluster_is_read_with_the_same_supernodes(tmp_path: 
     rows = run("export", file, "--to", "rank-map").stdout.split()
 
     assert {row.rpartition(",")[2] for row in rows[1:]} == {"sn00", "sn01"}  # 32 / 16
+
+
+@pytest.mark.parametrize("kind", ["slurm", "mpi-rankfile", "torchrun", "megatron", "kueue"])
+def test_a_plan_alone_is_enough_for_a_launcher(plan: Path, tree: Path, kind: str) -> None:
+    before = run("export", plan, "--to", kind).stdout.splitlines()
+    tree.unlink()
+
+    alone = run("export", plan, "--to", kind)
+
+    assert alone.returncode == 0, alone.stderr
+    assert "the seats are those of the plan" in alone.stderr
+    changed = [a for a, b in zip(before, alone.stdout.splitlines(), strict=True) if a != b]
+    assert all("ranks on topology" in line for line in changed)  # where it comes from
+
+
+def test_what_needs_the_cluster_says_so(plan: Path, tree: Path) -> None:
+    tree.unlink()
+
+    told = run("export", plan, "--to", "slurm-topology")
+
+    assert told.returncode == 2
+    assert "this kind needs the cluster" in told.stderr

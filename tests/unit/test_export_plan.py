@@ -57,7 +57,7 @@ def test_what_seats_ranks_freely_reads_back_as_the_same_seats(
 ) -> None:
     made = plan(seats)
     back = read_allocation(write(made), "f")
-    assert allocated_gpus(back, made.fabric, 32) == seats
+    assert allocated_gpus(back, made.cluster, 32) == seats
 
 
 @pytest.mark.parametrize("seats", [SWAPPED, SCATTERED])
@@ -70,7 +70,7 @@ def test_a_slurm_hostfile_reads_back_as_the_same_machines(
     assert back.by_rank
     assert back.hosts == tuple(seat.host for seat in made.seats)
     assert "--distribution=arbitrary" in text
-    machine = [g // 8 for g in allocated_gpus(back, made.fabric, 32)]
+    machine = [g // 8 for g in allocated_gpus(back, made.cluster, 32)]
     assert machine == [g // 8 for g in seats]
 
 
@@ -80,7 +80,7 @@ def test_the_order_of_nodes_reads_back_as_the_same_seats() -> None:
     back = read_allocation(node_order_text(made), "f")
 
     assert not back.by_rank
-    assert allocated_gpus(back, made.fabric, 32) == SWAPPED
+    assert allocated_gpus(back, made.cluster, 32) == SWAPPED
     with pytest.raises(InputError, match="numbers ranks machine by machine"):
         node_order_text(plan(SCATTERED))
 
@@ -156,24 +156,24 @@ def test_an_astra_sim_file_reads_back_with_the_same_rates() -> None:
     made = plan()
     back = fabric_of(import_fabric_text(astra_sim_text(made).encode(), "f", ImportAsked()),
                      ImportAsked())  # fmt: skip
-    for tier in made.fabric.tiers:
+    for tier in made.cluster.tiers:
         same = back.tier(tier.name)
         assert same.bytes_per_s == pytest.approx(tier.bytes_per_s)
         assert same.latency_s == pytest.approx(tier.latency_s)
-        assert back.capacities(tier.name) == made.fabric.capacities(tier.name)
+        assert back.capacities(tier.name) == made.cluster.capacities(tier.name)
 
 
 @pytest.mark.parametrize("kind", ["node-link", "graphml"])
 def test_graphs_read_back_as_the_same_cluster(kind: str) -> None:
     made = plan()
-    text = node_link_text(made.fabric) if kind == "node-link" else graphml_text(made)
+    text = node_link_text(made.cluster) if kind == "node-link" else graphml_text(made)
     found = import_fabric_text(text.encode(), "f", ImportAsked())
     back = fabric_of(found, ImportAsked())
     assert found.kind == "graph"
-    assert back.capacities("supernode") == made.fabric.capacities("supernode")
+    assert back.capacities("supernode") == made.cluster.capacities("supernode")
     assert back.tier("supernode").bytes_per_s == pytest.approx(450e9)
     assert back.tiers[-1].bytes_per_s == pytest.approx(50e9)
-    assert back.graph.number_of_nodes() == made.fabric.graph.number_of_nodes()
+    assert back.graph.number_of_nodes() == made.cluster.graph.number_of_nodes()
 
 
 def test_dot_names_every_rank_and_balances_its_quotes() -> None:
