@@ -148,6 +148,8 @@ def test_experts_flip_by_doublings_where_they_no_longer_fit_or_spread_otherwise(
 
 def test_pruned_rows_change_no_flip(monkeypatch: pytest.MonkeyPatch) -> None:
     every = Pool.steps_s
+    for name in ("nic_latency", "in_flight", "oversubscription"):
+        monkeypatch.delitem(PROPERTIES, name)
     pools = [searched(8)[2], searched(64)[2]]
 
     found = flips(pools, 0.1)
