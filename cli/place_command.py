@@ -154,7 +154,7 @@ def place(
     step that fits. The answer says so.
     """
     from cli.place_extras import extras
-    from cli.planner_inputs import DEFAULT_GPUS, Asked, read_inputs
+    from cli.planner_inputs import DEFAULT_GPUS, DEFAULT_SUPERNODE, Asked, read_inputs
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
     from cli.report_json import place_document
@@ -182,6 +182,8 @@ def place(
     more = extras(
         plan, explained=explain, alternatives=alternatives, time_limit_s=limit_s,
         free_file=str(free or ""), cluster_gpus=(gpus or DEFAULT_GPUS) if cluster is None else None,
+        cluster_supernode=supernode
+        or (min(DEFAULT_SUPERNODE, gpus or DEFAULT_GPUS) if cluster is None else None),
     )  # fmt: skip
     document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups, more=more)
     if out is not None or as_json:

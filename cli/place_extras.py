@@ -36,6 +36,7 @@ class Extras:
         idle_gpus: how many they are [1].
         free_file: the free list the cluster was cut down to; empty for none.
         cluster_gpus: GPUs of the whole cluster where the generic family was cut down; else None.
+        cluster_supernode: supernodes of the whole cluster, where they were asked for; else None.
     """
 
     explanation: Explanation | None
@@ -45,6 +46,7 @@ class Extras:
     idle_gpus: int
     free_file: str
     cluster_gpus: int | None = None
+    cluster_supernode: int | None = None
 
 
 def extras(
@@ -55,6 +57,7 @@ def extras(
     time_limit_s: float,
     free_file: str = "",
     cluster_gpus: int | None = None,
+    cluster_supernode: int | None = None,
 ) -> Extras:
     """Return what was asked for besides *plan*.
 
@@ -65,6 +68,7 @@ def extras(
         time_limit_s: seconds for the solvers of each of both [s].
         free_file: the free list the cluster was cut down to.
         cluster_gpus: of the whole cluster, where the generic family was cut down [1].
+        cluster_supernode: of the whole cluster, where supernodes were asked for [1].
     """
     placement, inputs = plan.placement, plan.inputs
     explanation: Explanation | None = None
@@ -94,6 +98,7 @@ def extras(
         idle_gpus=len(idle),
         free_file=free_file,
         cluster_gpus=cluster_gpus,
+        cluster_supernode=cluster_supernode,
     )
 
 
@@ -137,6 +142,7 @@ def extra_inputs(plan: Plan, more: Extras) -> dict[str, Any]:
             "file": more.free_file,
             "hosts": spelled_gpus(used, range(len(used.gpus))),
             "cluster_gpus": more.cluster_gpus,
+            "cluster_supernode": more.cluster_supernode,
         }
     return found
 

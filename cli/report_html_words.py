@@ -311,8 +311,8 @@ def command_of(document: Mapping[str, Any]) -> str:
         words += ["--cluster", inputs["cluster_asked"]]
     rebuilt = inputs["cluster_asked"] == "generic" or "supernode.size" in assumed
     if rebuilt and "cluster" not in assumed:
-        words += ["--supernode", str(inputs["supernode"])]
-    if assumed.get("gpus", "rebuilt").startswith("rebuilt"):  # the cluster was, as asked
+        words += ["--supernode", str(free.get("cluster_supernode") or inputs["supernode"])]
+    if free.get("cluster_gpus") or assumed.get("gpus", "rebuilt").startswith("rebuilt"):
         words += ["--gpus", str(free.get("cluster_gpus") or inputs["gpus"])]
     if "model" not in assumed:
         words += ["--model", inputs["model"]]

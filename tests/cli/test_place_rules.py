@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from cli.report_html_words import command_of
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
@@ -150,3 +152,30 @@ def test_the_page_names_the_gpus_that_are_left_idle(planner: Planner) -> None:
 
     assert document["idle"]["gpus"] == 3 * 384 - 1024
     assert f"Idle: 128 of 1152 GPUs: {document['idle']['hosts'][:30]}" in page
+
+
+def test_a_plan_is_read_back_where_no_supernode_is_free_as_a_whole(
+    planner: Planner, tmp_path: Path
+) -> None:
+    free, plan = tmp_path / "free.txt", tmp_path / "plan.json"
+    free.write_text("sn[00-07].board00:0-5")
+    asked = ("--supernode", "8", "--gpus", "64", "--free", str(free), *JOB)
+
+    document = documented(planner, *asked, "--out", str(plan))
+    mapped = planner("export", str(plan), "--to", "rank-map")
+
+    assert document["inputs"]["free"]["cluster_supernode"] == 8
+    assert mapped.code == 0, mapped.err
+    by_rank = [line.split(",")[3] for line in mapped.out.splitlines() if line[:1].isdigit()]
+    assert by_rank == document["placement"]["gpus"]
+
+
+def test_the_reports_command_asks_for_the_same_plan_again(planner: Planner, tmp_path: Path) -> None:
+    free = _listed(tmp_path, "sn[00-07].board00:0-5")
+    document = documented(planner, "--supernode", "8", "--gpus", "64", "--free", str(free), *JOB,
+                          "--rule", "tp within board")  # fmt: skip
+
+    words = shlex.split(command_of(document))
+    again = documented(planner, *words[2:])
+
+    assert again["inputs"]["sha256"] == document["inputs"]["sha256"]
