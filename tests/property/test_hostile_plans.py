@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli.plan_cluster import read_planned
+from cli.plan_seats import seats_of_plan
 from cli.planner_inputs import Asked, inputs_document, read_inputs
 from planner.errors import PlannerError
 from topologies.fabric_catalogue import load_cluster
@@ -37,6 +38,7 @@ def plan() -> dict[str, Any]:
     degrees = {"tp": 8, "dp": 2, "global_batch": 8, "seq": 2048}
     asked = Asked(supernode=8, gpus=16, model="llama-3.1-8b", layout=degrees, ignore_memory=True)
     inputs = json.loads(json.dumps(inputs_document(read_inputs(asked)), default=dict))
+    inputs["fabric"]["machines"] = [{"hosts": "n[1-2]", "gpus": 8}]
     return {"inputs": inputs, "placement": {"rank_to_gpu": list(range(16))}}
 
 
@@ -63,6 +65,8 @@ def tried(plan: dict[str, Any], draw: random.Random, path: Path) -> None:
     started = time.process_time()
     with suppress(PlannerError):  # which names what is wrong; anything else fails the test
         read_planned(path)
+    with suppress(PlannerError):
+        seats_of_plan(path)
     assert time.process_time() - started < 2
 
 
