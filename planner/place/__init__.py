@@ -49,7 +49,8 @@ __all__ = [
 ]
 
 _CHECK_SHARE = 1e-9  # relative; two orders of the same floating-point sum
-_TIERS_SHARE = 0.1  # of the time limit, for the tiers besides the asked one
+_TIERS_SHARE = 0.25  # of the time limit, for the tiers besides the asked one
+_LARGE_TIERS_SHARE = 0.1  # the same, of large grids
 _TIERS_S = 0.5  # seconds they may take at least
 
 
@@ -110,7 +111,8 @@ def place(
     question = ask(layout, families, fabric.capacities(tier))
     if objective == "bottleneck":
         time_limit_s /= 2  # one half for the total cut, whose bound it needs, one for the border
-    solved = solve_large if question.cells > LARGE_CELLS else solve_question
+    large = question.cells > LARGE_CELLS
+    solved, share = (solve_large, _LARGE_TIERS_SHARE) if large else (solve_question, _TIERS_SHARE)
     answer = solved(question, time_limit_s=time_limit_s, seed=seed)
     border = None
     if objective == "bottleneck":
@@ -137,9 +139,7 @@ def place(
         ),
         weights=weights,
         fixed=border is not None,
-        ends_s=-inf
-        if answer.interrupted
-        else monotonic() + max(_TIERS_SHARE * time_limit_s, _TIERS_S),
+        ends_s=-inf if answer.interrupted else monotonic() + max(share * time_limit_s, _TIERS_S),
     )
     rank_to_gpu = seats(seated.home, fabric, tree.names[0])
     checked = _checked(layout, families, fabric, rank_to_gpu)

@@ -30,7 +30,7 @@ _MORE_CELLS = 4096  # grids up to which other seatings of the same cut are tried
 _TILED_CELLS = 20_000  # grids past which a chain of tiles is not held against other seatings
 _MORE_TRIED = 4
 HOLDINGS_FEW = 64  # sizes of content up to which another tier's question is asked by itself
-_SOLVE_S = 2.0  # seconds that the question of another tier alone may take
+_SOLVE_S = 3.0  # seconds that the question of another tier alone may take
 
 
 class Search:

@@ -28,6 +28,7 @@ from planner.place.tiers import importance, weights_of
 from planner.place.tiles import box_cut_bytes, boxes
 from planner.place.tree import Tree, kinds_of, tree_of
 from planner.traffic import step_families
+from tests.bench import scale
 from tests.oracles import slow_cut_bytes
 from topologies.fabric_catalogue import load_cluster
 from topologies.model_reader import read_model
@@ -394,6 +395,16 @@ def test_one_walk_finds_the_components_of_every_tier(name: str) -> None:
 
 
 # Large grids
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", scale.KINDS)
+def test_131072_gpus_in_four_tiers_are_built_and_seated_in_10_s_and_2_gib(kind: str) -> None:
+    found = scale.measured_apart(kind, 131_072)
+
+    assert found["total_s"] <= scale.LIMIT_S
+    assert found["peak_bytes"] <= scale.LIMIT_BYTES
+    assert [cut["tier"] for cut in found["tiers"]] == ["board", "supernode", "leaf", "pod"]
 
 
 def test_a_large_grid_is_seated_by_boxes_as_well_as_by_ranks() -> None:
