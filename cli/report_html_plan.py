@@ -38,11 +38,10 @@ def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
         name: what it is called where there are several, else empty.
     """
     found = crossings(plan)
-    domains = plan.document["placement"]["domains"]
-    between = total_between(found, len(domains))
+    between = total_between(plan)
     made = [
         ("cluster", "Cluster", _cluster(plan)),
-        ("seats", "Who sits where", seats_section(plan, index, found)),
+        ("seats", "Who sits where", seats_section(plan, index, found, between.sum(axis=1))),
         ("traffic", "What crosses", _traffic(plan, found)),
         ("between", f"Traffic between {plan.document['cut']['tier']}s", _between(plan, between)),
         ("step", "The step", step_section(plan.document)),

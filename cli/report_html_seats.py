@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cli.report_html_parts import Num, table
 from cli.report_html_read import PlanFile
-from cli.report_html_traffic import Crossing, total_between
+from cli.report_html_traffic import Crossing
 from cli.report_html_words import DIGITS
 from cli.report_pictures import safe
 from cli.report_pictures_seats import Light, Room, key_of_stages, seats
 from planner.units import format_bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LETTERS = dict(zip(DIGITS, "abcdefg", strict=True))
 _MOST_CLICKED = 4096  # above it a square stands for several ranks
 _MOST_BOXES = 160
 
 
-def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
+def seats_section(
+    plan: PlanFile, index: int, found: Sequence[Crossing], leaving: NDArray[np.float64]
+) -> str:
     """Return the map with its lights, its key and its table.
 
     Args:
         plan: whose ranks sit.
         index: its place among the plans; makes its lights its own.
         found: what crosses, by family.
+        leaving: what goes to and from each domain in a step, array [domains] [bytes].
     """
     tier = safe(plan.document["cut"]["tier"])
     shown = _first_of_each_digit(found)
@@ -57,10 +63,11 @@ def seats_section(plan: PlanFile, index: int, found: Sequence[Crossing]) -> str:
     return (
         f"<p>Each box is {box}, each square {square}. The bar under a box is what goes to "
         f"and from other {tier}s; the most of one {tier} is "
-        f"{safe(format_bytes(float(_leaving(plan, found).max())))} a step. Light up a family: "
+        f"{safe(format_bytes(float(leaving.max())))} a step. Light up a family: "
         "groups that cross a border take a colour each (eight in turn), groups inside one turn "
         "grey.</p>"
-        f'<div class="seats">{"".join(inputs)}<div class="map">{seat_map(plan, found)}</div>'
+        f'<div class="seats">{"".join(inputs)}'
+        f'<div class="map">{seat_map(plan, found, leaving)}</div>'
         f"{key_of_stages(stages) if stages > 1 else ''}{asked}</div>"
         + table(f"Groups and the {plan.document['cut']['tier']}s they touch",
                 ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
@@ -78,10 +85,15 @@ def domains_in_a_box(plan: PlanFile) -> int:
     return each
 
 
-def seat_map(plan: PlanFile, found: Sequence[Crossing]) -> str:
-    """Return the map of a plan's domains, a square for each GPU."""
+def seat_map(plan: PlanFile, found: Sequence[Crossing], leaving: NDArray[np.float64]) -> str:
+    """Return the map of a plan's domains, a square for each GPU.
+
+    Args:
+        plan: whose ranks sit.
+        found: what crosses, by family.
+        leaving: what goes to and from each domain in a step, array [domains] [bytes].
+    """
     document = plan.document
-    leaving = _leaving(plan, found)
     gpu, axes = document["placement"]["rank_to_gpu"], document["axes"]
     domains, each = document["placement"]["domains"], domains_in_a_box(plan)
     boxes = [
@@ -113,11 +125,6 @@ def seat_map(plan: PlanFile, found: Sequence[Crossing]) -> str:
     name = f"Map of {len(domains)} {tier}s, each square a GPU, coloured by pipeline stage"
     lights = [_light(plan, crossing) for crossing in _first_of_each_digit(found)]
     return seats(name, rooms, _stages(document), lights, told, ",".join(map(str, plan.sizes)))
-
-
-def _leaving(plan: PlanFile, found: Sequence[Crossing]) -> Any:
-    """Return what goes to and from each domain, array [domains] [bytes]."""
-    return total_between(found, len(plan.document["placement"]["domains"])).sum(axis=1)
 
 
 def _light(plan: PlanFile, crossing: Crossing) -> Light:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from math import comb
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +26,6 @@ class Crossing:
         crossing: of them, those in more than one domain [1].
         least_domains: domains that a group touches, at least [1].
         most_domains: and at most [1].
-        between: bytes of one step between two domains, both directions, symmetric, or None where
-            it was not asked for [bytes].
     """
 
     family: Mapping[str, Any]
@@ -37,15 +34,12 @@ class Crossing:
     crossing: int
     least_domains: int
     most_domains: int
-    between: NDArray[np.float64] | None
 
 
 def crossings(plan: PlanFile) -> tuple[Crossing, ...]:
     """Return what crosses in *plan*, by family in the order of the file."""
-    blocks = len(plan.document["placement"]["domains"])
     return tuple(
-        _crossing(family, plan.home[plan.members(family)], blocks)
-        for family in plan.document["traffic"]
+        _crossing(family, plan.home[plan.members(family)]) for family in plan.document["traffic"]
     )
 
 
@@ -58,7 +52,7 @@ def rank_order_bytes(plan: PlanFile) -> tuple[float, ...] | None:
     capacities = [domain["capacity"] for domain in plan.document["placement"]["domains"]]
     home = np.repeat(np.arange(len(capacities)), capacities)[: plan.home.size]
     found = tuple(
-        _crossing(family, home[plan.members(family)], 0).cut_bytes
+        _crossing(family, home[plan.members(family)]).cut_bytes
         for family in plan.document["traffic"]
     )
     for baseline in plan.document["baselines"]:
@@ -88,7 +82,7 @@ def rank_order_by_tier(plan: PlanFile) -> Mapping[str, float]:
 
 def _cut(plan: PlanFile, home: NDArray[np.int64]) -> float:
     return sum(
-        _crossing(family, home[plan.members(family)], 0).cut_bytes
+        _crossing(family, home[plan.members(family)]).cut_bytes
         for family in plan.document["traffic"]
     )
 
@@ -100,17 +94,23 @@ def adds_up(plan: PlanFile, found: tuple[Crossing, ...]) -> bool:
     return cut["objective"] != "total" or _alike(total, cut["objective_bytes"])
 
 
-def total_between(found: Sequence[Crossing], blocks: int) -> NDArray[np.float64]:
-    """Return the bytes between two domains over all families, array [domains, domains]."""
-    parts = [crossing.between for crossing in found if crossing.between is not None]
-    return reduce(np.add, parts, np.zeros((blocks, blocks)))
+def total_between(plan: PlanFile) -> NDArray[np.float64]:
+    """Return the bytes of one step between two domains, both directions, array [domains, domains].
+
+    Symmetric, over all families: one matrix at a time, for thousands of domains make large ones.
+    """
+    blocks = len(plan.document["placement"]["domains"])
+    total = np.zeros((blocks, blocks))
+    for family in plan.document["traffic"]:
+        total += bytes_between(family, plan.home[plan.members(family)], blocks)
+    return total
 
 
 def _alike(a: float, b: float) -> bool:
     return bool(np.isclose(a, b, rtol=1e-9, atol=1.0))
 
 
-def _crossing(family: Mapping[str, Any], homes: NDArray[np.int64], blocks: int) -> Crossing:
+def _crossing(family: Mapping[str, Any], homes: NDArray[np.int64]) -> Crossing:
     """Return the crossing of groups whose members sit in *homes*, array [groups, members]."""
     size_bytes = family["payload_bytes"] * family["times_per_step"]
     ordered = np.sort(homes, axis=1)
@@ -134,7 +134,6 @@ def _crossing(family: Mapping[str, Any], homes: NDArray[np.int64], blocks: int) 
         crossing=int((touched > 1).sum()),
         least_domains=int(touched.min()),
         most_domains=int(touched.max()),
-        between=bytes_between(family, homes, blocks) if blocks else None,
     )
 
 

@@ -19,7 +19,7 @@ from cli.report_html_plan import cut_bars
 from cli.report_html_read import PlanFile, checked_plan
 from cli.report_html_seats import seat_map
 from cli.report_html_style import PICTURE_STYLE
-from cli.report_html_traffic import crossings
+from cli.report_html_traffic import crossings, total_between
 from cli.report_html_words import layout_words
 from cli.report_pictures import WIDTH, Piece, box, number, safe, word
 from planner.errors import InputError
@@ -146,10 +146,11 @@ def plan_sheet(plan: PlanFile) -> Sheet:
         f"{layout_words(plan.document)}"
     )
     tier = plan.document["cut"]["tier"]
+    leaving = total_between(plan).sum(axis=1)
     return Sheet(
         title=title,
         pictures=[
-            ("", seat_map(plan, crossings(plan))),
+            ("", seat_map(plan, crossings(plan), leaving)),
             (f"Bytes of a step that cross the border of a {tier}", cut_bars(plan)),
         ],
     )
