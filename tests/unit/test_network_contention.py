@@ -74,9 +74,22 @@ def test_two_equal_streams_slow_each_other_by_the_others_share_of_the_phase() ->
     one = {family.name: family for family in backward.families}
     assert one["dp_reduce"].slowdown_ratio == pytest.approx(1 + one["pp_backward"].busy_s / lasts_s)
     assert one["pp_backward"].slowdown_ratio == pytest.approx(1 + one["dp_reduce"].busy_s / lasts_s)
-    # TP stays on scale-up links: others want 50 of their 450 GB/s, so TP keeps 400
-    most = (450 / 400 - 1) * (one["dp_reduce"].busy_s + one["pp_backward"].busy_s) / lasts_s
-    assert 1 <= one["tp_backward_reduce"].slowdown_ratio <= 1 + most * 1.001
+
+
+def test_who_is_held_back_elsewhere_leaves_the_rest_of_a_link() -> None:
+    """Gradient rings over 2 + 2 GPUs: 50 GB/s by their NICs, so TP keeps 400 of a port's 450."""
+    layout = Layout(tp=4, dp=4, global_batch=16, zero_stage=0, sequence_parallel=False)
+    lasts_s = 10.0
+
+    backward = pressures(layout, tuple(range(16)), backward=lasts_s)["backward"]
+
+    one = {family.name: family for family in backward.families}
+    active = one["dp_reduce"].busy_s / lasts_s
+    assert 0 < active < 1
+    assert one["dp_reduce"].slowdown_ratio == pytest.approx(1.0)
+    assert one["tp_backward_reduce"].slowdown_ratio == pytest.approx(
+        1 / (1 - active + active * 400 / 450)
+    )
 
 
 def test_families_of_one_stream_take_turns() -> None:
