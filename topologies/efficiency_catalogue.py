@@ -24,7 +24,7 @@ HALVES = CATALOGUE.with_name("step_efficiency_halves.yaml")
 LEFT_OUT = CATALOGUE.with_name("step_efficiency_left_out.yaml")
 
 _KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
-         "pace", "source", "assumed", "same_as", "called", "nic")  # fmt: skip
+         "pace", "source", "assumed", "same_as", "called", "nic", "mesh")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +36,14 @@ class Chip:
         accelerator: its peaks and memory.
         efficiency: what was fitted, None where nothing was measured.
         nic_bytes_per_s: the NIC a GPU of this kind usually has, 0 where unknown [bytes/s].
+        mesh_gpus: GPUs that are joined pair by pair, without a switch; 0 where a switch joins [1].
     """
 
     name: str
     accelerator: Accelerator
     efficiency: Efficiency | None
     nic_bytes_per_s: float
+    mesh_gpus: int = 0
 
     @property
     def scale_up_bytes_per_s(self) -> float:
@@ -54,6 +56,7 @@ class _Entry:
     efficiency: Efficiency | None
     called: tuple[str, ...]
     nic_bytes_per_s: float
+    mesh_gpus: int
 
 
 def read_efficiencies(path: Path) -> Mapping[str, Efficiency]:
@@ -136,6 +139,7 @@ def _chip(name: str) -> Chip:
         accelerator=load_accelerator(name),
         efficiency=entry.efficiency if entry else None,
         nic_bytes_per_s=entry.nic_bytes_per_s if entry else 0.0,
+        mesh_gpus=entry.mesh_gpus if entry else 0,
     )
 
 
@@ -153,6 +157,7 @@ def _entries(document: Document) -> dict[str, _Entry]:
             efficiency=entries[other].efficiency,
             called=entries[name].called,
             nic_bytes_per_s=entries[name].nic_bytes_per_s,
+            mesh_gpus=entries[name].mesh_gpus,
         )
     return entries
 
@@ -163,7 +168,10 @@ def _entry(node: Node) -> _Entry:
     nic = node.rate("nic") if node.has("nic") else 0.0
     fitted = node.has("gemm")
     return _Entry(
-        efficiency=_efficiency(node) if fitted else None, called=called, nic_bytes_per_s=nic
+        efficiency=_efficiency(node) if fitted else None,
+        called=called,
+        nic_bytes_per_s=nic,
+        mesh_gpus=node.count("mesh", default=0, minimum=0),
     )
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from planner.collectives.links import two_tiers
+from planner.collectives.links import LinkNumbers, two_tiers
 from planner.errors import InputError, SpecError
 from planner.model import Attention, ModelSpec
 from planner.steptime.columns import PRECISIONS, LayoutColumns
@@ -146,15 +146,20 @@ def _run(row: _Row, label: str, source: str) -> Run:
     node = row.count("gpus_per_node", 8.0)
     supernode = row.number("scaleup_domain", node) or node
     nic = row.number("inter_bw_GBps_per_gpu", chip.nic_bytes_per_s / GB, "the GPU's usual NIC")
+    if not nic and gpus > supernode:
+        raise _UnusableError(
+            f"inter_bw_GBps_per_gpu not stated, and no usual NIC of {chip.name} is known"
+        )
     inner = row.number(
         "intra_bw_GBps", chip.scale_up_bytes_per_s / GB, "the GPU's own scale-up links"
     )
-    links = two_tiers(
+    plain = two_tiers(
         inside_bytes_per_s=inner * GB,
-        nic_bytes_per_s=nic * GB,
+        nic_bytes_per_s=(nic or inner) * GB,
         inside_latency_s=_INNER_LATENCY_S,
         nic_latency_s=_OUTER_LATENCY_S,
     )
+    links = _meshed(plain, inner * GB, chip.mesh_gpus) if chip.mesh_gpus else plain
     return Run(
         name=label,
         source=source,
@@ -173,6 +178,12 @@ def _run(row: _Row, label: str, source: str) -> Run:
         weak="weak" in row.text("check"),
         assumed=MappingProxyType(row.assumed),
     )
+
+
+def _meshed(links: LinkNumbers, inner_bytes_per_s: float, gpus: int) -> LinkNumbers:
+    """Return *links* of a full mesh of *gpus*: between two of them one link of many."""
+    pair = inner_bytes_per_s / (gpus - 1)
+    return replace(links, tiers=(replace(links.inside, pair_bytes_per_s=pair), *links.outer))
 
 
 def _model(row: _Row) -> ModelSpec:

@@ -143,8 +143,10 @@ def default_efficiency(accelerator: Accelerator) -> Efficiency:
 
 def peak_of(accelerator: Accelerator, precision: str) -> float:
     """Return the dense peak at *precision*, or at the next wider one the chip has [FLOP/s]."""
-    wider = {"fp4": ("fp4", "fp8", "bf16"), "fp8": ("fp8", "bf16"), "fp16": ("fp16", "bf16")}
-    for known in wider.get(precision, ("bf16", "fp16")):
+    narrow = ("fp4", "fp8")
+    wider = narrow[narrow.index(precision) :] if precision in narrow else ()
+    wide = ("fp16", "bf16") if precision == "fp16" else ("bf16", "fp16")
+    for known in (*wider, *wide):
         if known in accelerator.peak_flops_per_s:
             return accelerator.peak_flops_per_s[known]
     raise SpecError(f"{accelerator.name}: no peak for {precision}, nor a wider one")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
+from planner.steptime.runs import batch_step, batches
 from topologies.efficiency_catalogue import (
     chip_named,
     efficiencies_text,
@@ -162,3 +163,74 @@ def test_faults_of_a_file_of_efficiencies_are_named_with_their_lines(tmp_path: P
         read_efficiencies(path)
 
     assert "colour" in str(refused.value)
+
+
+@pytest.mark.parametrize("gpu", ["V100", "V100-SXM2-32GB", "H20", "MI300X", "MI355X", "A100-40GB"])
+def test_accelerators_that_nobody_measured_are_predicted_and_said_to_be(gpu: str) -> None:
+    run = table(gpu=gpu).runs[0]
+
+    step = batch_step(batches([run])[0], efficiency_of(run.chip))
+
+    assert 0.0 < float(step.total_s[0]) < 10.0
+    if not gpu.startswith("A100"):
+        assert "no measured step" in step.assumed["efficiency"]
+
+
+def test_a_row_over_the_network_must_state_it_where_no_usual_nic_is_known() -> None:
+    crossing = {"gpu": "Ascend-910B", "n_gpus": "16", "dp": "4"}
+
+    assert "no usual NIC" in table(**crossing).skipped[0].because
+    assert table(**crossing, inter_bw_GBps_per_gpu="25").runs
+
+
+def test_two_gpus_of_a_full_mesh_have_one_link_between_them() -> None:
+    """MI300X: 448 GB/s are seven links of 64; an H100's 450 go to any neighbour."""
+    mesh, switch = table(gpu="MI300X").runs[0], table(gpu="H100").runs[0]
+
+    assert float(mesh.links.inside.pair_bytes_per_s) == pytest.approx(64e9)
+    assert float(switch.links.inside.pair_bytes_per_s) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("notes", "field", "value"),
+    [
+        ("DualPipe over 16 stages", "schedule", 3.0),
+        ("DualPipe over 16 stages", "overlap_experts", 1.0),
+        ("ZB-H1", "schedule", 2.0),
+        ("dispatch in FP8, combine in BF16", "dispatch_bytes", 1.0),
+        ("Megatron-DeepSpeed; no flash attention", "stack", 2.0),
+        ("FSDP2; torch.compile", "stack", 1.0),
+        ("NeMo 25.02", "gradient_bytes", 2.0),
+        ("NeMo 25.02; FP32 gradients", "gradient_bytes", 4.0),
+        ("CP by all-to-all", "cp_kind", 2.0),
+        ("", "schedule", 0.0),
+        ("", "stack", 0.0),
+    ],
+)
+def test_notes_say_how_a_row_was_run(notes: str, field: str, value: float) -> None:
+    assert getattr(table(notes=notes).runs[0].columns, field) == value
+
+
+@pytest.mark.parametrize(
+    ("cells", "overlaps"),
+    [
+        ({"sp": "1"}, 1.0),
+        ({"sp": "1", "zero_stage": "3"}, 0.0),
+        ({"sp": "1", "zero_stage": "3", "notes": "async TP"}, 1.0),
+        ({"sp": "1", "notes": "Megatron-LM without comm overlap"}, 0.0),
+    ],
+)
+def test_tensor_traffic_overlaps_where_the_software_does_so(
+    cells: dict[str, str], overlaps: float
+) -> None:
+    assert table(**cells).runs[0].columns.overlap_tensor == overlaps
+
+
+def test_a_router_limited_to_nodes_visits_so_many_groups() -> None:
+    experts = {"n_experts": "64", "topk": "6", "moe_ffn": "512", "ep": "2"}
+
+    free = table(**experts).runs[0].model
+    limited = table(**experts, notes="router limited to 4 nodes").runs[0].model
+
+    assert (free.router_groups, free.router_top_groups) == (0, 0)
+    assert (limited.router_groups, limited.router_top_groups) == (8, 4)
