@@ -141,8 +141,9 @@ def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
     found = [_Cluster(replace(one, model=model), goal) for one in clusters]
     if goal.equal == "run":
         return Sizes(goal=goal, each=_each(found, lambda one: _for_run(one, goal)))
-    budget, basis = _budget(clusters[0], found[0], goal)
-    unlike = {c.basis for c in (one.cost(1) for one in found)} - {basis}
+    costs = _costs(clusters, goal)
+    budget, basis = _budget(costs[0], goal), costs[0].basis
+    unlike = {cost.basis for cost in costs} - {basis}
     if unlike:
         raise InputError(
             f"--prices: money is {basis} for {found[0].name} and {', '.join(sorted(unlike))} for "
@@ -175,14 +176,26 @@ def _each(found: list[_Cluster], size: Callable[[_Cluster], Sized]) -> tuple[Siz
     return tuple(sizes)
 
 
-def _budget(first: Asked, cluster: _Cluster, goal: Goal) -> tuple[float, str]:
+def _costs(clusters: list[Asked], goal: Goal) -> list[Cost]:
+    """Return what each cluster costs with the GPUs it was asked with, or every missing price."""
+    costs: list[Cost] = []
+    faults: list[str] = []
+    for one in clusters:
+        fabric = read_fabric(one)
+        try:
+            costs.append(cost_of(fabric, _gpus(one), goal))
+        except InputError as error:
+            faults += [f"{fabric.name}: {fault}" for fault in error.faults]
+    if faults:
+        raise InputError(*dict.fromkeys(faults))
+    return costs
+
+
+def _budget(first: Cost, goal: Goal) -> float:
     """Return the budget: as given, or what the first cluster costs with its GPUs."""
     if goal.budget is None:
-        cost = cost_of(read_fabric(first), _gpus(first), goal)
-        return cost.amount, cost.basis
-    if goal.equal == "power":
-        return parse_power(goal.budget), "power"
-    return parse_amount(goal.budget), cluster.cost(1).basis
+        return first.amount
+    return parse_power(goal.budget) if goal.equal == "power" else parse_amount(goal.budget)
 
 
 def _within(one: _Cluster, budget: float) -> Sized:

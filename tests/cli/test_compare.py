@@ -272,6 +272,8 @@ def test_what_is_no_plan_is_refused_with_its_name(
         (("one.json",), 2, ("two plans",)),
         (("--equal", "money"), 2, ("--prices",)),
         (("--equal", "power"), 2, ("nobody said what these draw", "leaf")),
+        (("--equal", "power", "--cluster", "hgx-h100", "--cluster", "cloudmatrix384", "--model",
+          "llama-3.1-8b"), 2, ("hgx-h100: nobody", "cloudmatrix384: nobody", "Ascend-910C, nic")),
         (("--days", "30"), 2, ("--tokens",)),
         (("--days", "0", "--tokens", "1T"), 2, ("above 0",)),
         (("--budget", "1M"), 2, ("--equal money",)),
