@@ -175,7 +175,7 @@ def _kept_document(kept: KeptWhole) -> dict[str, Any]:
         "proof": kept.proof,
         "price_least_bytes": kept.least_bytes,
         "price_most_bytes": kept.most_bytes,
-        "more_by_digit_bytes": kept.more_by_digit,
+        "more_by_digit_bytes": kept.more_by_digit_bytes,
         "tile": kept.tile,
     }
 
@@ -233,8 +233,14 @@ def _reason(reason: Reason, explanation: Explanation, tier: str) -> str:
         return f"{crosses}. {reason.impossible}"
     here = f" instead of {_tile(explanation.tile)}" if explanation.tile else ""
     needs = f"tile {_tile(kept.tile)}{here}" if kept.tile else "another filling"
-    more = [f"{d.upper()} cross +{format_bytes(v)}" for d, v in kept.more_by_digit.items() if v > 0]
-    less = [f"{d.upper()} {format_bytes(-v)} less" for d, v in kept.more_by_digit.items() if v < 0]
+    more = [
+        f"{d.upper()} cross +{format_bytes(v)}"
+        for d, v in kept.more_by_digit_bytes.items()
+        if v > 0
+    ]
+    less = [
+        f"{d.upper()} {format_bytes(-v)} less" for d, v in kept.more_by_digit_bytes.items() if v < 0
+    ]
     makes = f", which makes {' and '.join(more)}" if more else ""
     makes += f", {' and '.join(less)}" if less else ""
     return (
@@ -258,13 +264,16 @@ def _tile(tile: Mapping[str, int]) -> str:
 
 def other_rows(plan: Plan, more: Extras) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
     """Return the titles and the rows of the table of second answers."""
-    digits = list(more.others[0].by_digit) if more.others else []
+    digits = list(more.others[0].by_digit_bytes) if more.others else []
     titles = ("placement", "all", *(digit.upper() for digit in digits), "step")
     rows = [
         (
             other.method,
             format_bytes(other.cut_bytes),
-            *(format_bytes(v) if (v := other.by_digit[digit]) else "none" for digit in digits),
+            *(
+                format_bytes(v) if (v := other.by_digit_bytes[digit]) else "none"
+                for digit in digits
+            ),
             _step(step_s, float(plan.step.total_s)),
         )
         for other, step_s in zip(more.others, more.other_steps_s, strict=True)

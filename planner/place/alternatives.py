@@ -55,14 +55,14 @@ class Alternative:
     Args:
         method: how it was found.
         cut_bytes: what crosses, by the independent checker [bytes].
-        by_digit: the same by degree [bytes].
+        by_digit_bytes: the same by degree [bytes].
         by_family: the same by family [bytes].
         rank_to_gpu: GPU of each rank.
     """
 
     method: str
     cut_bytes: float
-    by_digit: Mapping[str, float]
+    by_digit_bytes: Mapping[str, float]
     by_family: Mapping[str, float]
     rank_to_gpu: tuple[int, ...]
 
@@ -115,7 +115,7 @@ def alternatives(
         chosen.append(
             _checked(
                 Alternative(
-                    method=method, cut_bytes=cut, by_digit=by_digit, by_family={},
+                    method=method, cut_bytes=cut, by_digit_bytes=by_digit, by_family={},
                     rank_to_gpu=rank_to_gpu,
                 ),
                 layout, families, fabric, tier,

@@ -43,7 +43,7 @@ class KeptWhole:
         lower_bound_bytes: what every such placement crosses at least [bytes].
         proof: how that was reached.
         least_bytes, most_bytes: its price against the free optimum lies between them [bytes].
-        more_by_digit: what the other degrees cross more, or less, than in the plan [bytes].
+        more_by_digit_bytes: what the other degrees cross more, or less, than in the plan [bytes].
         tile: cells of the fullest domain along each axis, by name of the axis, where they are a
             box; empty where they are not.
     """
@@ -53,7 +53,7 @@ class KeptWhole:
     proof: Proof
     least_bytes: float
     most_bytes: float
-    more_by_digit: Mapping[str, float]
+    more_by_digit_bytes: Mapping[str, float]
     tile: Mapping[str, int]
 
 
@@ -197,7 +197,7 @@ def _reason(
             proof=answer.proof,
             least_bytes=price.least_bytes,
             most_bytes=price.most_bytes,
-            more_by_digit=_more(crossed, bytes_by_digit(question, families, there), digit),
+            more_by_digit_bytes=_more(crossed, bytes_by_digit(question, families, there), digit),
             tile=tile_of(layout, there),
         )
     except InfeasibleError:

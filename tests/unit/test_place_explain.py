@@ -74,7 +74,7 @@ def test_keeping_a_degree_whole_is_priced_by_hand(plan: Placement) -> None:
     assert pipeline.kept_whole is not None
     assert pipeline.kept_whole.cut_bytes == 72.0
     assert pipeline.kept_whole.least_bytes == pipeline.kept_whole.most_bytes == 48.0
-    assert pipeline.kept_whole.more_by_digit == {"dp": 72.0}
+    assert pipeline.kept_whole.more_by_digit_bytes == {"dp": 72.0}
     assert pipeline.kept_whole.tile == {"tp": 2, "dp": 1, "pp": 4}
     assert pipeline.kept_whole.proof is Proof.BOUND
 
@@ -117,7 +117,7 @@ def test_the_second_answer_is_the_best_with_another_degree_inside(plan: Placemen
     best, *_ = alternatives(plan, LAYOUT, FAMILIES, CLUSTER, count=1)
 
     assert best.cut_bytes == 32.0
-    assert best.by_digit == {"tp": 0.0, "dp": 24.0, "pp": 8.0}
+    assert best.by_digit_bytes == {"tp": 0.0, "dp": 24.0, "pp": 8.0}
 
 
 def test_second_answers_keep_the_plans_rules() -> None:
@@ -126,4 +126,4 @@ def test_second_answers_keep_the_plans_rules() -> None:
     others = alternatives(ruled, LAYOUT, FAMILIES, CLUSTER, count=3)
 
     assert others
-    assert all(other.by_digit["pp"] == 0.0 for other in others)
+    assert all(other.by_digit_bytes["pp"] == 0.0 for other in others)
