@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.place.answer import SeatedDomain
 
 SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-FREE, MIXED = "·", "*"
+FREE = "·"
 _SPARKS = "▁▂▃▄▅▆▇█"
 _WORDS = {
     "pp": "pipeline stage",
@@ -48,7 +48,7 @@ class _Entry:
 
     Args:
         label: the first and the last name.
-        cells: one value a block of GPUs: -1 free, -2 several values in one.
+        cells: the first value of each block of GPUs, -1 where all of it is free.
     """
 
     label: str
@@ -70,11 +70,11 @@ def map_lines(plan: Plan, width: int) -> list[Text]:
     names = [domain.name for domain in placement.domains]
     entries = _entries(names, seats, together)
     block = "GPU" if together == 1 else f"{together} GPUs"
-    told = f"  A character is {'a ' if together == 1 else ''}{block}, and says its {_WORDS[digit]}"
+    which = "its" if _one_value_each(seats, together) else "its first"
+    told = f"  A character is {'a ' if together == 1 else ''}{block}, and says {which} "
+    told += _WORDS[digit]
     if any(-1 in entry.cells for entry in entries):
         told += f"; {FREE} is free"
-    if any(-2 in entry.cells for entry in entries):
-        told += f"; {MIXED} is several"
     lines = [Text(f"{told}:"), *_laid_out(entries, width)]
     return [*lines, *_leaving(plan)]
 
@@ -147,8 +147,16 @@ def _entries(names: Sequence[str], seats: Sequence[Sequence[int]], together: int
 
 
 def _cell(values: Sequence[int]) -> int:
-    held = set(values)
-    return held.pop() if len(held) == 1 else -2
+    return next((value for value in values if value >= 0), -1)
+
+
+def _one_value_each(seats: Sequence[Sequence[int]], together: int) -> bool:
+    """Return whether no block of GPUs holds two values."""
+    return all(
+        len(set(values[start : start + together]) - {-1}) <= 1
+        for values in seats
+        for start in range(0, len(values), together)
+    )
 
 
 def _laid_out(entries: Sequence[_Entry], width: int) -> list[Text]:
@@ -188,7 +196,7 @@ def _shortened(text: str, most: int) -> str:
 
 def _drawn(cell: int) -> tuple[str, str]:
     if cell < 0:
-        return (FREE if cell == -1 else MIXED), "dim"
+        return FREE, "dim"
     return SYMBOLS[cell % len(SYMBOLS)], _COLOURS[cell % len(_COLOURS)]
 
 

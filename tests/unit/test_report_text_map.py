@@ -90,3 +90,11 @@ def test_the_highest_block_is_the_most() -> None:
     assert spark_line([8.0, 1.0, 0.0]) == "█▁ "
     assert spark_line([0.0, 0.0]) == "  "
     assert spark_line([]) == ""
+
+
+def test_where_a_character_must_hold_several_it_says_the_first() -> None:
+    text = printed(plan(64, "unpiped"), width=80)  # 64 replicas of one GPU in 38 characters
+
+    assert "A character is 2 GPUs, and says its first replica" in text
+    cells = re.findall(r"sn\d+ (\w+)", text)[0]
+    assert cells == "".join(SYMBOLS[i % 62] for i in range(0, 64, 2))
