@@ -37,7 +37,7 @@ _WHO = r"(?:(?P<digit>[a-z]+)(?:\s+group\s+(?P<group>\d{1,9}))?|stage\s+(?P<stag
 _WHAT = (
     r"(?:within\s+(?P<within>[a-z_-]+)"
     r"|at\s+most\s+(?P<most>\d{1,9})\s+(?P<counted>[a-z_-]+)"
-    r"|on\s+(?P<names>\S+(?:\s*,\s*\S+)*))"
+    r"|on\s+(?P<names>[^\s,]+(?:\s?,\s?[^\s,]+)*))"
 )
 _RULE = re.compile(rf"{_WHO}\s+{_WHAT}", re.IGNORECASE)
 
@@ -116,8 +116,6 @@ def _parsed(text: str) -> Rule:
     group = -1 if one is None else int(one)
     if found["names"] is not None:
         names = tuple(dict.fromkeys(name.strip() for name in found["names"].split(",")))
-        if not all(names):
-            raise InputError(f"rule {shown!r}: an empty name; expected e.g. 'stage 0 on sn00,sn01'")
         return Rule(
             text=clean, form=Form.ON, digit=digit, group=group, stage=found["stage"] is not None,
             names=names,

@@ -262,3 +262,9 @@ def test_sixteen_and_sixteen_beat_eighteen_and_fourteen() -> None:
     assert answer.proof is not Proof.INCUMBENT
     assert greedy > answer.objective_bytes
     assert full_first.lower_bound_bytes > answer.objective_bytes
+
+
+@pytest.mark.parametrize("tail", [" b c", ",", ",,a", " ,"])
+def test_long_lists_of_names_that_end_wrong_are_refused_at_once(tail: str) -> None:
+    with pytest.raises(InputError, match="is not understood"):
+        parse_rules(["dp on " + "a," * 400 + "a" + tail])
