@@ -30,6 +30,7 @@ from planner.steptime.step import Step, step_time
 from planner.steptime.wires import Wire, Wires, all_to_all_s, gather_s, hop_s, wires_of
 from planner.traffic import Family
 
+_PHASES = ("forward", "backward", "end")
 NOT_ROUTED = "too many GPUs to route every flow: each family at its tier's even share"
 ROUTED = (
     "shortest routes, spread evenly over equal ones; phases as long as without contention; "
@@ -131,7 +132,7 @@ def active_families(
         found.append(
             Active(family=family, members=family.members(layout), phase=phase, stream=stream)
         )
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: _PHASES.index(one.phase)))
 
 
 def _phase_s(step: Step, columns: LayoutColumns) -> Mapping[str, float]:
