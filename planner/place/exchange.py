@@ -89,11 +89,12 @@ def _offers(
     seated = np.zeros((domains, len(home)), dtype=np.float32)
     seated[home, np.arange(len(home))] = 1.0
     touches = nets.touches.astype(np.float32)
-    held = seated @ touches
     weighed = touches * nets.weights.astype(np.float32)
-    price = weighed @ (held == 0).T.astype(np.float32)
+    with np.errstate(invalid="ignore"):  # finite factors; BLAS kernels raise the flag on padding
+        held = seated @ touches
+        price = weighed @ (held == 0).T.astype(np.float32)
+        near = 2 * nets.links_bytes @ seated.T
     price -= (weighed * (held[home] == 1)).sum(axis=1)[:, None]
-    near = 2 * nets.links_bytes @ seated.T
     price = price + near[np.arange(len(home)), home][:, None] - near
     both = price[:, home]
     both = both + both.T + 4 * nets.links_bytes

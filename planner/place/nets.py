@@ -69,7 +69,7 @@ class Nets:
         count = touched.sum(axis=0)
         units = np.where(self.ring, count * (count > 1), count - 1)
         apart = inner[:, None] != inner[None, :]
-        return float(units @ self.weights + self.links_bytes[apart].sum())
+        return float((units * self.weights).sum() + self.links_bytes[apart].sum())
 
 
 def weave(question: Question) -> Weave:
@@ -177,5 +177,6 @@ def _together(
         mine = slice(*np.searchsorted(rows, [first, first + step]))
         table = np.zeros((min(step, last - first), contents))
         table[rows[mine] - first, where[mine]] = held[mine]
-        total += table.T @ table
+        with np.errstate(invalid="ignore"):  # finite factors; BLAS kernels flag their padding
+            total += table.T @ table
     return total
