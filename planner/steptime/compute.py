@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.steptime.columns import Values, larger
-from planner.steptime.operators import LayerWork, Work
 from planner.steptime.rates import Rates
+from planner.steptime.work import LayerWork, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,18 @@ Source: a GPT/Llama/DeepSeek block as Megatron-LM and Transformer Engine run it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
+from planner.steptime.work import (
+    LayerWork,
+    Matrix,
+    Work,
+    forward_gemm,
+    input_gemm,
+    memory_work,
+    weight_gemm,
+)
 
 FLASH_BACKWARD_OF_FORWARD = 2.5
 _LAUNCHES_PER_EXPERT = 3.0
@@ -22,100 +30,6 @@ _BIASED_PASSES = {"fused": 4.0, "apart": 14.0}
 _SOFTMAX_WORTH = 32.0
 _SCORE_BYTES_FORWARD = 9.0
 _SCORE_BYTES_BACKWARD = 11.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """One operator's work on one rank and micro-batch.
-
-    Args:
-        name: operator.
-        kind: ``gemm``, ``logits``, ``attention`` or ``memory``: which rate bounds it.
-        flops: FLOPs [FLOP].
-        moved_bytes: memory traffic [bytes].
-        kernels: kernels launched [1].
-    """
-
-    name: str
-    kind: str
-    flops: Values
-    moved_bytes: Values
-    kernels: Values
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayerWork:
-    """A layer's operators, forward and backward (weight gradients apart: ZB moves them).
-
-    Args:
-        forward: the forward pass.
-        backward: the backward pass down to the layer's input, without recomputation.
-        weights: the weight gradients.
-        core: attention core's forward, which selective recomputation repeats.
-    """
-
-    forward: tuple[Work, ...]
-    backward: tuple[Work, ...]
-    weights: tuple[Work, ...]
-    core: tuple[Work, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix:
-    """A weight matrix and the tokens that pass it: y[m, n] = x[m, k] w[k, n].
-
-    Args:
-        name: operator.
-        m, n, k: rows, output width, input width on this rank [1].
-        count: how many such matrices (local experts) [1].
-        kind: ``gemm`` or ``logits``.
-        launches: kernels one pass over all *count* takes [1].
-    """
-
-    name: str
-    m: Values
-    n: Values
-    k: Values
-    count: Values = 1.0
-    kind: str = "gemm"
-
-    launches: Values = 1.0
-
-
-def _forward_gemm(x: Matrix, element_bytes: Values) -> Work:
-    return Work(
-        name=x.name,
-        kind=x.kind,
-        flops=2.0 * x.count * x.m * x.n * x.k,
-        moved_bytes=x.count * (element_bytes * x.k * (x.m + x.n) + 2.0 * x.m * x.n),
-        kernels=x.launches,
-    )
-
-
-def _input_gemm(x: Matrix, element_bytes: Values) -> Work:
-    return Work(
-        name=x.name,
-        kind=x.kind,
-        flops=2.0 * x.count * x.m * x.n * x.k,
-        moved_bytes=x.count * (element_bytes * x.n * (x.m + x.k) + 2.0 * x.m * x.k),
-        kernels=x.launches,
-    )
-
-
-def _weight_gemm(x: Matrix, element_bytes: Values, gradient_bytes: Values) -> Work:
-    """Accumulates into the main gradient: reads and writes it once a micro-batch."""
-    return Work(
-        name=x.name,
-        kind=x.kind,
-        flops=2.0 * x.count * x.m * x.n * x.k,
-        moved_bytes=x.count
-        * (element_bytes * x.m * (x.k + x.n) + 2.0 * gradient_bytes * x.k * x.n),
-        kernels=x.launches,
-    )
-
-
-def _memory(name: str, moved_bytes: Values, kernels: Values) -> Work:
-    return Work(name=name, kind="memory", flops=0.0, moved_bytes=moved_bytes, kernels=kernels)
 
 
 def attended_keys(model: ModelSpec, seq: Values, fused: Values) -> Values:
@@ -218,12 +132,12 @@ def _around(model: ModelSpec, columns: LayoutColumns, backward: bool) -> Work:
     shape = model.attention
     rotated = 0.0 if model.learned_positions else 4.0
     turned = rotated * tokens * (shape.heads + shape.kv_heads) * shape.head_dim / t
-    return _memory("norms", around + turned, norms + 4.0)
+    return memory_work("norms", around + turned, norms + 4.0)
 
 
 def _activation(model: ModelSpec, tokens: Values, width: Values, backward: bool) -> Work:
     tensors = 3.0 + 2.0 * backward if model.gated_mlp else 2.0 + backward
-    return _memory("activation", 2.0 * tensors * tokens * width, 1.0)
+    return memory_work("activation", 2.0 * tensors * tokens * width, 1.0)
 
 
 def _expert_activation(
@@ -238,7 +152,7 @@ def _expert_activation(
     passes: Values = 1.0
     if model.expert_bias:
         passes = select(columns.fused_experts, _BIASED_PASSES["fused"], _BIASED_PASSES["apart"])
-    return _memory(plain.name, plain.moved_bytes * passes, plain.kernels * passes)
+    return memory_work(plain.name, plain.moved_bytes * passes, plain.kernels * passes)
 
 
 def feed_forward_matrices(
@@ -259,7 +173,7 @@ def _casts(matrices: Sequence[Matrix], columns: LayoutColumns, backward: bool) -
     for x in matrices:
         size = size + x.count * x.m * (x.n if backward else x.k)
     narrow = select(columns.precision >= 2, per_element, 0.0)
-    return _memory("casts", narrow * size, select(narrow, float(len(matrices)), 0.0))
+    return memory_work("casts", narrow * size, select(narrow, float(len(matrices)), 0.0))
 
 
 def _block(
@@ -274,18 +188,18 @@ def _block(
     pairs = list(zip(matrices, wide, strict=True))
     return LayerWork(
         forward=(
-            *(_forward_gemm(x, e) for x, e in pairs),
+            *(forward_gemm(x, e) for x, e in pairs),
             *core[0],
             *forward,
             _casts(matrices, columns, backward=False),
         ),
         backward=(
-            *(_input_gemm(x, e) for x, e in pairs),
+            *(input_gemm(x, e) for x, e in pairs),
             *core[1],
             *backward,
             _casts(matrices, columns, backward=True),
         ),
-        weights=tuple(_weight_gemm(x, e, columns.gradient_bytes) for x, e in pairs),
+        weights=tuple(weight_gemm(x, e, columns.gradient_bytes) for x, e in pairs),
         core=core[0],
     )
 
@@ -355,15 +269,15 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
     moved = select(fused, 4.0, 16.0) * routed * model.hidden
     steps = select(fused, 2.0, 40.0)
     around = (
-        _memory("permutation", moved, steps),
-        _memory("routing", 24.0 * tokens / columns.tp * model.experts, steps),
+        memory_work("permutation", moved, steps),
+        memory_work("routing", 24.0 * tokens / columns.tp * model.experts, steps),
         _expert_activation(model, columns, routed, width, backward=False),
         _activation(model, tokens, shared_width, backward=False),
         _around(model, columns, backward=False),
     )
     back = (
-        _memory("permutation", moved, steps),
-        _memory("routing", 24.0 * tokens / columns.tp * model.experts, steps),
+        memory_work("permutation", moved, steps),
+        memory_work("routing", 24.0 * tokens / columns.tp * model.experts, steps),
         _expert_activation(model, columns, routed, width, backward=True),
         _activation(model, tokens, shared_width, backward=True),
         _around(model, columns, backward=True),
@@ -383,8 +297,8 @@ def embedding(model: ModelSpec, columns: LayoutColumns) -> LayerWork:
     size = columns.tokens * model.hidden
     none: tuple[Work, ...] = ()
     return LayerWork(
-        forward=(_memory("embedding", 6.0 * size, 3.0),),
-        backward=(_memory("embedding", 10.0 * size, 3.0),),
+        forward=(memory_work("embedding", 6.0 * size, 3.0),),
+        backward=(memory_work("embedding", 10.0 * size, 3.0),),
         weights=none,
         core=none,
     )
@@ -398,8 +312,8 @@ def logits(model: ModelSpec, columns: LayoutColumns) -> LayerWork:
     none: tuple[Work, ...] = ()
     return _block(
         (matrix,),
-        (_memory("cross_entropy", 14.0 * tokens * wide, 6.0),),
-        (_memory("cross_entropy", 8.0 * tokens * wide, 3.0),),
+        (memory_work("cross_entropy", 14.0 * tokens * wide, 6.0),),
+        (memory_work("cross_entropy", 8.0 * tokens * wide, 3.0),),
         (none, none),
         columns,
         2.0,

@@ -9,13 +9,8 @@ import pytest
 from planner.layout import Layout
 from planner.model import Attention, ModelSpec
 from planner.steptime.columns import columns_of
-from planner.steptime.operators import (
-    LayerWork,
-    attended_keys,
-    dense_layer,
-    logits,
-    moe_layer,
-)
+from planner.steptime.operators import attended_keys, dense_layer, logits, moe_layer
+from planner.steptime.work import LayerWork
 
 LLAMA = ModelSpec(
     name="llama-3.1-8b", hidden=4096, vocab=128256, layers=32, ffn=14336,
