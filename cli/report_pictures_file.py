@@ -104,14 +104,28 @@ def flat(style: str) -> str:
 
 
 def png_bytes(svg: str) -> bytes:
-    """Return an SVG picture as PNG, on white."""
+    """Return an SVG picture as PNG, on white.
+
+    Raises:
+        InputError: the machine has no font, and every word would be missing.
+    """
+    letter = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20">{}</svg>'
+    if _rendered(letter.format('<text y="15">M</text>')) == _rendered(letter.format("")):
+        raise InputError(
+            "PNG needs a font, and this machine has none: install one, e.g. fonts-dejavu-core, or "
+            "name an .svg file"
+        )
+    return _rendered(svg.replace("var(--page)", "#fff"), width=PNG_PIXELS, background="#ffffff")
+
+
+def _rendered(svg: str, **more: Any) -> bytes:
     import resvg_py  # noqa: PLC0415 - optional, and only PNG pays for it
 
-    made = resvg_py.svg_to_bytes(
-        svg_string=svg.replace("var(--page)", "#fff"), width=PNG_PIXELS, background="#ffffff",
-        sans_serif_family="DejaVu Sans", font_family="DejaVu Sans",
-    )  # fmt: skip
-    return bytes(made)
+    return bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=svg, sans_serif_family="DejaVu Sans", font_family="DejaVu Sans", **more
+        )
+    )
 
 
 def key(pieces: Sequence[Piece]) -> str:

@@ -12,7 +12,15 @@ import pytest
 from cli import report_pictures_file
 from cli.report_html_style import PICTURE_STYLE
 from cli.report_pictures import Piece
-from cli.report_pictures_file import Sheet, flat, key, svg_text, write_plan_picture, write_sheet
+from cli.report_pictures_file import (
+    Sheet,
+    flat,
+    key,
+    png_bytes,
+    svg_text,
+    write_plan_picture,
+    write_sheet,
+)
 from cli.report_pictures_plots import compare_sheet, search_sheet, step_sheet
 from planner.errors import InputError
 from tests.unit.test_report_html import HOSTILE, small_plan
@@ -20,6 +28,15 @@ from tests.unit.test_report_timeline import stages
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "title", "style", "g", "rect", "path", "text", "polyline", "circle"}
+
+
+def skip_without_png() -> None:
+    """Skip where PNG cannot be made: no resvg_py, or no font on the machine."""
+    pytest.importorskip("resvg_py")
+    try:
+        png_bytes('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
+    except InputError as error:
+        pytest.skip(str(error))
 
 
 def words(path: Path) -> list[str]:
@@ -65,7 +82,7 @@ def test_png_without_its_package_is_refused_with_what_to_install(
 
 
 def test_a_png_has_the_colours_of_the_picture_on_white(tmp_path: Path) -> None:
-    pytest.importorskip("resvg_py")
+    skip_without_png()
     first, again = tmp_path / "plan.png", tmp_path / "again.PNG"
 
     write_plan_picture(small_plan(), first)
@@ -164,3 +181,18 @@ def test_the_sheet_of_a_comparison_has_what_falls_on_each_cut(tmp_path: Path) ->
     assert {"1. big, tp 8", "2. small, tp 8", "2,000", "1,000", "5 TB", "none"} <= set(said)
     assert "DP (data parallel)" in said
     assert "TP (tensor parallel)" not in said  # nowhere does any of it cross
+
+
+def test_a_machine_without_fonts_is_told_so_instead_of_a_picture_without_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resvg_py = pytest.importorskip("resvg_py")
+    whole = resvg_py.svg_to_bytes
+
+    def without_fonts(**options: Any) -> bytes:
+        return bytes(whole(**options, skip_system_fonts=True))
+
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", without_fonts)
+
+    with pytest.raises(InputError, match="PNG needs a font, and this machine has none"):
+        png_bytes("<svg/>")
