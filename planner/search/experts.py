@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.errors import SpecError
-from planner.layout import EP_COPIES
+from planner.layout import EP_COPIES, SCHEDULES
 from planner.search.evaluate import evaluate, step_of, taken
 from planner.search.space import DEGREES, Choices, degree_reasons, layout_space
 from planner.steptime.columns import CP_KINDS, RECOMPUTE, LayoutColumns
@@ -75,6 +75,7 @@ def _layout(pool: Pool, columns: LayoutColumns, row: int) -> Layout:
     return replace(
         pool.layout(0), **counts, recompute=RECOMPUTE[int(columns.recompute[row])],
         cp_kind=CP_KINDS[int(columns.cp_kind[row])],
+        schedule=SCHEDULES[int(columns.schedule[row])],
         ep_copies=EP_COPIES[int(columns.domain_copies[row])],
         sequence_parallel=bool(columns.sequence_parallel[row]),
     )  # fmt: skip

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from planner.errors import InputError
-from planner.layout import CP_KINDS, EP_COPIES, RECOMPUTES, Layout
+from planner.layout import CP_KINDS, EP_COPIES, RECOMPUTES, SCHEDULES, Layout
 
 COUNTS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp", "vpp", "micro_batch", "micro_batches",
           "global_batch", "seq", "gpus", "zero")  # fmt: skip
-WORDS = {"recompute": RECOMPUTES, "cp_kind": CP_KINDS, "ep_copies": EP_COPIES}
-FLAGS = ("sequence_parallel",)
+WORDS = {"recompute": RECOMPUTES, "cp_kind": CP_KINDS, "ep_copies": EP_COPIES,
+         "schedule": SCHEDULES}  # fmt: skip
+FLAGS = ("sequence_parallel", "overlap_gradients", "overlap_parameters")
 _LONGEST, _DEEPEST, _LARGEST = 400, 40, 10**9
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.layout import Layout
-from planner.steptime.columns import CP_KINDS, RECOMPUTE, LayoutColumns, columns_of
+from planner.steptime.columns import CP_KINDS, RECOMPUTE, SCHEDULES, LayoutColumns, columns_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp")
 RUN = (
     "vpp", "micro_batch", "recompute", "zero_stage", "sequence_parallel", "cp_kind", "ep_copies",
+    "schedule", "overlap_gradients", "overlap_parameters",
 )  # fmt: skip
 _WORDS: dict[str, tuple[Any, ...]] = {
     "recompute": RECOMPUTE,
     "cp_kind": CP_KINDS,
     "ep_copies": ("expert", "domain"),
     "sequence_parallel": (False, True),
+    "schedule": SCHEDULES,
+    "overlap_gradients": (False, True),
+    "overlap_parameters": (False, True),
 }
 _BLOCK_ROWS = 262_144
 
@@ -51,6 +55,9 @@ class Choices:
     sequence_parallel: tuple[bool, ...] = (True,)
     cp_kind: tuple[str, ...] = ("ring",)
     ep_copies: tuple[str, ...] = ("expert",)
+    schedule: tuple[str, ...] = ("1f1b",)
+    overlap_gradients: tuple[bool, ...] = (True,)
+    overlap_parameters: tuple[bool, ...] = (True,)
     etp: tuple[int, ...] = (1,)
 
 
@@ -68,14 +75,26 @@ WIDE_EXPERTS = Choices(zero_stage=(1, 3), etp=(1, 2, 4))
 def wide_choices(model: ModelSpec, rules: Sequence[Rule] = ()) -> Choices:
     """Return all that ``planner search`` tries; with experts fewer runs of many more degrees.
 
-    One copy of a token for each domain only where a rule speaks of ``ep_copies``: over many
+    Some only where a rule speaks of them: schedules beside 1F1B, which not every framework has;
+    no overlap, which is never faster; one copy of a token for each domain, for over many
     supernodes its closed form is up to a third shorter than its step as seated, and would push
     better layouts out of the list.
     """
-    if not model.experts:
-        return WIDE_DENSE
-    asked = any("ep_copies" in rule.text for rule in rules)
-    return replace(WIDE_EXPERTS, ep_copies=("expert", "domain")) if asked else WIDE_EXPERTS
+    wide = WIDE_EXPERTS if model.experts else WIDE_DENSE
+    asked = {
+        name: some
+        for name, some in _ON_REQUEST.items()
+        if any(name in rule.text for rule in rules) and (model.experts or name != "ep_copies")
+    }
+    return replace(wide, **asked)
+
+
+_ON_REQUEST: dict[str, tuple[Any, ...]] = {
+    "ep_copies": ("expert", "domain"),
+    "schedule": SCHEDULES,
+    "overlap_gradients": (True, False),
+    "overlap_parameters": (True, False),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,11 +311,21 @@ def _run_reasons(
     idle |= (t["ep_copies"] != runs["ep_copies"][0]) & whole_groups
     replicas = t["cp"] * dp * np.maximum(1, whole * dp // (t["etp"] * t["ep"]))
     idle |= (t["zero_stage"] != runs["zero_stage"][0]) & (replicas == 1)
+    several = len(np.unique(runs["schedule"])) > 1
+    other = (t["schedule"] != SCHEDULES.index("1f1b")) & several
+    idle |= other & (pp == 1)
+    alone = t["cp"] * dp == 1
+    for name in ("overlap_gradients", "overlap_parameters"):
+        idle |= (t[name] != runs[name][0]) & alone
     ulysses = t["cp_kind"] == CP_KINDS.index("ulysses")
     return {
         "dp x micro-batch does not divide the global batch": batch % (dp * micro) != 0,
         "virtual stages without a pipeline, or more of them than layers": (vpp > 1)
         & ((pp == 1) | (pp * vpp > model.layers)),
+        "virtual stages are interleaved by 1F1B alone": other & (vpp > 1),
+        "DualPipe needs an even pipeline and micro-batches": other
+        & (t["schedule"] == SCHEDULES.index("dualpipe"))
+        & ((pp % 2 != 0) | (count % 2 != 0)),
         "interleaving needs micro-batches in multiples of pp": (vpp > 1) & (count % pp != 0),
         "tp x cp does not divide the sequence": (t["sequence_parallel"] == 1)
         & (defaults["seq"] % whole != 0),

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.layout import Layout
+from planner.layout import Layout, check_layout
 from planner.model import Attention, ModelSpec
 from planner.search.rules import parse_rule, parse_rules
-from planner.search.space import WIDE_DENSE, layout_space
+from planner.search.space import WIDE_DENSE, layout_space, wide_choices
+from planner.steptime.columns import columns_of
 
 DENSE = ModelSpec(
     name="dense", hidden=2048, vocab=32000, layers=12, ffn=8192,
@@ -56,6 +57,29 @@ def test_columns_are_sifted_as_single_layouts_are() -> None:
         assert (layout in kept) == all(rule.allows(layout) for rule in rules)
     assert some.considered == some.size + sum(some.rejected.values())
     assert set(some.rejected) >= {f"the rule {rule.text}" for rule in rules}
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [("schedule == 'zb-h1'", "schedule", "zb-h1"),
+     ("not overlap_gradients", "overlap_gradients", False),
+     ("schedule == 'dualpipe' and pp > 2", "schedule", "dualpipe")],
+)  # fmt: skip
+def test_what_is_tried_on_request_alone_is_tried_when_a_rule_speaks_of_it(
+    text: str, field: str, value: object
+) -> None:
+    rules = parse_rules([text])
+
+    usual = layout_space(DENSE, 32, FIXED, wide_choices(DENSE), rules=rules)
+    asked = layout_space(DENSE, 32, FIXED, wide_choices(DENSE, rules), rules=rules)
+
+    assert usual.size == 0
+    assert asked.size > 0
+    for row in range(0, asked.size, 97):
+        layout = asked.layout(row, FIXED)
+        assert getattr(layout, field) == value
+        check_layout(layout, DENSE, 32)
+        assert float(columns_of(layout).schedule) == asked.columns(FIXED).schedule[row]
 
 
 @pytest.mark.parametrize(
