@@ -20,7 +20,8 @@ _RANK_LINE = re.compile(
 )
 _TIMES = re.compile(r"(\S+?)(?:\s+(?:slots|max_slots)\s*=\s*(\d{1,6})|[*](\d{1,6})|:(\d{1,6}))?")
 Named = Callable[[str, str], Sequence[str]]
-_NODELIST = re.compile(r"(?:export\s+)?SLURM_(?:JOB_|STEP_)?NODELIST\s*=\s*(.*)")
+_ASSIGNED = re.compile(r"(?:export\s+|declare -x\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+_NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "NodeList")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,8 @@ def read_allocation(text: str, name: str, named: Named | None = None) -> Allocat
         return _rank_map(lines, name)
     if re.match(r"rank\s", lines[0][1], re.IGNORECASE):
         return _rankfile(lines, name)
-    return _hostfile(lines, name, named)
+    lines, listed = _node_lists(lines)
+    return _hostfile(lines, name, named, listed=listed)
 
 
 def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
@@ -147,22 +149,40 @@ def _by_rank(
     )
 
 
-def _hostfile(lines: list[tuple[int, str]], name: str, named: Named | None) -> Allocation:
+def _node_lists(lines: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], bool]:
+    """Return the line with the job's node list alone, where the lines are a job's environment.
+
+    ``env`` in a job, or ``scontrol show job``, has many variables: the first of ``_NODE_LISTS``
+    that has a value is taken and the others are left out.
+    """
+    found: dict[str, tuple[int, str]] = {}
+    for number, line in lines:
+        words = [line] if line.startswith(("SLURM_", "export ", "declare ")) else line.split()
+        for word in words:
+            match = _ASSIGNED.fullmatch(word)
+            if match and match.group(1) in _NODE_LISTS and "(null)" not in match.group(2):
+                found.setdefault(match.group(1), (number, match.group(2).strip("\"' ")))
+    for key in _NODE_LISTS:
+        if key in found:
+            return [found[key]], True
+    return lines, False
+
+
+def _hostfile(
+    lines: list[tuple[int, str]], name: str, named: Named | None, *, listed: bool
+) -> Allocation:
     """Return a host file (names, ``n slots=8``, ``n*8``) or a host list over one or more lines."""
     hosts: list[str] = []
     faults: list[str] = []
-    listed = False
     counted = False
     for number, line in lines:
-        nodelist = _NODELIST.fullmatch(line)
-        text = nodelist.group(1).strip("\"'") if nodelist else line
-        many = any(mark in text for mark in "[,{")
-        listed |= nodelist is not None or many
-        match = None if many else _TIMES.fullmatch(text)
+        many = any(mark in line for mark in "[,{")
+        listed |= many
+        match = None if many else _TIMES.fullmatch(line)
         times = next((int(t) for t in match.groups()[1:] if t), 0) if match else 0
         counted |= times > 0
         try:
-            names = expand_hosts(match.group(1) if match else text, named=named)
+            names = expand_hosts(match.group(1) if match else line, named=named)
         except HostListError as error:
             faults += [f"{name}:{number}: {fault}" for fault in error.faults]
             continue

@@ -74,6 +74,28 @@ def test_a_slurm_hostfile_reads_back_as_the_same_machines(
     assert machine == [g // 8 for g in seats]
 
 
+ENVIRONMENT = """\
+SLURM_JOB_ID=77
+SLURM_TASKS_PER_NODE=8(x3)
+declare -x SLURM_NODELIST="n[1-2],m7"
+export SLURM_JOB_NODELIST=n[1-2],m7
+HOME=/root
+"""
+PRINTED_JOB = """\
+JobId=77 JobName=train
+   NumNodes=3 NumTasks=24 ReqNodeList=(null) ExcNodeList=(null)
+   NodeList=n[1-2],m7
+   BatchHost=n1
+"""
+
+
+@pytest.mark.parametrize("text", [ENVIRONMENT, PRINTED_JOB])
+def test_a_jobs_environment_or_scontrols_page_of_it_gives_its_machines(text: str) -> None:
+    given = read_allocation(text, "f")
+
+    assert (given.kind, given.hosts) == ("nodelist", ("n1", "n2", "m7"))
+
+
 def test_the_order_of_nodes_reads_back_as_the_same_seats() -> None:
     made = plan(SWAPPED)
 
