@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from planner.place.question import Charge, Question
 
-_STATES_MOST = 4000  # boxes and stretches looked at
+_STATES_MOST = 4000  # boxes and stretches looked at, for one seating
+_STATES_OF_ALL = 4000  # the same, after which no finer grid is tried
 _SCRAP_SHARES = (1.0, 0.3)
 _FEW = 2  # domains' ends in a stretch up to which every way to cut is tried
 
@@ -40,20 +41,24 @@ class _Cut:
 
 
 def line_fillings(question: Question, held: Sequence[int]) -> Iterator[NDArray[np.int64]]:
-    """Yield seatings by halving: the domains in order and backwards, and axes kept whole first.
+    """Yield seatings by halving: the domains in order and backwards, coarse grids first.
 
     Args:
         question: the grid and its charges.
         held: cells that each domain is to hold, adding up to all cells [1].
     """
     orders = dict.fromkeys([tuple(range(len(held))), tuple(reversed(range(len(held))))])
-    for sides in _kept(question.sizes, gcd(*held)):
+    left = _STATES_OF_ALL
+    for sides in sorted(_kept(question.sizes, gcd(*held)), key=prod, reverse=True):
         volume = prod(sides)
         coarse = coarsen(question, sides, [question.cells // volume])
         for order in orders:
             for share in _SCRAP_SHARES:
-                home = line_filling(coarse, [held[s] // volume for s in order], share)
+                home, states = _filled(coarse, [held[s] // volume for s in order], share)
                 yield refine_home(question, sides, np.array(order)[home])
+                left -= states
+        if left <= 0:
+            return
 
 
 def _kept(sizes: Sequence[int], step: int) -> list[tuple[int, ...]]:
@@ -82,11 +87,18 @@ def line_filling(
     >>> line_filling(Question(sizes=(2, 2), charges=(lines,), capacities=(2, 2)), (2, 2)).tolist()
     [0, 0, 1, 1]
     """
+    return _filled(question, held, scrap_share)[0]
+
+
+def _filled(
+    question: Question, held: Sequence[int], scrap_share: float
+) -> tuple[NDArray[np.int64], int]:
+    """Return (the seating of ``line_filling``, boxes and stretches looked at)."""
     taken = [s for s, cells in enumerate(held) if cells]
     halving = _Halving(question, [held[s] for s in taken], scrap_share)
     home = np.empty(tuple(reversed(question.sizes)), dtype=np.int64)
     halving.seat(home, question.sizes, 0)
-    return np.array(taken)[home.ravel()]
+    return np.array(taken)[home.ravel()], len(halving.known)
 
 
 class _Halving:

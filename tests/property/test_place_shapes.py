@@ -1,0 +1,118 @@
+"""Shapes of all domains together: no seating cuts less than their bound, and slabs are seatings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from planner.place.nested_fill import nested_fillings
+from planner.place.question import Charge, Kind, Question, cut_bytes
+from planner.place.seat_line import line_fillings
+from planner.place.shapes import relaxed_bound, shape_rules, whole_bound
+from planner.place.solve import solve_question
+from tests.oracles import brute_force_cut, random_small_shape
+
+ROUNDING = 1e-9
+
+
+def _question(seed: int) -> Question:
+    shape = random_small_shape(np.random.default_rng(500_000 + seed))
+    return Question(
+        sizes=shape["sizes"],
+        charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
+        capacities=shape["capacities"],
+    )
+
+
+def _touching(*weights: float) -> tuple[Charge, ...]:
+    return tuple(
+        Charge(axes=(axis,), kind=Kind.TOUCH, weight_bytes=weight)
+        for axis, weight in enumerate(weights)
+    )
+
+
+def _undercut(seeds: Iterable[int]) -> tuple[list[str], int]:
+    """Return (bounds above the best seating's cut, bounds looked at)."""
+    wrong, looked_at = [], 0
+    for seed in seeds:
+        question = _question(seed)
+        best = brute_force_cut(question)
+        for slack in (1.0, 1.4):
+            cut = best * slack
+            rules = shape_rules(question, cut)
+            if rules is None or not cut:
+                continue
+            looked_at += 1
+            bounds = (relaxed_bound(rules), whole_bound(rules, 10.0)[0])
+            wrong += [
+                f"seed {seed}: bound {bound} > best {best}: {question}"
+                for bound in bounds
+                if min(bound, cut) > best * (1 + ROUNDING) + ROUNDING
+            ]
+    return wrong, looked_at
+
+
+def test_no_choice_of_shapes_is_dearer_than_the_best_seating() -> None:
+    wrong, looked_at = _undercut(range(250))
+
+    assert wrong == []
+    assert looked_at > 100
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(8))
+def test_no_choice_of_shapes_is_dearer_than_any_of_thousands_of_best_seatings(part: int) -> None:
+    wrong, _ = _undercut(range(1000 + 500 * part, 1500 + 500 * part))
+
+    assert wrong == []
+
+
+def test_two_columns_in_two_large_domains_and_a_small_one_are_proved_by_shapes() -> None:
+    """64 x 2 cells in 48 + 48 + 32: no domain alone shows that 48 more columns are parted."""
+    question = Question(sizes=(64, 2), charges=_touching(35.4, 1.0), capacities=(48, 48, 32))
+    columns_parted = 48  # each large domain holds a row of 48, the small one 16 columns whole
+    cut = 2 * 35.4 + columns_parted
+
+    rules = shape_rules(question, cut)
+
+    assert rules is not None
+    assert relaxed_bound(rules) < cut * 0.99
+    assert whole_bound(rules, 10.0) == (pytest.approx(cut), True)
+
+
+def test_a_domain_of_whole_rows_leaves_columns_to_the_others() -> None:
+    """64 x 16 cells in 384 + 384 + 256: six whole rows, then columns of ten, one of them shared."""
+    rows, columns = 4.43, 1.0
+    question = Question(
+        sizes=(64, 16), charges=_touching(rows, columns), capacities=(384, 384, 256)
+    )
+
+    answer = solve_question(question, time_limit_s=60.0)
+
+    assert answer.objective_bytes == pytest.approx(10 * rows + 65 * columns)
+    assert answer.lower_bound_bytes == pytest.approx(answer.objective_bytes)
+
+
+@pytest.mark.parametrize("fill", [nested_fillings, line_fillings])
+@pytest.mark.parametrize("held", [(72, 72, 72, 40), (5, 100, 0, 151), (256,)])
+def test_every_filling_seats_every_cell_once(fill: object, held: tuple[int, ...]) -> None:
+    question = Question(sizes=(8, 2, 16), charges=_touching(3.0, 1.0, 0.5), capacities=held)
+
+    homes = list(fill(question, held))  # type: ignore[operator]
+
+    assert homes
+    for home in homes:
+        assert np.bincount(home, minlength=len(held)).tolist() == list(held)
+
+
+def test_boxes_within_boxes_split_one_ring_in_eight_and_not_every_ring() -> None:
+    """16 rings of 16 in fourteen domains of 18 and one of 4: each holds one ring and two cells."""
+    ring = Charge(axes=(0,), kind=Kind.RING, weight_bytes=1.0)
+    question = Question(sizes=(16, 16), charges=(ring,), capacities=(*(18,) * 14, 4))
+
+    best = min(cut_bytes(question, home) for home in nested_fillings(question, question.capacities))
+
+    assert best == 15  # two rings parted, among eight domains and among seven
+    assert solve_question(question, time_limit_s=0.0).lower_bound_bytes == 15
