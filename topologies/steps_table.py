@@ -332,8 +332,9 @@ def _schedule(notes: str) -> float:
 def _stack(row: _Row, notes: str, code: float, zero: float) -> float:
     """Return the code of the kernels a row ran.
 
-    What the notes say; else FP16 is from before fused attention, fully sharded steps are
-    PyTorch's own kernels unless an NVIDIA framework ran them, and all others are its.
+    What the notes say; else FP16 is from before fused attention, sharded steps are PyTorch's own
+    kernels unless an NVIDIA framework ran them (operator by operator where FSDP or DeepSpeed is
+    named without ``torch.compile``), and all others are Transformer Engine's.
     """
     if _says(notes, "no flash attention", "without flash attention", "unfused attention"):
         return 2.0
@@ -341,7 +342,12 @@ def _stack(row: _Row, notes: str, code: float, zero: float) -> float:
         row.assumed["attention_kernel"] = "FP16 runs are from before fused attention"
         return 2.0
     nvidia = "release" in notes or _says(notes, "nemo", "megatron", "transformer engine")
-    return float((zero >= 2 and not nvidia) or "deepspeed" in notes or "fsdp2" in notes)
+    if not (zero >= 2 and not nvidia) and not _says(notes, "deepspeed", "fsdp2"):
+        return 0.0
+    if _says(notes, "fsdp", "deepspeed", "eager") and "compile" not in notes:
+        return 1.0
+    row.assumed["kernels"] = "PyTorch's own, element-wise operators fused"
+    return 3.0
 
 
 def _release(notes: str) -> tuple[int, int]:

@@ -23,8 +23,9 @@ RECOMPUTE = ("none", "selective", "full")
 PRECISIONS = ("bf16", "fp16", "fp8", "fp4")
 SCHEDULES = ("1f1b", "gpipe", "zb-h1", "dualpipe")
 CP_KINDS = ("ring", "all_gather", "ulysses")
-STACKS = ("fused", "eager", "unfused")
-"""Kernels a framework runs: Transformer Engine's, PyTorch's with flash attention, or neither."""
+STACKS = ("fused", "eager", "unfused", "compiled")
+"""Kernels a framework runs: Transformer Engine's, PyTorch's own with flash attention, those of
+before flash attention, or PyTorch's with element-wise operators fused by ``torch.compile``."""
 
 _CODES = {
     "recompute": RECOMPUTE,
@@ -44,7 +45,8 @@ class LayoutColumns:
         overlap_tensor: 1 where TP traffic runs under the GEMMs it feeds (Megatron's
             ``--tp-comm-overlap``), 0 where it stands between them.
         stack: code of ``STACKS``: ``fused`` (Transformer Engine and its like), ``eager`` (operator
-            by operator, flash attention), ``unfused`` (the s x s scores are written to memory).
+            by operator, flash attention), ``unfused`` (the s x s scores are written to memory),
+            ``compiled`` (eager but for fused element-wise operators).
         overlap_experts: 1 where dispatch and combine run under another micro-batch's compute.
         fused_experts: 1 where routing, permutation and grouped GEMMs are fused and launched as one
             captured graph, 0 where the host launches each expert's kernels.

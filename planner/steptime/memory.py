@@ -184,7 +184,7 @@ def _logits_bytes(model: ModelSpec, columns: LayoutColumns, stage: str) -> Value
     or the gradient: 2 + 4 + 4. They are gone when the backward of the layers needs its working
     memory: the larger counts.
     """
-    each = select(columns.stack == 1, 10.0, 6.0)
+    each = select((columns.stack == 1) + (columns.stack == 3), 10.0, 6.0)
     size = columns.tokens * model.vocab / columns.tp * each
     if stage == "last":
         return size

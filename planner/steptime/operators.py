@@ -27,6 +27,8 @@ from planner.steptime.work import (
 FLASH_BACKWARD_OF_FORWARD = 2.5
 _LAUNCHES_PER_EXPERT = 3.0
 _BIASED_PASSES = {"fused": 4.0, "apart": 14.0}
+_RMS_NORM_BYTES = 36.0  # read and written by its seven operators: 6 + 8 + 4 + 8 + 6 + 4
+_ROTATION_BYTES = 20.0  # to FP32, complex product, back to 16 bit: 6 + 8 + 6
 _SOFTMAX_WORTH = 32.0
 _SCORE_BYTES_FORWARD = 9.0
 _SCORE_BYTES_BACKWARD = 11.0
@@ -123,20 +125,35 @@ def core_flops(model: ModelSpec, columns: LayoutColumns) -> Values:
 
 
 def _around(model: ModelSpec, columns: LayoutColumns, backward: bool) -> Work:
-    """Norms, residuals and dropout on the whole width, rotary embedding on q and k."""
+    """Norms, residuals and dropout on the whole width, rotary embedding on q and k.
+
+    PyTorch without ``torch.compile`` has one kernel for LayerNorm, but runs RMSNorm and the
+    rotation operator by operator in FP32: casts, square, mean, scaling, weight and back.
+    """
     tokens, t = columns.tokens, columns.tp
     split = select(columns.sequence_parallel, tokens / t, tokens)
     norms = model.norms_per_layer
     per_norm, per_residual = (6.0, 6.0) if backward else (4.0, 6.0)
+    rotated, kernels = (0.0 if model.learned_positions else 4.0), norms + 4.0
+    if not model.norm_bias:
+        apart = columns.stack == 1
+        per_norm = select(apart, _RMS_NORM_BYTES * (1.0 + backward), per_norm)
+        rotated = select(apart, _ROTATION_BYTES, rotated)
+        kernels = select(apart, (7.0 * norms + 8.0) * (1.0 + backward), kernels)
     around = split * model.hidden * (per_norm * norms + per_residual * 2.0)
     shape = model.attention
-    rotated = 0.0 if model.learned_positions else 4.0
     turned = rotated * tokens * (shape.heads + shape.kv_heads) * shape.head_dim / t
-    return memory_work("norms", around + turned, norms + 4.0)
+    return memory_work("norms", around + turned, kernels)
 
 
-def _activation(model: ModelSpec, tokens: Values, width: Values, backward: bool) -> Work:
-    tensors = 3.0 + 2.0 * backward if model.gated_mlp else 2.0 + backward
+def _activation(
+    model: ModelSpec, columns: LayoutColumns, tokens: Values, width: Values, backward: bool
+) -> Work:
+    """Each tensor read or written once; a gate that is not fused goes through memory again."""
+    tensors: Values = 2.0 + backward
+    if model.gated_mlp:
+        tensors = 3.0 + 2.0 * backward
+        tensors = select(columns.stack == 1, tensors + 2.0 + backward, tensors)
     return memory_work("activation", 2.0 * tensors * tokens * width, 1.0)
 
 
@@ -148,7 +165,7 @@ def _expert_activation(
     Bias, clamp, scaled sigmoid and product in FP32, and the sums over tokens that the biases'
     gradients are: about 14 passes over what a fused SwiGLU moves once, 4 in fused graphs.
     """
-    plain = _activation(model, tokens, width, backward)
+    plain = _activation(model, columns, tokens, width, backward)
     passes: Values = 1.0
     if model.expert_bias:
         passes = select(columns.fused_experts, _BIASED_PASSES["fused"], _BIASED_PASSES["apart"])
@@ -214,8 +231,11 @@ def dense_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values)
     )
     return _block(
         matrices,
-        (_around(model, columns, backward=False), _activation(model, tokens, width, False)),
-        (_around(model, columns, backward=True), _activation(model, tokens, width, True)),
+        (
+            _around(model, columns, backward=False),
+            _activation(model, columns, tokens, width, False),
+        ),
+        (_around(model, columns, backward=True), _activation(model, columns, tokens, width, True)),
         (_core(model, columns, backward=False), _core(model, columns, backward=True)),
         columns,
         element_bytes,
@@ -272,14 +292,14 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
         memory_work("permutation", moved, steps),
         memory_work("routing", 24.0 * tokens / columns.tp * model.experts, steps),
         _expert_activation(model, columns, routed, width, backward=False),
-        _activation(model, tokens, shared_width, backward=False),
+        _activation(model, columns, tokens, shared_width, backward=False),
         _around(model, columns, backward=False),
     )
     back = (
         memory_work("permutation", moved, steps),
         memory_work("routing", 24.0 * tokens / columns.tp * model.experts, steps),
         _expert_activation(model, columns, routed, width, backward=True),
-        _activation(model, tokens, shared_width, backward=True),
+        _activation(model, columns, tokens, shared_width, backward=True),
         _around(model, columns, backward=True),
     )
     return _block(

@@ -34,7 +34,7 @@ against Megatron's); GB200: one layout of Llama 3 70B with and without FSDP diff
 
 _INNER = 0.78
 _OUTER = 0.7
-_HOST_S = {"fused": 17e-6, "eager": 12e-6, "unfused": 40e-6}
+_HOST_S = {"fused": 17e-6, "eager": 12e-6, "unfused": 40e-6, "compiled": 12e-6}
 _OPERAND_BYTES = (2.0, 2.0, 1.0, 0.5625)
 
 
@@ -152,15 +152,24 @@ def peak_of(accelerator: Accelerator, precision: str) -> float:
     raise SpecError(f"{accelerator.name}: no peak for {precision}, nor a wider one")
 
 
-_SLOWER = {"eager": (0.65, 1.0), "unfused": (0.65, 1.0), "fused": (1.0, 1.0)}
+_SLOWER = {
+    "eager": (0.65, 1.0), "unfused": (0.65, 1.0), "fused": (1.0, 1.0), "compiled": (0.65, 1.0),
+}  # fmt: skip
 """Attention and memory share of each stack where only another one was measured, of the fused."""
+_NEAREST = ("compiled", "eager", "fused", "unfused")
 
 
-def _of_stack(shares: Mapping[str, float], stack: str, kind: int) -> float:
-    """Return the share of *stack*, or that of another scaled by what usually lies between."""
+def of_stack(shares: Mapping[str, float], stack: str, kind: int) -> float:
+    """Return the share of *stack*, or that of another scaled by what usually lies between.
+
+    Args:
+        shares: stack to share, one at least.
+        stack: the one wanted.
+        kind: 0 for attention, 1 for memory.
+    """
     if stack in shares:
         return shares[stack]
-    known = next(iter(shares))
+    known = next(one for one in _NEAREST if one in shares)
     return min(1.0, shares[known] / _SLOWER[known][kind] * _SLOWER[stack][kind])
 
 
@@ -186,10 +195,8 @@ def rates_of(
     code = columns.precision
     gemm = [_share_of(reached.gemm_share, p) * peak_of(accelerator, p) for p in PRECISIONS]
     wide = peak_of(accelerator, "bf16")
-    attention = [_of_stack(reached.attention_share, s, 0) * wide for s in STACKS]
-    memory = [
-        _of_stack(reached.memory_share, s, 1) * accelerator.memory_bytes_per_s for s in STACKS
-    ]
+    attention = [of_stack(reached.attention_share, s, 0) * wide for s in STACKS]
+    memory = [of_stack(reached.memory_share, s, 1) * accelerator.memory_bytes_per_s for s in STACKS]
     logits = [gemm[0], gemm[1], gemm[0], gemm[0]]
     sharded = select(columns.zero_stage >= 3, SHARDED_GEMM_SHARE, 1.0)
     assumed = (

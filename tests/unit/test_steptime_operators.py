@@ -105,3 +105,25 @@ def test_unfused_attention_moves_its_scores_and_fused_does_not() -> None:
 
     # scores: b a s^2 elements; 13 bytes each forward (QK^T write, softmax, dropout, PV read)
     assert moved(unfused) - moved(fused) == pytest.approx(13 * 32 * 2048**2)
+
+
+def moved_bytes(model: ModelSpec, name: str, stack: float) -> float:
+    columns = columns_of(Layout(seq=4096, sequence_parallel=False), stack=stack)
+    work = dense_layer(model, columns, 2.0)
+    return sum(float(one.moved_bytes) for one in work.forward if one.name == name)
+
+
+def test_pytorch_without_compile_runs_rms_norm_and_rotation_operator_by_operator() -> None:
+    """A token of Llama 3 8B forward: 2 norms of 4096 x 36 bytes where a fused kernel moves 4, 40
+    heads of 128 rotated with 20 bytes for 4."""
+    apart, fused = moved_bytes(LLAMA, "norms", 1.0), moved_bytes(LLAMA, "norms", 3.0)
+
+    assert apart - fused == 4096 * (2 * 4096 * (36 - 4) + 40 * 128 * (20 - 4))
+    assert moved_bytes(LLAMA, "activation", 1.0) > moved_bytes(LLAMA, "activation", 3.0)
+
+
+def test_layer_norm_is_one_kernel_with_and_without_compile() -> None:
+    gpt = replace(LLAMA, norm_bias=True, gated_mlp=False)
+
+    assert moved_bytes(gpt, "norms", 1.0) == moved_bytes(gpt, "norms", 3.0)
+    assert moved_bytes(gpt, "activation", 1.0) == moved_bytes(gpt, "activation", 3.0)
