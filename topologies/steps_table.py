@@ -214,6 +214,7 @@ def _model(row: _Row) -> ModelSpec:
         if experts:
             row.assumed["expert_bias"] = "sliding attention and experts: biased, as gpt-oss"
     mtp = int(row.number("mtp_layers", 0.0))
+    ffn = int(row.number("ffn", 4.0 * hidden, "4 x hidden"))
     limited = re.search(r"router limited to (\d+) nodes", row.text("notes").lower())
     return ModelSpec(
         name=row.text("model") or "model",
@@ -221,11 +222,11 @@ def _model(row: _Row) -> ModelSpec:
         vocab=int(row.count("vocab")),
         layers=layers,
         attention=attention,
-        ffn=int(row.number("ffn", 4.0 * hidden)),
+        ffn=ffn,
         gated_mlp=gated,
         experts=experts,
         top_k=int(row.number("topk", 0.0)) if experts else 0,
-        expert_ffn=int(row.number("moe_ffn", 0.0)) if experts else 0,
+        expert_ffn=int(row.number("moe_ffn", 0.0)) or ffn if experts else 0,
         shared_expert_ffn=int(row.number("shared_expert_ffn", 0.0)) if experts else 0,
         moe_layers=tuple(i >= first_dense for i in range(layers)) if experts else (),
         windows=windows,
@@ -252,7 +253,7 @@ def _precision(text: str) -> float:
 
 def _recompute(row: _Row) -> float:
     text = row.text("recompute").lower()
-    if text.startswith(("full", "1", "true", "yes")):
+    if text.startswith(("full", "uniform", "block", "1", "true", "yes")):
         return 2.0
     if text.startswith("selective"):
         return 1.0
@@ -273,7 +274,7 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
     serial = "without comm overlap" in notes or "no gradient bucket overlap" in notes
     apart = old or serial  # TP traffic and hops overlap since Transformer Engine
     sequence = row.number("sp", 0.0) > 0
-    zero = row.number("zero_stage", 0.0 if old else 1.0, "Megatron's default")
+    zero = _zero_stage(row, notes, 0.0 if old else 1.0)
     micro_scaled = "mx" in row.text("precision").lower()
     fused = _release(notes) >= (26, 6) and micro_scaled
     interleaved = row.number("vpp", 1.0) > 1
@@ -314,6 +315,14 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
         scatter_gather=1.0,
         stack=stack,
     )
+
+
+def _zero_stage(row: _Row, notes: str, usual: float) -> float:
+    """Return the stage of sharding: as stated, as the notes name it, or Megatron's default."""
+    for phrase, stage in (("zero-3", 3.0), ("fsdp", 3.0), ("zero-2", 2.0)):
+        if phrase in notes and not row.text("zero_stage"):
+            return row.number("zero_stage", stage, f"the notes say {phrase}")
+    return row.number("zero_stage", usual, "Megatron's default")
 
 
 def _says(notes: str, *phrases: str) -> bool:

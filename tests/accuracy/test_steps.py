@@ -7,6 +7,7 @@ are tests, not the fit's own residuals.
 from __future__ import annotations
 
 import time
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from topologies.efficiency_catalogue import (
 )
 from topologies.steps_table import StepsTable, read_steps
 
+SAME = ("global_batch", "seq", "precision")
 OWN = Path(__file__).with_name("published_steps.csv")
 
 # Mean error of a source whose layouts the fit has not seen: what was reached, and a little.
@@ -200,3 +202,21 @@ def test_the_whole_table_is_predicted_in_seconds(table: StepsTable) -> None:
     predict(table.runs, shipped_efficiencies())
 
     assert time.process_time() - start < 5
+
+
+def test_machines_of_different_size_are_ranked_as_measured(table: StepsTable) -> None:
+    """Pairs of one model, batch and precision on different numbers of GPUs, by unseen fits."""
+    runs = [run for run in table.runs if run.source == "nvidia_megatron_bridge"]
+    step_s = predict_by_halves(runs, shipped_halves())
+    right, pairs = 0, 0
+    for (a, first), (b, second) in combinations(zip(runs, step_s, strict=True), 2):
+        same = (a.model.name, *(float(getattr(a.columns, f)) for f in SAME)) == (
+            b.model.name, *(float(getattr(b.columns, f)) for f in SAME)
+        )  # fmt: skip
+        apart = abs(np.log(a.measured_s / b.measured_s)) > 0.02
+        if same and apart and a.columns.gpus != b.columns.gpus:
+            pairs += 1
+            right += (first < second) == (a.measured_s < b.measured_s)
+
+    assert pairs > 100
+    assert right / pairs > 0.98

@@ -235,3 +235,26 @@ def test_a_router_limited_to_nodes_visits_so_many_groups() -> None:
 
     assert (free.router_groups, free.router_top_groups) == (0, 0)
     assert (limited.router_groups, limited.router_top_groups) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    ("cells", "field", "value"),
+    [
+        ({"notes": "PyTorch FSDP"}, "zero_stage", 3.0),
+        ({"notes": "DeepSpeed ZeRO-2"}, "zero_stage", 2.0),
+        ({"notes": "FSDP", "zero_stage": "2"}, "zero_stage", 2.0),
+        ({}, "zero_stage", 1.0),
+        ({"precision": "fp16"}, "zero_stage", 0.0),
+        ({"recompute": "uniform"}, "recompute", 2.0),
+        ({"recompute": "selective(norms)"}, "recompute", 1.0),
+    ],
+)
+def test_what_a_column_leaves_out_is_taken_from_the_notes_or_the_usual(
+    cells: dict[str, str], field: str, value: float
+) -> None:
+    assert getattr(table(**cells).runs[0].columns, field) == value
+
+
+def test_experts_are_as_wide_as_the_feed_forward_where_nothing_else_is_stated() -> None:
+    assert table(n_experts="8", topk="2").runs[0].model.expert_ffn == 4096
+    assert table(n_experts="8", topk="2", moe_ffn="512").runs[0].model.expert_ffn == 512
