@@ -105,11 +105,13 @@ class Space:
         table: name of a degree or of ``RUN`` to one whole number a layout.
         considered: combinations looked at [1].
         rejected: reason to how many fell to it, each counted once, at its first.
+        alike: names of the table that have one value in all rows.
     """
 
     table: Mapping[str, Ints]
     considered: int
     rejected: Mapping[str, int]
+    alike: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:
@@ -135,8 +137,14 @@ class Space:
         return Layout(**{**fixed, **chosen})
 
     def columns(self, fixed: Mapping[str, Any], rows: Any = slice(None)) -> LayoutColumns:
-        """Return some rows, all where left out, as columns of the step-time model."""
-        varied = {n: column[rows].astype(float) for n, column in self.table.items()}
+        """Return some rows, all where left out, as columns of the step-time model.
+
+        What is alike in all of the space is a scalar: most of the model then runs once, not a row.
+        """
+        varied: dict[str, Any] = {
+            name: float(column[0]) if name in self.alike else column[rows].astype(float)
+            for name, column in self.table.items()
+        }
         varied["domain_copies"] = varied.pop("ep_copies")
         varied["overlap_tensor"] = varied["sequence_parallel"]
         return replace(columns_of(self.layout(0, fixed)), **varied)
@@ -185,7 +193,8 @@ def layout_space(
             table = _sift(table, _rule_reasons(rules, defaults, table), rejected, 1)
         blocks.append({name: column.astype(np.int32) for name, column in table.items()})
     whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    return Space(table=whole, considered=considered, rejected=rejected)
+    alike = frozenset(name for name in RUN if len(np.unique(runs[name])) == 1)
+    return Space(table=whole, considered=considered, rejected=rejected, alike=alike)
 
 
 def first_of_each(keys: Sequence[Ints]) -> Ints:

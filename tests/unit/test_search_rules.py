@@ -79,7 +79,8 @@ def test_what_is_tried_on_request_alone_is_tried_when_a_rule_speaks_of_it(
         layout = asked.layout(row, FIXED)
         assert getattr(layout, field) == value
         check_layout(layout, DENSE, 32)
-        assert float(columns_of(layout).schedule) == asked.columns(FIXED).schedule[row]
+        columns = np.broadcast_to(asked.columns(FIXED).schedule, asked.size)
+        assert float(columns_of(layout).schedule) == columns[row]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 from planner.errors import LayoutError
@@ -108,5 +109,9 @@ def test_columns_say_the_same_as_the_layouts_they_stand_for() -> None:
             "cp_kind",
             "overlap_tensor",
             "domain_copies",
+            "schedule",
+            "overlap_gradients",
+            "overlap_parameters",
         ):
-            assert getattr(columns, name)[row] == pytest.approx(getattr(one, name)), name
+            every = np.broadcast_to(getattr(columns, name), space.size)
+            assert every[row] == pytest.approx(getattr(one, name)), name
