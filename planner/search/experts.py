@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DOUBLINGS, _HALVINGS = 3, 2
 _VARIED_ROWS = 320
-_USUAL_OF_BOTH = Choices(zero_stage=(1, 3))
+_USUAL_OF_BOTH = Choices(vpp=(1, 2, 4, 8), micro_batch=(1, 2, 4), zero_stage=(1, 3))
 
 
 def expert_counts(experts: int) -> tuple[int, ...]:
