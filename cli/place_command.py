@@ -154,9 +154,11 @@ def place(
     step that fits. The answer says so.
     """
     from cli.place_extras import extras
+    from cli.planner_errors import INTERRUPTED
     from cli.planner_inputs import DEFAULT_GPUS, DEFAULT_SUPERNODE, Asked, read_inputs
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
+    from cli.progress_line import ProgressLine
     from cli.report_json import place_document
 
     if plot is not None:
@@ -175,10 +177,14 @@ def place(
         )
     )  # fmt: skip
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
+    told = ProgressLine(limit_s)
     plan = make_plan(
         inputs, tier=tier, objective=objective, tiers=tiers, rules=rule or (),
-        reductions=reductions, seed=seed, time_limit_s=limit_s,
+        reductions=reductions, seed=seed, time_limit_s=limit_s, progress=told,
     )  # fmt: skip
+    told.close()
+    if plan.placement.interrupted:
+        explain, alternatives = False, 0
     more = extras(
         plan, explained=explain, alternatives=alternatives, time_limit_s=limit_s,
         free_file=str(free or ""), cluster_gpus=(gpus or DEFAULT_GPUS) if cluster is None else None,
@@ -201,7 +207,10 @@ def place(
         note(f"wrote {plot}")
     if as_json:
         emit(json_text(document))
-        return
-    from cli.report_text import print_page
+    else:
+        from cli.report_text import print_page
 
-    print_page(console(), plan, document["inputs"]["sha256"], more)
+        print_page(console(), plan, document["inputs"]["sha256"], more)
+    if plan.placement.interrupted:
+        note("interrupted: this is the best placement so far, with its gap")
+        raise typer.Exit(INTERRUPTED)

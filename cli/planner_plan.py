@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.planner_inputs import Inputs
@@ -10,7 +10,7 @@ from planner.errors import InputError
 from planner.network.incast import IncastGate, fabric_gates
 from planner.network.wiring import Wiring
 from planner.place import place
-from planner.place.answer import Placement
+from planner.place.answer import Placement, Progress
 from planner.place.rings import laid
 from planner.search.exposed import Exposed, place_exposed
 from planner.search.placed import placed_spreads
@@ -60,6 +60,7 @@ def make_plan(
     reductions: str = "hierarchical",
     seed: int = 0,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Plan:
     """Return the plan of *inputs*; the arguments are those of ``planner.place.place``.
 
@@ -71,7 +72,7 @@ def make_plan(
     def seat(moved: Sequence[Family], objective: str, limit_s: float) -> Placement:
         return place(
             inputs.layout, moved, inputs.fabric, tier=tier, objective=objective, tiers=tiers,
-            rules=rules, seed=seed, time_limit_s=limit_s,
+            rules=rules, seed=seed, time_limit_s=limit_s, progress=progress,
         )  # fmt: skip
 
     exposed = None

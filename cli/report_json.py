@@ -63,6 +63,7 @@ def place_document(
             "lower_bound_bytes": placement.lower_bound_bytes,
             "gap": placement.gap,
             "proof": placement.proof,
+            **({"interrupted": True} if placement.interrupted else {}),
             "method": placement.method,
             "by_family": placement.by_family,
             "checked_bytes": placement.checked_bytes,

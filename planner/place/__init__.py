@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InfeasibleError, InputError, PlannerError
-from planner.place.answer import Answer, Baseline, Placement, Proof, SeatedDomain, TierCut
+from planner.place.answer import (
+    Answer,
+    Baseline,
+    Placement,
+    Progress,
+    Proof,
+    SeatedDomain,
+    TierCut,
+)
 from planner.place.baselines import baselines
 from planner.place.borders import tier_cuts
 from planner.place.check import CheckedEntry, checked_cuts
@@ -29,7 +37,7 @@ from planner.place.tiers import WAYS, TierBound, seat_tiers, weights_of
 from planner.place.tree import tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from planner.fabric import Fabric
     from planner.layout import Layout
@@ -40,6 +48,7 @@ __all__ = [
     "Answer",
     "Baseline",
     "Placement",
+    "Progress",
     "Proof",
     "Question",
     "SeatedDomain",
@@ -66,6 +75,7 @@ def place(
     rules: Sequence[str] = (),
     seed: int = 0,
     time_limit_s: float = 20.0,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Placement:
     """Return the placement of *layout* on *fabric* that crosses the tier's cut least.
 
@@ -86,6 +96,8 @@ def place(
         rules: what no placement may break, such as ``ep within supernode``: ``rules.py``.
         seed: of everything random.
         time_limit_s: seconds a solver may take, 0 to do without one; once more for rules [s].
+        progress: called with every better seating or bound of the asked tier's cut. Ctrl-C while
+            that is looked for keeps the best so far, and the placement is ``interrupted``.
 
     Raises:
         InputError: an objective, a tier or a rule that there is not.
@@ -113,7 +125,7 @@ def place(
         time_limit_s /= 2  # one half for the total cut, whose bound it needs, one for the border
     large = question.cells > LARGE_CELLS
     solved, share = (solve_large, _LARGE_TIERS_SHARE) if large else (solve_question, _TIERS_SHARE)
-    answer = solved(question, time_limit_s=time_limit_s, seed=seed)
+    answer = solved(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
     border = None
     if objective == "bottleneck":
         rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
@@ -185,6 +197,7 @@ def place(
         weighted_bound_s=seated.weighted_bound_s,
         objective_s=0.0 if border is None else border.objective_s,
         lower_bound_s=0.0 if border is None else border.lower_bound_s,
+        interrupted=answer.interrupted,
     )
     if kept is None:
         return placement

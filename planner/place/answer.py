@@ -177,6 +177,7 @@ class Placement:
             hide [bytes].
         exposed_bound_bytes: what every placement crosses at least of them, at the same shares
             [bytes].
+        interrupted: the user ended the search; the seating is the best until then.
     """
 
     rank_to_gpu: tuple[int, ...]
@@ -201,6 +202,7 @@ class Placement:
     lower_bound_s: float = 0.0
     exposed_bytes: float = 0.0
     exposed_bound_bytes: float = 0.0
+    interrupted: bool = False
 
     @property
     def tiers_proved(self) -> int:

@@ -20,6 +20,9 @@ from planner.place.solve import solve_question
 from planner.place.tiles import best_tiles, divisors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.place.answer import Progress
     from planner.place.question import Question
 
 LARGE_CELLS = 20_000  # grids past which boxes are seated
@@ -28,7 +31,13 @@ _MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point by
 _BOUND_SHARE = 0.1  # of the time limit, for the bound of the ranks
 
 
-def solve_large(question: Question, *, time_limit_s: float = 20.0, seed: int = 0) -> Answer:
+def solve_large(
+    question: Question,
+    *,
+    time_limit_s: float = 20.0,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> Answer:
     """Return the best seating of boxes of ranks, with the bound of every seating of ranks.
 
     Arguments as in ``solve_question``, which is asked as it is where no box divides the domains.
@@ -36,9 +45,9 @@ def solve_large(question: Question, *, time_limit_s: float = 20.0, seed: int = 0
     sides = unit_box(question)
     volume = prod(sides)
     if volume == 1:
-        return solve_question(question, time_limit_s=time_limit_s, seed=seed)
+        return solve_question(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
     coarse = coarsen(question, sides, [c // volume for c in question.capacities])
-    found = solve_question(coarse, time_limit_s=time_limit_s, seed=seed)
+    found = solve_question(coarse, time_limit_s=time_limit_s, seed=seed, progress=progress)
     home = refine_home(question, sides, np.array(found.home))
     cut, bound = cut_bytes(question, home), lower_bound(question)
     if cut - bound > _MET * cut:
@@ -51,6 +60,7 @@ def solve_large(question: Question, *, time_limit_s: float = 20.0, seed: int = 0
         lower_bound_bytes=cut if met else min(bound, cut),
         proof=Proof.BOUND if met else Proof.INCUMBENT,
         method=f"{found.method}, of boxes {'x'.join(map(str, sides))}",
+        interrupted=found.interrupted,
     )
 
 

@@ -1,0 +1,106 @@
+"""What a user sees of a long search, and what is kept when it is interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from cli.progress_line import ProgressLine
+from planner.place import Progress, Proof, solve_question
+from planner.place.question import Charge, Kind, Question, cut_bytes
+from tests.conftest import Ran
+
+SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "place.json"
+UNEVEN = ("--supernode", "72", "--gpus", "256", "--model", "llama-3.1-8b", "--tp", "4", "--cp",
+          "2", "--dp", "8", "--pp", "4", "--global-batch", "64")  # fmt: skip
+
+
+def _open_question() -> Question:
+    """8 x 8 x 4 cells in 72 + 72 + 72 + 40: nothing fits, so the search goes through every step."""
+    charges = tuple(
+        Charge(axes=(axis,), kind=Kind.TOUCH, weight_bytes=weight)
+        for axis, weight in enumerate((4.0, 1.5, 1.0))
+    )
+    return Question(sizes=(8, 8, 4), charges=charges, capacities=(72, 72, 72, 40))
+
+
+def test_progress_never_gets_worse_and_ends_at_the_answer() -> None:
+    told: list[Progress] = []
+
+    answer = solve_question(_open_question(), time_limit_s=0.0, progress=told.append)
+
+    cuts = [progress.cut_bytes for progress in told]
+    bounds = [progress.lower_bound_bytes for progress in told]
+    assert cuts == sorted(cuts, reverse=True)
+    assert bounds == sorted(bounds)
+    assert cuts[-1] == answer.objective_bytes
+    assert all(0 <= progress.gap <= 1 for progress in told)
+
+
+def test_an_interrupted_search_keeps_its_best_seating_and_claims_no_proof() -> None:
+    question = _open_question()
+
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    answer = solve_question(question, progress=interrupt)
+
+    assert answer.interrupted
+    assert answer.proof is Proof.INCUMBENT
+    assert answer.lower_bound_bytes < answer.objective_bytes
+    assert cut_bytes(question, np.array(answer.home)) == answer.objective_bytes
+
+
+def test_ctrl_c_prints_the_best_placement_with_its_gap_and_exits_130(
+    planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(line: ProgressLine, progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "__call__", interrupt)
+
+    ran = planner("place", *UNEVEN, "--json")
+
+    assert ran.code == 130
+    assert "best placement so far" in ran.err
+    document = json.loads(ran.out)
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert document["cut"]["interrupted"]
+    assert document["cut"]["proof"] == "time_limit"
+    assert sorted(document["placement"]["rank_to_gpu"]) == list(range(256))
+
+
+def test_a_terminal_gets_one_line_that_is_written_over(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ProgressLine(20.0)
+    line.live = True
+    line.starts_s -= 5.0
+
+    line(Progress(cut_bytes=10e12, lower_bound_bytes=9e12, method="tiles"))
+    line.close()
+
+    shown = capsys.readouterr().err
+    assert "10 TB cross, at least 9 TB must: gap 10 %; 5 s of about 20 s" in shown
+    assert "\n" not in shown
+    assert all(len(part) <= 79 for part in shown.split("\r"))
+
+
+def test_a_log_gets_a_line_only_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ProgressLine(20.0)
+    line.live = False
+    line.starts_s -= 5.0
+    progress = Progress(cut_bytes=10e12, lower_bound_bytes=9e12, method="tiles")
+
+    line(progress)
+    line.told_s -= 11.0
+    line(progress)
+    line(progress)
+
+    assert capsys.readouterr().err.count("\n") == 1
