@@ -94,6 +94,15 @@ Days = Annotated[
         help="With --tokens: each cluster gets as many GPUs as train them in so many days.",
     ),
 ]  # fmt: skip
+Goodput = Annotated[
+    float,
+    typer.Option(
+        "--goodput",
+        metavar="SHARE",
+        show_default="1",
+        help="Share of the time that trains; the rest is lost to faults and restarts.",
+    ),
+]
 Csv = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", show_default=False, help="Write the ranking as CSV."),
@@ -125,6 +134,7 @@ def compare(
     prices: Prices = None,
     tokens: Tokens = None,
     days: Days = None,
+    goodput: Goodput = 1.0,
     equal: Equal = "gpus",
     budget: Budget = None,
     seed: Seed = 0,
@@ -163,6 +173,8 @@ def compare(
         from cli.report_pictures_file import refuse_other_formats
 
         refuse_other_formats(plot)
+    if not 0 < goodput <= 1:
+        raise typer.BadParameter(f"--goodput: expected a share above 0, at most 1, got {goodput}")
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
     listed = None if prices is None else read_prices(prices)
     wanted = Wanted(
@@ -171,7 +183,7 @@ def compare(
         gpus=gpus, model=model, layout_files=tuple(layout or ()), layout=given, order=order,
         goal=Goal(
             equal=_equal(equal, budget, days, gpus, wanted_tokens), budget=budget,
-            tokens=wanted_tokens, days=days, prices=listed,
+            tokens=wanted_tokens, days=days, prices=listed, goodput_share=goodput,
         ),
     )  # fmt: skip
     found = make_comparison(

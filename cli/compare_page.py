@@ -128,6 +128,13 @@ def _more(share: float) -> str:
     return format_share(share) if share > 0 else f"-{format_share(-share)}"
 
 
+def _lost(found: Comparison) -> str:
+    share = found.asked.sizes.goal.goodput_share
+    if share == 1.0:
+        return "nothing lost to faults"
+    return f"{format_share(1.0 - share)} of the time lost to faults"
+
+
 def _size_lines(found: Comparison) -> list[str]:
     """Return what the clusters have in common where it is not the number of GPUs."""
     sizes = found.asked.sizes
@@ -139,7 +146,7 @@ def _size_lines(found: Comparison) -> list[str]:
         each = ", ".join(f"{n} {s.gpus:,}" for n, s in zip(names, sizes.each, strict=True))
         text = (
             f"GPUs that train {(goal.tokens or 0.0) / 1e12:,.4g} trillion tokens in "
-            f"{goal.days:g} days, nothing lost to faults, in whole supernodes: {each}."
+            f"{goal.days:g} days, {_lost(found)}, in whole supernodes: {each}."
         )
         return [text]
     currency = found.prices.currency if found.prices else ""
@@ -366,7 +373,7 @@ def _bill_table(found: Comparison) -> Table:
 
 
 def _money_lines(found: Comparison) -> list[str]:
-    lines = []
+    lines = [f"Tokens a day, days, energy and money with {_lost(found)}."]
     missing = sorted({item for bill in found.bills.values() for item in bill.without_power})
     if missing:
         lines.append(f"Power is without: {', '.join(missing).replace('_', ' ')}; nobody gave it.")

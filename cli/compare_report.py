@@ -84,8 +84,8 @@ def make_comparison(
         found = compare(asked.candidates, seed=seed, time_limit_s=limit_s)
     bills = {one.name: bill_of_materials(one.fabric, prices) for one in asked.candidates}
     runs = {
-        id(one): run_of(float(one.finalist.step.tokens_per_s), one.candidate.gpus,
-                        bills[one.candidate.name], prices, tokens)
+        id(one): run_of(float(one.finalist.step.tokens_per_s) * asked.sizes.goal.goodput_share,
+                        one.candidate.gpus, bills[one.candidate.name], prices, tokens)
         for one in found.ranked
     }  # fmt: skip
     if asked.sizes.goal.equal == "run":

@@ -34,6 +34,7 @@ class Goal:
         budget: money or power as the user wrote it; None for what the first cluster costs.
         tokens, days: of the run [1], [days].
         prices: the user's list, if any.
+        goodput_share: of the time that trains; the rest is lost to faults and restarts [1].
     """
 
     equal: str
@@ -41,6 +42,7 @@ class Goal:
     tokens: float | None = None
     days: float | None = None
     prices: PriceList | None = None
+    goodput_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +225,7 @@ def _finer(one: _Cluster, limit: float) -> _Cluster:
 def _for_run(one: _Cluster, goal: Goal) -> Sized:
     if goal.tokens is None or goal.days is None:
         raise InputError("--days needs --tokens, the tokens of the whole run")
-    wanted = goal.tokens / (goal.days * DAY_S)
+    wanted = goal.tokens / (goal.days * DAY_S * goal.goodput_share)
     base = max(1, DEFAULT_GPUS // one.unit)
     rate = one.rate_of(base)
     start = round(base * wanted / rate) if rate > 0 else base
@@ -243,6 +245,7 @@ def sizes_document(sizes: Sizes, inputs: tuple[Inputs, ...]) -> Mapping[str, Any
         "budget": sizes.budget,
         "basis": sizes.basis or None,
         "days": sizes.goal.days,
+        "goodput_share": sizes.goal.goodput_share,
         "spent": [one.spent for one in sizes.each],
         "gpus": [one.gpus for one in inputs],
     }

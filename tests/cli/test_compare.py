@@ -170,6 +170,22 @@ def test_as_many_gpus_as_do_the_run_in_time_and_not_an_eighth_fewer(planner: Pla
     assert gpus == sorted(gpus)
 
 
+def test_time_lost_to_faults_takes_days_and_money_in_proportion(
+    planner: Planner, tmp_path: Path
+) -> None:
+    prices = tmp_path / "kinds.yaml"
+    prices.write_text(KINDS)
+    question = ("--supernode", "8", "--gpus", "16", "--model", "llama-3.1-8b", "--tokens", "1T",
+                "--prices", str(prices), *FEW)  # fmt: skip
+
+    whole = documented(planner, *question)["ranked"][0]["run"]
+    lossy = documented(planner, *question, "--goodput", "0.8")["ranked"][0]["run"]
+
+    assert lossy["days"] == pytest.approx(whole["days"] / 0.8)
+    assert lossy["cost"] == pytest.approx(whole["cost"] / 0.8)
+    assert lossy["energy_j"] == pytest.approx(whole["energy_j"] / 0.8)
+
+
 def test_two_plans_differ_by_what_was_changed(planner: Planner, tmp_path: Path) -> None:
     one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8", "--pp", "1")
     two = plan(planner, tmp_path / "b.json", "--supernode", "8", "--tp", "4", "--pp", "1")
@@ -276,6 +292,8 @@ def test_what_is_no_plan_is_refused_with_its_name(
           "llama-3.1-8b"), 2, ("hgx-h100: nobody", "cloudmatrix384: nobody", "Ascend-910C, nic")),
         (("--days", "30"), 2, ("--tokens",)),
         (("--days", "0", "--tokens", "1T"), 2, ("above 0",)),
+        (("--goodput", "1.2"), 2, ("at most 1",)),
+        (("--goodput", "nan"), 2, ("at most 1",)),
         (("--budget", "1M"), 2, ("--equal money",)),
         (("--days", "30", "--tokens", "1T", "--gpus", "64"), 2, ("--gpus",)),
         (("--supernode", "8", "--model", "llama-3.1-405b", "--tokens", "1e19", "--days", "1"), 3,
