@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from planner.steptime.rates import Efficiency
 
 TOO_LARGE = "does not fit in memory"
+WHOLE_FITS = "fits with ZeRO 1, which is no slower"
 _AS_GOOD_SHARE = 0.02
 _USUAL_STAGE, _SHARDED_STAGE = 1, 3
 
@@ -112,7 +113,12 @@ def best_layout(
                 model, gpus, given, choices, rules=rules, domain_gpus=machine.seats.supernode_gpus
             )
             if space.size:
-                found.append(_found(model, space, given, machine, ignore_memory=ignore_memory))
+                # What fits with whole weights is no faster with gathered ones.
+                alike = bool(found) and found[0].space.size == space.size
+                found.append(
+                    _found(model, space, given, machine, ignore_memory=ignore_memory,
+                           without=found[0].some.rows if alike else None)
+                )  # fmt: skip
         if found:
             break
     if not found:
@@ -139,6 +145,7 @@ class _Found:
     some: Evaluated
     fixed: Mapping[str, Any]
     machine: Machine
+    left_out: int
 
 
 def _found(
@@ -148,14 +155,16 @@ def _found(
     machine: Machine,
     *,
     ignore_memory: bool,
+    without: NDArray[np.int64] | None,
 ) -> _Found:
     """Return which layouts fit with the margin; where none does, which fit without it."""
     limits = (np.inf,) if ignore_memory else (None, machine.accelerator.memory_bytes)
     for limit in limits:
-        some = evaluate(model, space, fixed, machine, most_bytes=limit)
+        some = evaluate(model, space, fixed, machine, most_bytes=limit, without=without)
         if len(some.rows):
             break
-    return _Found(space=space, some=some, fixed=fixed, machine=machine)
+    left_out = 0 if without is None else len(without)
+    return _Found(space=space, some=some, fixed=fixed, machine=machine, left_out=left_out)
 
 
 def _choice(found: _Found, fastest_s: float) -> Choice:
@@ -163,8 +172,10 @@ def _choice(found: _Found, fastest_s: float) -> Choice:
     best = _ranked(space, some)
     layouts = [space.layout(int(some.rows[entry]), found.fixed) for entry in best[:2]]
     rejected = dict(space.rejected)
-    if some.too_large:
-        rejected[TOO_LARGE] = some.too_large
+    if found.left_out:
+        rejected[WHOLE_FITS] = found.left_out
+    if some.too_large > found.left_out:
+        rejected[TOO_LARGE] = some.too_large - found.left_out
     return Choice(
         layout=layouts[0],
         step_s=float(some.total_s[best[0]]),

@@ -78,6 +78,7 @@ def evaluate(
     *,
     most_bytes: float | None = None,
     like: Evaluated | None = None,
+    without: NDArray[np.int64] | None = None,
 ) -> Evaluated:
     """Return memory and step of every layout of *space* that fits.
 
@@ -88,6 +89,7 @@ def evaluate(
         machine: where they run.
         most_bytes: what a stage may hold; left out, the GPU's memory less the margin [bytes].
         like: the same space on another machine with the same GPUs: what fits is known then.
+        without: rows that are of no interest, as if they did not fit.
     """
     if like is not None:
         return _timed_again(model, space, fixed, machine, like)
@@ -101,7 +103,11 @@ def evaluate(
         fits = memory.fits if most_bytes is None else worst <= most_bytes
         if worst.min() < least:
             least, nearest = float(worst.min()), start + int(worst.argmin())
-        kept = np.flatnonzero(np.broadcast_to(fits, columns.tp.shape))
+        wanted = np.broadcast_to(fits, columns.tp.shape)
+        if without is not None:
+            among = np.arange(start, start + len(columns.tp))
+            wanted = wanted & ~np.isin(among, without, assume_unique=True)
+        kept = np.flatnonzero(wanted)
         if kept.size:
             total, serial = times(model, taken(columns, kept), machine)
             found.append((start + kept, total, serial, worst[kept]))

@@ -13,7 +13,7 @@ from planner.errors import InfeasibleError, LayoutError
 from planner.fabric import Fabric
 from planner.layout import Layout, check_layout, groups_along
 from planner.model import Attention, ModelSpec
-from planner.search.defaults import TOO_LARGE, Choice, best_layout
+from planner.search.defaults import TOO_LARGE, WHOLE_FITS, Choice, best_layout
 from planner.search.given import given_faults
 from planner.search.placed import placed_spreads, tier_indices, worst_spread
 from planner.search.space import layout_space
@@ -21,6 +21,8 @@ from planner.search.training import usual_batch
 from planner.steptime.columns import columns_of
 from planner.steptime.spread import contiguous_spread
 from planner.steptime.step import layout_memory, step_time
+from planner.steptime.uncertainty import faster
+from topologies.efficiency_catalogue import efficiency_of
 from topologies.fabric_catalogue import generic_cluster
 from topologies.model_reader import read_model
 
@@ -160,6 +162,26 @@ def test_a_layout_that_needs_more_memory_is_counted_as_such() -> None:
 
     assert choice.rejected[TOO_LARGE] > 0
     assert choice.considered == choice.feasible + sum(choice.rejected.values())
+
+
+def test_sharded_weights_are_taken_where_the_model_tells_that_they_are_faster() -> None:
+    model, fabric = read_model("deepseek-v3"), generic_cluster(72, 1008)
+    fitted = efficiency_of(fabric.accelerator.name)
+    assert fitted is not None
+
+    choice, whole = (
+        best_layout(
+            model, accelerator=fabric.accelerator, links=links_of(fabric),
+            homes=tier_indices(fabric), gpus=1008, efficiency=fitted,
+            fixed={"seq": 4096, "global_batch": 16128, **more},
+        )
+        for more in ({}, {"zero_stage": 1})
+    )  # fmt: skip
+
+    assert choice.layout.zero_stage == 3
+    assert faster(choice.fastest_s, whole.fastest_s, fitted.spread).told_apart
+    assert choice.considered == choice.feasible + sum(choice.rejected.values())
+    assert choice.rejected[WHOLE_FITS] == whole.feasible
 
 
 def test_the_runner_up_has_other_degrees_and_is_no_better() -> None:
