@@ -104,16 +104,30 @@ def _bounds(
 def split_bound(question: Question, axis: int) -> float:
     """Return bytes crossed at least by every seating that parts some line along *axis* [bytes].
 
-    Two domains then hold a part of that line, and each pays the domain bound of such a set.
-    Needs every seat taken; with spare seats it is no more than ``lower_bound``.
+    Two domains then hold a part of that line, and each pays the domain bound of such a set; a
+    domain that parts no line holds a multiple of its cells.
     """
-    capacities = question.capacities
-    plain = lower_bound(question)
-    if sum(capacities) != question.cells or len(capacities) < 2:
-        return plain
-    free, parted = _bounds(question, None), _bounds(question, axis)
-    extra = sorted(max(0.0, parted(held) - free(held)) for held in capacities)
-    return plain + sum(extra[:2])
+    capacities, n = question.capacities, question.sizes[axis]
+    if len(capacities) < 2:
+        return lower_bound(question)
+    whole, parted = _bounds(question, None), _bounds(question, axis)
+    spare = sum(capacities) - question.cells
+    best = np.full((3, question.cells + 1), inf)  # by domains that part a line, two or more alike
+    best[0, 0] = 0.0
+    for capacity in sorted(capacities):
+        merged = np.full_like(best, inf)
+        for held in range(max(0, capacity - spare), min(capacity, question.cells) + 1):
+            rest = question.cells + 1 - held
+            if held % n == 0:
+                merged[:, held:] = np.minimum(merged[:, held:], best[:, :rest] + whole(held))
+            if held:
+                cost = parted(held)
+                merged[1, held:] = np.minimum(merged[1, held:], best[0, :rest] + cost)
+                after = np.minimum(best[1, :rest], best[2, :rest])
+                merged[2, held:] = np.minimum(merged[2, held:], after + cost)
+        best = merged
+    rebate = rebate_bytes(question)
+    return max(0.0, float(best[2, question.cells]) - rebate - rebate * _CANCELLED)
 
 
 def _cheapest_filling(

@@ -178,13 +178,13 @@ class _Halving:
         cost = self.leaf_costs.get(sides)
         if cost is None:
             cost = sum(
-                (_box_bytes(self.question, charge, sides) for charge in self.question.charges), 0.0
+                (box_bytes(self.question, charge, sides) for charge in self.question.charges), 0.0
             )
             self.leaf_costs[sides] = cost
         return cost
 
 
-def _box_bytes(question: Question, charge: Charge, sides: tuple[int, ...]) -> float:
+def box_bytes(question: Question, charge: Charge, sides: tuple[int, ...]) -> float:
     size = question.group_size(charge.axes)
     part = prod(sides[i] for i in charge.axes)
     groups = prod(sides) // part

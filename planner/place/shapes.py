@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.place.question import Question
-    from planner.place.spread import Tables
+    from planner.place.spread import Share, Tables
 
 _SHAPES_LIMIT = 6000  # shapes of all capacities
+_HELD_MOST = 128  # cells of a domain, where how full it is belongs to the shape
 _SINGLE_MOST = 4  # domains up to which each is a class of its own, for the rules on single domains
 _PIECES_MOST = 24  # part sizes of a rule, for each family
 _BROKEN = 100.0  # price of breaking a rule by one, in units of the dearest shape
@@ -34,7 +35,7 @@ _ROUNDING = 1e-9  # relative; what floating point may add to a linear programme'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeRules:
-    """min costs x   with  at_least x >= needs,  at_most x <= room,  sums x = domains,  x whole.
+    """min costs x   with  at_least x >= needs,  at_most x <= room,  sums x = totals,  x whole.
 
     Args:
         costs: what a domain of each shape pays, shape [shapes] [bytes].
@@ -42,8 +43,11 @@ class ShapeRules:
         needs: their right-hand sides.
         at_most: coefficients of the rules on full pieces, shape [rules, shapes].
         room: their right-hand sides.
+        sums: coefficients of the equations, shape [equations, shapes].
+        totals: their right-hand sides.
         class_of: capacity class of each shape, shape [shapes].
-        domains: domains of each class.
+        domains: domains of each class; all of them take a shape, unless seats are spare.
+        spare: a domain may stay empty.
         constant_bytes: what to add to the least [bytes].
     """
 
@@ -52,62 +56,133 @@ class ShapeRules:
     needs: NDArray[np.float64]
     at_most: NDArray[np.float64]
     room: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    totals: NDArray[np.float64]
     class_of: NDArray[np.int64]
     domains: NDArray[np.int64]
+    spare: bool
     constant_bytes: float
 
 
 def shape_rules(question: Question, cut: float) -> ShapeRules | None:
     """Return the shapes of seatings that cut less than *cut* and their rules.
 
-    None where seats are spare or the shapes are too many.
+    None where the shapes are too many.
 
     Args:
-        question: the grid and its charges; every seat is taken.
+        question: the grid and its charges.
         cut: bytes of the best seating known [bytes].
     """
-    if sum(question.capacities) != question.cells or len(question.capacities) < 2:
+    if len(question.capacities) < 2:
         return None
+    if sum(question.capacities) > question.cells:
+        return _spare_rules(question, cut)
+    return _full_rules(question, cut)
+
+
+def _full_rules(question: Question, cut: float) -> ShapeRules | None:
     bound, shares = priced_shares(question, cut)
     slack = max(cut - bound, 0.0) + _ROUNDING * cut
     capacities = sorted(question.capacities)
     classes = [(held, 1) for held in capacities]
     if len(capacities) > _SINGLE_MOST:
         classes = sorted(Counter(capacities).items())
-    blocks, costs, class_of = [], [], []
-    count = 0
-    for index, (held, _) in enumerate(classes):
-        priced = tables(question, held, None, shares)
+    blocks = []
+    for held, _ in classes:
         limit = domain_bound(question, held, None, shares) + slack
-        touches = vectors_below(
-            question.sizes,
-            tuple(term.axes for term in priced.terms),
-            priced.costs,
-            held,
-            priced.totals if priced.coupled else None,
-            limit,
-        )
+        touches = _shapes(question, held, shares, limit)
+        if touches is None or not len(touches):
+            return None
+        blocks.append((tables(question, held), touches))
+    if sum(len(touches) for _, touches in blocks) > _SHAPES_LIMIT:
+        return None
+    domains = np.array([times for _, times in classes])
+    class_of = np.repeat(np.arange(len(blocks)), [len(touches) for _, touches in blocks])
+    rows = _Rows(domains=domains)
+    for i in range(len(blocks[0][0].terms)):
+        _add_rules(rows, blocks, i, one_by_one=True)
+    sums = (class_of == np.arange(len(domains))[:, None]).astype(float)
+    return _ruled(question, blocks, rows, sums, domains.astype(float), class_of, spare=False)
+
+
+def _spare_rules(question: Question, cut: float) -> ShapeRules | None:
+    """Return the rules where domains need not be full: how much each holds is part of its shape.
+
+    A price on every cell, the least that any domain pays for one, takes the place of the shares:
+    a domain that pays more than that by cut - bound is in no better seating.
+    """
+    largest = min(max(question.capacities), question.cells)
+    if largest > _HELD_MOST:
+        return None
+    least = {held: domain_bound(question, held) for held in range(1, largest + 1)}
+    a_cell = min(cost / held for held, cost in least.items())
+    bound = a_cell * question.cells - rebate_bytes(question)
+    slack = max(cut - bound, 0.0) + _ROUNDING * (cut + rebate_bytes(question))
+    blocks, count = [], 0
+    for held, cost in least.items():
+        if cost - a_cell * held > slack:
+            continue
+        touches = _shapes(question, held, (), a_cell * held + slack)
         if touches is None:
             return None
         count += len(touches)
-        if count > _SHAPES_LIMIT or not len(touches):
+        if count > _SHAPES_LIMIT:
             return None
-        plain = tables(question, held)
-        blocks.append((plain, touches))
-        costs.append(plain.totals(touches, range(len(plain.terms))))
-        class_of.append(np.full(len(touches), index))
-    domains = np.array([times for _, times in classes])
+        if len(touches):
+            blocks.append((tables(question, held), touches))
+    if not blocks:
+        return None
+    sizes = [len(touches) for _, touches in blocks]
+    held_of = np.repeat([shape.held for shape, _ in blocks], sizes).astype(float)
+    domains = np.array([len(question.capacities)])
     rows = _Rows(domains=domains)
     for i in range(len(blocks[0][0].terms)):
-        _add_rules(rows, blocks, i)
+        _add_rules(rows, blocks, i, one_by_one=False)
+    capacities = np.array(question.capacities)
+    for held in sorted(set(held_of.tolist())):  # so many domains are large enough for it
+        rows.at_most.append((held_of >= held).astype(float))
+        rows.room.append(float((capacities >= held).sum()))
+    class_of = np.zeros(len(held_of), dtype=np.int64)
+    totals = np.array([float(question.cells)])
+    return _ruled(question, blocks, rows, held_of[None, :], totals, class_of, spare=True)
+
+
+def _shapes(
+    question: Question, held: int, shares: tuple[Share, ...], limit: float
+) -> NDArray[np.int64] | None:
+    priced = tables(question, held, None, shares)
+    return vectors_below(
+        question.sizes,
+        tuple(term.axes for term in priced.terms),
+        priced.costs,
+        held,
+        priced.totals if priced.coupled else None,
+        limit,
+    )
+
+
+def _ruled(
+    question: Question,
+    blocks: list[tuple[Tables, NDArray[np.int64]]],
+    rows: _Rows,
+    sums: NDArray[np.float64],
+    totals: NDArray[np.float64],
+    class_of: NDArray[np.int64],
+    *,
+    spare: bool,
+) -> ShapeRules:
+    costs = [shape.totals(touches, range(len(shape.terms))) for shape, touches in blocks]
     return ShapeRules(
         costs=np.concatenate(costs),
         at_least=np.array(rows.at_least),
         needs=np.array(rows.needs),
         at_most=np.array(rows.at_most),
         room=np.array(rows.room),
-        class_of=np.concatenate(class_of),
-        domains=domains,
+        sums=sums,
+        totals=totals,
+        class_of=class_of,
+        domains=rows.domains,
+        spare=spare,
         constant_bytes=-rebate_bytes(question),
     )
 
@@ -123,13 +198,15 @@ class _Rows:
         self.room: list[float] = []
 
 
-def _add_rules(rows: _Rows, blocks: list[tuple[Tables, NDArray[np.int64]]], i: int) -> None:
+def _add_rules(
+    rows: _Rows, blocks: list[tuple[Tables, NDArray[np.int64]]], i: int, *, one_by_one: bool
+) -> None:
     """Add the rules of family i.
 
     * sum_s ceil(n_s / m) >= ceil(n / m) for every group and m;
     * sum_s floor(n_s / m) <= floor(n / m);
     * a group held whole by one domain is touched by no other: a domain touches at most G less what
-      the others hold whole. Added up over the domains of a class.
+      the others hold whole. Added up over the domains of a class; with *one_by_one* only.
     """
     term = blocks[0][0].terms[i]
     n, groups = term.size, term.groups
@@ -144,6 +221,8 @@ def _add_rules(rows: _Rows, blocks: list[tuple[Tables, NDArray[np.int64]]], i: i
             if row.any():
                 rows.at_most.append(row)
                 rows.room.append(float(groups * (n // full)))
+    if not one_by_one:
+        return
     whole = [shape.fewest_full(i, touches, n) for shape, touches in blocks]
     flat = np.concatenate(whole).astype(float)
     for index, times in enumerate(rows.domains.tolist()):
@@ -176,23 +255,25 @@ def relaxed_bound(rules: ShapeRules) -> float:
     scale = max(float(np.abs(rules.costs).max()), 1e-300)
     rows = np.vstack([-rules.at_least, rules.at_most])
     broken = -np.eye(len(rows))  # what breaking a rule by one costs at most, so that prices exist
-    sums = (rules.class_of == np.arange(len(rules.domains))[:, None]).astype(float)
     solved = linprog(
         np.concatenate([rules.costs / scale, np.full(len(rows), _BROKEN)]),
         A_ub=np.hstack([rows, broken]),
         b_ub=np.concatenate([-rules.needs, rules.room]),
-        A_eq=np.hstack([sums, np.zeros((len(sums), len(rows)))]),
-        b_eq=rules.domains,
+        A_eq=np.hstack([rules.sums, np.zeros((len(rules.sums), len(rows)))]),
+        b_eq=rules.totals,
         method="highs",
     )
     if solved.status != 0:
         return -np.inf
     prices = np.maximum(-solved.ineqlin.marginals, 0.0) * scale
     gives, takes = np.split(prices, [len(rules.needs)])
-    reduced = rules.costs - gives @ rules.at_least + takes @ rules.at_most
+    each = solved.eqlin.marginals * scale if rules.spare else np.zeros(len(rules.totals))
+    reduced = rules.costs - gives @ rules.at_least + takes @ rules.at_most - each @ rules.sums
     least = np.array([reduced[rules.class_of == c].min() for c in range(len(rules.domains))])
-    total = float(least @ rules.domains + gives @ rules.needs - takes @ rules.room)
-    size = float(np.abs(least) @ rules.domains + gives @ rules.needs + takes @ rules.room)
+    if rules.spare:
+        least = np.minimum(least, 0.0)
+    parts = (least @ rules.domains, gives @ rules.needs, -(takes @ rules.room), each @ rules.totals)
+    total, size = float(sum(parts)), float(sum(map(abs, parts)))
     return total + rules.constant_bytes - _ROUNDING * 1e-3 * size
 
 
@@ -201,7 +282,6 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> tuple[float, bool]:
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
 
     scale = max(float(np.abs(rules.costs).max()), 1e-300)
-    sums = (rules.class_of == np.arange(len(rules.domains))[:, None]).astype(float)
     solved = milp(
         rules.costs / scale,
         integrality=np.ones(len(rules.costs)),
@@ -209,7 +289,7 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> tuple[float, bool]:
         constraints=[
             LinearConstraint(rules.at_least, rules.needs, np.inf),
             LinearConstraint(rules.at_most, -np.inf, rules.room),
-            LinearConstraint(sums, rules.domains, rules.domains),
+            LinearConstraint(rules.sums, rules.totals, rules.totals),
         ],
         options={"time_limit": time_limit_s, "mip_rel_gap": 0.0},
     )

@@ -22,6 +22,7 @@ from planner.place.fill import filled, ways_to_fill
 from planner.place.improve import improved
 from planner.place.merge import MET, bound_by_merging
 from planner.place.nested_fill import nested_fillings
+from planner.place.pieces import piece_fillings
 from planner.place.question import cut_bytes, refine_home
 from planner.place.seat_line import line_fillings
 from planner.place.tiles import best_tiles
@@ -167,7 +168,7 @@ def _search(work: Work, time_limit_s: float) -> None:
     """Go on until the best seating is proved or nothing is left to try."""
     question, starts_s = work.question, monotonic()
     work.raise_bound(lower_bound(question))
-    for rule in (_tiles, _nested, _halved):
+    for rule in (_tiles, _nested, _halved, _pieces):
         if _offered(work, rule(question)):
             return
     if _bettered(work):
@@ -222,6 +223,12 @@ def _halved(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
     for held in ways_to_fill(question)[:_WAYS_HALVED]:
         for home in line_fillings(question, held):
             yield home, "slabs along the domains' borders"
+
+
+def _pieces(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
+    if sum(question.capacities) > question.cells:
+        for home in piece_fillings(question):
+            yield home, "boxes that need not fill their domains"
 
 
 def _orders(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:

@@ -55,7 +55,7 @@ def _undercut(seeds: Iterable[int]) -> tuple[list[str], int]:
 
 
 def test_no_choice_of_shapes_is_dearer_than_the_best_seating() -> None:
-    wrong, looked_at = _undercut(range(250))
+    wrong, looked_at = _undercut(range(400))
 
     assert wrong == []
     assert looked_at > 100

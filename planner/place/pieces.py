@@ -1,0 +1,182 @@
+"""Seatings where seats are spare: the grid cut into boxes that domains can hold, none need be full.
+
+Dead GPUs leave domains of 7 boxes beside some of 8, and more of them than are needed. The grid is
+cut across its axes again and again until every box fits; up to a number of boxes may be of the
+larger capacity, all others of a smaller one. What domains pay for boxes is additive, so the
+cheapest way to cut is found by dynamic programming over the sides of boxes; equal boxes cost the
+same wherever they lie.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.question import coarsen, refine_home
+from planner.place.seat_line import box_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from planner.place.question import Question
+
+_LARGE_MOST = 16  # boxes of the larger capacity that are counted
+_FINE_CELLS = 300  # cells past which fewer capacities are tried
+_SIDES_MOST = 3000  # boxes by their sides, past which a grid is too fine
+_CAPACITIES = 5  # larger capacities tried, and smaller ones beside each
+
+
+def piece_fillings(question: Question) -> Iterator[NDArray[np.int64]]:
+    """Yield seatings in boxes, on grids of whole axes kept together, the coarsest first."""
+    capacities = np.array(question.capacities)
+    for sides in _kept(question.sizes, int(capacities.max())):
+        volume = prod(sides)
+        if prod(n // a for n, a in zip(question.sizes, sides, strict=True)) > _SIDES_MOST:
+            continue
+        held = capacities // volume
+        if int(held.sum()) * volume < question.cells:
+            continue
+        coarse = coarsen(question, sides, held.tolist())
+        for home in _cut_up(coarse):
+            yield refine_home(question, sides, home)
+
+
+def _kept(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """Return boxes of whole axes of *most* cells or fewer, the largest first."""
+    kept = [tuple(1 for _ in sizes)]
+    for axis, n in enumerate(sizes):
+        if n > 1:
+            wider = [(*box[:axis], n, *box[axis + 1 :]) for box in kept]
+            kept += [box for box in wider if prod(box) <= most]
+    return sorted(kept, key=prod, reverse=True)
+
+
+def _cut_up(question: Question) -> Iterator[NDArray[np.int64]]:
+    """Yield seatings for several pairs of a larger and a smaller capacity."""
+    by_size = sorted(range(len(question.capacities)), key=lambda s: (-question.capacities[s], s))
+    sorted_capacities = [question.capacities[s] for s in by_size]
+    values = sorted({c for c in sorted_capacities if c}, reverse=True)
+    tried = set()
+    fine = question.cells > _FINE_CELLS
+    for at, large in enumerate(values[: 2 if fine else _CAPACITIES]):
+        count = sum(c >= large for c in sorted_capacities)
+        for small in _below(values[at:], 3 if fine else _CAPACITIES):
+            if (large, small) in tried:
+                continue
+            tried.add((large, small))
+            boxes = _Cutting(question, large, small, min(count, _LARGE_MOST)).boxes()
+            home = _seated(question, boxes, by_size, sorted_capacities)
+            if home is not None:
+                yield home
+
+
+def _below(values: Sequence[int], most: int) -> list[int]:
+    """Return *most* of *values*, the first two and some spread over the rest."""
+    if len(values) <= most:
+        return list(values)
+    spread = np.linspace(2, len(values) - 1, most - 2).astype(int)
+    return [values[0], values[1], *(values[int(i)] for i in spread)]
+
+
+def _seated(
+    question: Question,
+    boxes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    by_size: Sequence[int],
+    capacities: Sequence[int],
+) -> NDArray[np.int64] | None:
+    """Give the largest boxes to the largest domains; None where one does not fit."""
+    order = sorted(boxes, key=lambda box: (-prod(box[1]), box))
+    if len(order) > len(by_size):
+        return None
+    grid = np.empty(tuple(reversed(question.sizes)), dtype=np.int64)
+    for (origin, sides), s, capacity in zip(order, by_size, capacities, strict=False):
+        if prod(sides) > capacity:
+            return None
+        grid[
+            tuple(slice(o, o + a) for o, a in zip(reversed(origin), reversed(sides), strict=True))
+        ] = s
+    return grid.ravel()
+
+
+class _Cutting:
+    """The cheapest cutting of every box into boxes of *small* cells, *count* of *large* at most."""
+
+    def __init__(self, question: Question, large: int, small: int, count: int) -> None:
+        self.question, self.large, self.small, self.count = question, large, small, count
+        self.known: dict[tuple[int, ...], NDArray[np.float64]] = {}
+
+    def boxes(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Return (origin, sides) of the boxes of the cheapest cutting of the whole grid."""
+        found: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        self._gather(self.question.sizes, tuple(0 for _ in self.question.sizes), self.count, found)
+        return found
+
+    def _costs(self, sides: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return the least cost with j large boxes at most, j = 0 to count [bytes]."""
+        known = self.known.get(sides)
+        if known is not None:
+            return known
+        volume = prod(sides)
+        costs = np.full(self._most(volume) + 1, np.inf)
+        if volume <= self.large:
+            costs[0 if volume <= self.small else 1 :] = self._leaf(sides)
+        if volume > self.small:
+            for first, rest in _halves(sides):
+                _lower(costs, self._costs(first), self._costs(rest))
+        self.known[sides] = costs
+        return costs
+
+    def _most(self, volume: int) -> int:
+        """Return the most large boxes, of more than *small* cells, that *volume* cells can make."""
+        return min(self.count, volume // (self.small + 1))
+
+    def _leaf(self, sides: tuple[int, ...]) -> float:
+        return sum((box_bytes(self.question, c, sides) for c in self.question.charges), 0.0)
+
+    def _gather(
+        self,
+        sides: tuple[int, ...],
+        origin: tuple[int, ...],
+        count: int,
+        found: list[tuple[tuple[int, ...], tuple[int, ...]]],
+    ) -> None:
+        costs = self._costs(sides)
+        count = min(count, len(costs) - 1)
+        volume = prod(sides)
+        fits = volume <= self.small or (volume <= self.large and count)
+        if fits and self._leaf(sides) <= costs[count] * (1 + 1e-12):
+            found.append((origin, sides))
+            return
+        ways = []
+        for first, rest in _halves(sides):
+            here, there = self._costs(first), self._costs(rest)
+            for j in range(min(count, len(here) - 1) + 1):
+                left = min(count - j, len(there) - 1)
+                ways.append((here[j] + there[left], first, rest, j))
+        _, first, rest, j = min(ways, key=lambda way: way[0])
+        axis = next(i for i, (a, b) in enumerate(zip(first, sides, strict=True)) if a != b)
+        after = (*origin[:axis], origin[axis] + first[axis], *origin[axis + 1 :])
+        self._gather(first, origin, j, found)
+        self._gather(rest, after, count - j, found)
+
+
+def _halves(sides: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield the two boxes of every cut across an axis, the first no larger than the second."""
+    for axis, n in enumerate(sides):
+        for side in range(1, n // 2 + 1):
+            before, after = sides[:axis], sides[axis + 1 :]
+            yield (*before, side, *after), (*before, n - side, *after)
+
+
+def _lower(costs: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+    """Lower costs[k] to min over i + j <= k of a[i] + b[j]; all fall with their index."""
+    if len(a) > len(b):
+        a, b = b, a
+    longest = len(costs)
+    whole = np.concatenate([b, np.full(max(0, longest - len(b)), b[-1])])
+    for i, cost in enumerate(a[:longest].tolist()):
+        np.minimum(costs[i:], cost + whole[: longest - i], out=costs[i:])
