@@ -360,7 +360,7 @@ def _gradient_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
                     payload_bytes=payload,
                     times_per_step=times,
                     phase=phase,
-                )
+                )  # fmt: skip
             )
     return tuple(flows)
 
@@ -379,14 +379,9 @@ def _pipeline_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
 
     def flow(name: str, times: Any, phase: str, ends: bool) -> Flow:
         return Flow(
-            name=name,
-            digit="pp",
-            collective="chain",
-            payload_bytes=hop,
-            times_per_step=times,
-            phase=phase,
-            ends_only=ends,
-        )
+            name=name, digit="pp", collective="chain", payload_bytes=hop,
+            times_per_step=times, phase=phase, ends_only=ends,
+        )  # fmt: skip
 
     return (
         flow("pp_forward", micro * layout.vpp, "forward", False),

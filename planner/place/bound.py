@@ -64,7 +64,7 @@ def _domain_bound(
     return least_cost(
         question.sizes,
         tuple(term.axes for term in found.terms),
-        found.costs,
+        found.cost_bytes,
         held,
         found.totals if found.coupled else None,
     )

@@ -26,48 +26,48 @@ MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point byt
 _GRIDS_TRIED = 6  # coarse grids whose bound is worked out where splitting their boxes may be cheap
 
 
-def bound_by_merging(question: Question, home: NDArray[np.int64], cut: float) -> float:
+def bound_by_merging(question: Question, home: NDArray[np.int64], cut_bytes: float) -> float:
     """Return the best bound from grids whose boxes are kept together, *cut* at most [bytes].
 
     Args:
         question: the grid and its charges.
         home: a seating, shape [cells]; boxes that it splits are not tried.
-        cut: what *home* cuts [bytes].
+        cut_bytes: what *home* cuts [bytes].
     """
-    question, home = kept(question, home, cut)
-    bound = counted_bound(question, cut)
+    question, home = kept(question, home, cut_bytes)
+    bound = counted_bound(question, cut_bytes)
     promising = []
     for grid in merges(question, home):
         split = least_when_split(question, grid)
         if split > bound * (1 + MET):
             promising.append((-split, prod(grid), grid))
     for minus_split, _, grid in sorted(promising)[:_GRIDS_TRIED]:
-        if bound >= cut * (1 - MET):
+        if bound >= cut_bytes * (1 - MET):
             break
-        bound = max(bound, min(-minus_split, counted_bound(merged(question, grid), cut)))
-    return min(bound, cut)
+        bound = max(bound, min(-minus_split, counted_bound(merged(question, grid), cut_bytes)))
+    return min(bound, cut_bytes)
 
 
-def counted_bound(question: Question, cut: float) -> float:
+def counted_bound(question: Question, cut_bytes: float) -> float:
     """Return the best bound from what domains share, by one rule and by all together [bytes]."""
-    bound = sharpened_bound(question, cut)
-    if bound >= cut * (1 - MET):
+    bound = sharpened_bound(question, cut_bytes)
+    if bound >= cut_bytes * (1 - MET):
         return bound
-    rules = shape_rules(question, cut)
-    return bound if rules is None else max(bound, min(relaxed_bound(rules), cut))
+    rules = shape_rules(question, cut_bytes)
+    return bound if rules is None else max(bound, min(relaxed_bound(rules), cut_bytes))
 
 
 def kept(
-    question: Question, home: NDArray[np.int64], cut: float
+    question: Question, home: NDArray[np.int64], cut_bytes: float
 ) -> tuple[Question, NDArray[np.int64]]:
     """Return the grid of the boxes that no better seating splits, and *home* on it.
 
     Boxes of whole axes are taken as new cells, and the same is asked again of the coarse grid.
     """
-    sides = kept_together(question, home, cut)
+    sides = kept_together(question, home, cut_bytes)
     while prod(sides) > 1:
         question, home = merged(question, sides), coarse_home(question, sides, home)
-        sides = kept_together(question, home, cut)
+        sides = kept_together(question, home, cut_bytes)
     return question, home
 
 
@@ -87,7 +87,7 @@ def merges(question: Question, home: NDArray[np.int64]) -> Iterator[tuple[int, .
                 yield sides
 
 
-def kept_together(question: Question, home: NDArray[np.int64], cut: float) -> tuple[int, ...]:
+def kept_together(question: Question, home: NDArray[np.int64], cut_bytes: float) -> tuple[int, ...]:
     """Return the boxes of all axes whose lines no seating better than *cut* splits."""
     sides = [1] * len(question.sizes)
     for axis, n in enumerate(question.sizes):
@@ -95,7 +95,7 @@ def kept_together(question: Question, home: NDArray[np.int64], cut: float) -> tu
         if n == 1 or not stays_whole(question, home, axis) or not _fits(question, wider):
             continue
         alone = tuple(n if i == axis else 1 for i in range(len(sides)))
-        if least_when_split(question, alone) >= cut * (1 - MET):
+        if least_when_split(question, alone) >= cut_bytes * (1 - MET):
             sides[axis] = n
     return tuple(sides)
 

@@ -35,10 +35,10 @@ _ROUNDING = 1e-9  # relative; what floating point may add to a linear programme'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeRules:
-    """min costs x   with  at_least x >= needs,  at_most x <= room,  sums x = totals,  x whole.
+    """min cost_bytes x   with  at_least x >= needs,  at_most x <= room,  sums x = totals,  x whole.
 
     Args:
-        costs: what a domain of each shape pays, shape [shapes] [bytes].
+        cost_bytes: what a domain of each shape pays, shape [shapes] [bytes].
         at_least: coefficients of the rules on pieces, shape [rules, shapes].
         needs: their right-hand sides.
         at_most: coefficients of the rules on full pieces, shape [rules, shapes].
@@ -51,7 +51,7 @@ class ShapeRules:
         constant_bytes: what to add to the least [bytes].
     """
 
-    costs: NDArray[np.float64]
+    cost_bytes: NDArray[np.float64]
     at_least: NDArray[np.float64]
     needs: NDArray[np.float64]
     at_most: NDArray[np.float64]
@@ -64,25 +64,25 @@ class ShapeRules:
     constant_bytes: float
 
 
-def shape_rules(question: Question, cut: float) -> ShapeRules | None:
-    """Return the shapes of seatings that cut less than *cut* and their rules.
+def shape_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
+    """Return the shapes of seatings that cut less than *cut_bytes* and their rules.
 
     None where the shapes are too many.
 
     Args:
         question: the grid and its charges.
-        cut: bytes of the best seating known [bytes].
+        cut_bytes: bytes of the best seating known [bytes].
     """
     if len(question.capacities) < 2:
         return None
     if sum(question.capacities) > question.cells:
-        return _spare_rules(question, cut)
-    return _full_rules(question, cut)
+        return _spare_rules(question, cut_bytes)
+    return _full_rules(question, cut_bytes)
 
 
-def _full_rules(question: Question, cut: float) -> ShapeRules | None:
-    bound, shares = priced_shares(question, cut)
-    slack = max(cut - bound, 0.0) + _ROUNDING * cut
+def _full_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
+    bound, shares = priced_shares(question, cut_bytes)
+    slack = max(cut_bytes - bound, 0.0) + _ROUNDING * cut_bytes
     capacities = sorted(question.capacities)
     classes = [(held, 1) for held in capacities]
     if len(capacities) > _SINGLE_MOST:
@@ -105,11 +105,11 @@ def _full_rules(question: Question, cut: float) -> ShapeRules | None:
     return _ruled(question, blocks, rows, sums, domains.astype(float), class_of, spare=False)
 
 
-def _spare_rules(question: Question, cut: float) -> ShapeRules | None:
+def _spare_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
     """Return the rules where domains need not be full: how much each holds is part of its shape.
 
     A price on every cell, the least that any domain pays for one, takes the place of the shares:
-    a domain that pays more than that by cut - bound is in no better seating.
+    a domain that pays more than that by cut_bytes - bound is in no better seating.
     """
     largest = min(max(question.capacities), question.cells)
     if largest > _HELD_MOST:
@@ -117,7 +117,7 @@ def _spare_rules(question: Question, cut: float) -> ShapeRules | None:
     least = {held: domain_bound(question, held) for held in range(1, largest + 1)}
     a_cell = min(cost / held for held, cost in least.items())
     bound = a_cell * question.cells - rebate_bytes(question)
-    slack = max(cut - bound, 0.0) + _ROUNDING * (cut + rebate_bytes(question))
+    slack = max(cut_bytes - bound, 0.0) + _ROUNDING * (cut_bytes + rebate_bytes(question))
     blocks, count = [], 0
     for held, cost in least.items():
         if cost - a_cell * held > slack:
@@ -154,7 +154,7 @@ def _shapes(
     return vectors_below(
         question.sizes,
         tuple(term.axes for term in priced.terms),
-        priced.costs,
+        priced.cost_bytes,
         held,
         priced.totals if priced.coupled else None,
         limit,
@@ -173,7 +173,7 @@ def _ruled(
 ) -> ShapeRules:
     costs = [shape.totals(touches, range(len(shape.terms))) for shape, touches in blocks]
     return ShapeRules(
-        costs=np.concatenate(costs),
+        cost_bytes=np.concatenate(costs),
         at_least=np.array(rows.at_least),
         needs=np.array(rows.needs),
         at_most=np.array(rows.at_most),
@@ -252,11 +252,11 @@ def relaxed_bound(rules: ShapeRules) -> float:
     """
     from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
 
-    scale = max(float(np.abs(rules.costs).max()), 1e-300)
+    scale = max(float(np.abs(rules.cost_bytes).max()), 1e-300)
     rows = np.vstack([-rules.at_least, rules.at_most])
     broken = -np.eye(len(rows))  # what breaking a rule by one costs at most, so that prices exist
     solved = linprog(
-        np.concatenate([rules.costs / scale, np.full(len(rows), _BROKEN)]),
+        np.concatenate([rules.cost_bytes / scale, np.full(len(rows), _BROKEN)]),
         A_ub=np.hstack([rows, broken]),
         b_ub=np.concatenate([-rules.needs, rules.room]),
         A_eq=np.hstack([rules.sums, np.zeros((len(rules.sums), len(rows)))]),
@@ -268,7 +268,7 @@ def relaxed_bound(rules: ShapeRules) -> float:
     prices = np.maximum(-solved.ineqlin.marginals, 0.0) * scale
     gives, takes = np.split(prices, [len(rules.needs)])
     each = solved.eqlin.marginals * scale if rules.spare else np.zeros(len(rules.totals))
-    reduced = rules.costs - gives @ rules.at_least + takes @ rules.at_most - each @ rules.sums
+    reduced = rules.cost_bytes - gives @ rules.at_least + takes @ rules.at_most - each @ rules.sums
     least = np.array([reduced[rules.class_of == c].min() for c in range(len(rules.domains))])
     if rules.spare:
         least = np.minimum(least, 0.0)
@@ -281,10 +281,10 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> tuple[float, bool]:
     """Return (the bound over whole numbers of domains [bytes], whether the solver closed it)."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
 
-    scale = max(float(np.abs(rules.costs).max()), 1e-300)
+    scale = max(float(np.abs(rules.cost_bytes).max()), 1e-300)
     solved = milp(
-        rules.costs / scale,
-        integrality=np.ones(len(rules.costs)),
+        rules.cost_bytes / scale,
+        integrality=np.ones(len(rules.cost_bytes)),
         bounds=Bounds(0, rules.domains[rules.class_of]),
         constraints=[
             LinearConstraint(rules.at_least, rules.needs, np.inf),

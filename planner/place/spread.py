@@ -209,13 +209,13 @@ class Tables:
 
     Args:
         terms: the families.
-        costs: ``table`` of each.
+        cost_bytes: ``table`` of each [bytes].
         held: cells of the domain, C [1].
         sizes: cells along each axis.
     """
 
     terms: tuple[Term, ...]
-    costs: tuple[NDArray[np.float64], ...]
+    cost_bytes: tuple[NDArray[np.float64], ...]
     held: int
     sizes: tuple[int, ...]
 
@@ -234,7 +234,7 @@ class Tables:
         total = np.zeros(len(touches))
         for column, i in enumerate(families):
             t = touches[:, column]
-            alone = self.costs[i][t]
+            alone = self.cost_bytes[i][t]
             if _by_parts(self.terms[i]):
                 others = self._others(i, touches, families)
                 tied = paid(
@@ -336,7 +336,7 @@ def tables(
     found = terms(question, shares)
     return Tables(
         terms=found,
-        costs=tuple(
+        cost_bytes=tuple(
             table(term, held, held // term.size + 1 if split_axis in term.axes else 1)
             for term in found
         ),

@@ -32,7 +32,7 @@ _PRICINGS = 6  # times the tables' slopes are read off again at the cheapest rea
 def least_cost(
     sizes: Sequence[int],
     families: Sequence[tuple[int, ...]],
-    costs: Sequence[NDArray[np.float64]],
+    cost_bytes: Sequence[NDArray[np.float64]],
     held: int,
     totals: Totals | None = None,
 ) -> float:
@@ -41,11 +41,11 @@ def least_cost(
     Args:
         sizes: axis sizes n_i [1].
         families: axes S along which the groups of each family run, no two alike.
-        costs: for each family what t touched groups cost, by t = 0 … G; infinite where C cells
+        cost_bytes: for each family what t touched groups cost, by t = 0 … G; infinite where C cells
             cannot lie in t groups.
         held: cells of the set [1].
         totals: of touches [vectors, k] of the k families given by index, what these cost, shape
-            [vectors]; at least the sum of their *costs*. Left out, that sum.
+            [vectors]; at least the sum of their *cost_bytes*. Left out, that sum.
 
     Returns:
         The least over all integer vectors that satisfy Finner's inequality, or, should the search
@@ -55,7 +55,7 @@ def least_cost(
     >>> least_cost((2, 16, 4), ((0,), (1,), (2,)), lines, 8)
     19.6
     """
-    search = _search(sizes, families, costs, held, totals)
+    search = _search(sizes, families, cost_bytes, held, totals)
     if search is None:
         return inf if families else 0.0
     return search.least()
@@ -64,7 +64,7 @@ def least_cost(
 def vectors_below(
     sizes: Sequence[int],
     families: Sequence[tuple[int, ...]],
-    costs: Sequence[NDArray[np.float64]],
+    cost_bytes: Sequence[NDArray[np.float64]],
     held: int,
     totals: Totals | None,
     limit: float,
@@ -73,7 +73,7 @@ def vectors_below(
 
     Arguments as of ``least_cost``. The order is the same every time.
     """
-    search = _search(sizes, families, costs, held, totals)
+    search = _search(sizes, families, cost_bytes, held, totals)
     if search is None:
         return np.zeros((0, len(families)), dtype=np.int64)
     touches, _, complete = search.vectors(limit)
@@ -83,7 +83,7 @@ def vectors_below(
 def _search(
     sizes: Sequence[int],
     families: Sequence[tuple[int, ...]],
-    costs: Sequence[NDArray[np.float64]],
+    cost_bytes: Sequence[NDArray[np.float64]],
     held: int,
     totals: Totals | None,
 ) -> _Search | None:
@@ -91,9 +91,9 @@ def _search(
     live = [i for i, n in enumerate(sizes) if n > 1]
     index = {axis: i for i, axis in enumerate(live)}
     sets = tuple(tuple(index[a] for a in family if a in index) for family in families)
-    if not sets or any(not np.isfinite(table).any() for table in costs):
+    if not sets or any(not np.isfinite(table).any() for table in cost_bytes):
         return None
-    return _Search(np.array([sizes[i] for i in live]), sets, costs, held, totals)
+    return _Search(np.array([sizes[i] for i in live]), sets, cost_bytes, held, totals)
 
 
 def least_touches(
@@ -137,16 +137,16 @@ class _Search:
         self,
         sizes: NDArray[np.int64],
         sets: tuple[tuple[int, ...], ...],
-        costs: Sequence[NDArray[np.float64]],
+        cost_bytes: Sequence[NDArray[np.float64]],
         held: int,
         totals: Totals | None,
     ) -> None:
-        hulls = [_hull(table) for table in costs]
+        hulls = [_hull(table) for table in cost_bytes]
         prices, constants, box, self.real = _priced(sizes, sets, hulls, held)
         order = np.argsort(-prices, kind="stable")
         self.order = [int(i) for i in order]
         self.sets = tuple(sets[i] for i in order)
-        self.costs = [costs[i] for i in order]
+        self.costs = [cost_bytes[i] for i in order]
         self.prices, self.constants = prices[order], constants[order]
         self.least_of = np.array([table[np.isfinite(table)].min() for table in self.costs])
         self.totals = totals
