@@ -360,7 +360,7 @@ def _gradient_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
                     payload_bytes=payload,
                     times_per_step=times,
                     phase=phase,
-                )  # fmt: skip
+                )
             )
     return tuple(flows)
 

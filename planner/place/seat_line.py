@@ -185,6 +185,7 @@ class _Halving:
 
 
 def box_bytes(question: Question, charge: Charge, sides: tuple[int, ...]) -> float:
+    """Return what a domain pays of *charge* that holds one box of *sides* cells [bytes]."""
     size = question.group_size(charge.axes)
     part = prod(sides[i] for i in charge.axes)
     groups = prod(sides) // part
