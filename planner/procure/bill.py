@@ -10,6 +10,7 @@ from planner.fabric_parts import parts_of
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
+    from planner.fabric_parts import LinkCount
     from planner.procure.prices import PriceList
 
 
@@ -68,8 +69,9 @@ class Bill:
 def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
     """Return the parts of *fabric* with the prices of the list; nothing is guessed.
 
-    Links inside a supernode come with it and are not counted by themselves; cables and optics
-    outside it are: one line for each pair of ends.
+    Links of GPUs and of a supernode's own switches come with it and are not counted by themselves;
+    cables and optics of NICs and of the switches outside are, one line for each pair of ends, also
+    where one supernode holds all and nothing lies outside its tier.
     """
     parts = parts_of(fabric.graph)
     counted = [
@@ -79,7 +81,7 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
     counted += [
         (link.ends, link.links, link.link_bytes_per_s)
         for link in parts.links
-        if link.tier not in ("board", "supernode") and link.ends != "gpu-nic"
+        if link.ends != "gpu-nic" and not _comes_with_supernode(link)
     ]
     name = fabric.accelerator.name
     own = {name: fabric.accelerator.power_w}
@@ -92,6 +94,12 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
         name,
         prices,
     )  # fmt: skip
+
+
+def _comes_with_supernode(link: LinkCount) -> bool:
+    ends = link.ends.split("-")
+    own = "gpu" in ends or "scale_up_switch" in ends
+    return own and link.tier in ("board", "supernode")
 
 
 def priced_bill(parts: Sequence[BillLine], accelerator: str, prices: PriceList | None) -> Bill:

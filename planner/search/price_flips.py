@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from planner.errors import InputError
 from planner.procure.run import run_of
 from planner.search.flips import Flip, nearest
 
@@ -51,7 +52,11 @@ def price_flips(bids: Sequence[Bid], prices: PriceList | None) -> list[Flip]:
 
 
 def cheapest(bids: Sequence[Bid], prices: PriceList) -> str:
-    """Return which cluster trains a token for the least money as prices are."""
+    """Return which cluster trains a token for the least money as prices are.
+
+    Raises:
+        InputError: what some cluster costs is not known; nothing unknown is taken for free.
+    """
     return _cheapest(bids, prices, KWH, 1.0)
 
 
@@ -78,8 +83,15 @@ def _varied(bids: Sequence[Bid], prices: PriceList) -> list[str]:
 
 def _cheapest(bids: Sequence[Bid], prices: PriceList, item: str, factor: float) -> str:
     listed = _scaled(prices, item, factor)
-    costs = {bid.name: _token_cost(_repriced(bid, item, factor), listed) or 0.0 for bid in bids}
+    costs = {bid.name: _known_cost(_repriced(bid, item, factor), listed) for bid in bids}
     return min(costs, key=lambda name: costs[name])
+
+
+def _known_cost(bid: Bid, prices: PriceList) -> float:
+    run = run_of(bid.tokens_per_s, bid.gpus, bid.bill, prices, None)
+    if run.cost_per_token is None:
+        raise InputError(f"{bid.name}: no money a token: {run.why_no_cost}")
+    return run.cost_per_token
 
 
 def _token_cost(bid: Bid, prices: PriceList) -> float | None:

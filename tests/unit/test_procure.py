@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from planner.procure.bill import bill_of_materials
 from planner.procure.price_file import read_prices
 from planner.procure.prices import Price, PriceList
 from planner.procure.run import parse_tokens, run_of
+from planner.search.price_flips import Bid, cheapest
 from topologies.fabric_catalogue import generic_cluster
 
 GPU, NIC = "H100-SXM", "nic"
@@ -38,6 +40,27 @@ def test_a_cluster_of_eight_hosts_has_four_nvswitches_a_host_and_one_nic_a_gpu()
     assert bill.total is None
     assert set(bill.unpriced) == set(counts)
     assert bill.known_power_w == 64 * 700.0
+
+
+def test_one_supernode_that_holds_all_still_needs_its_cables() -> None:
+    counts = {line.item: line.count for line in bill_of_materials(generic_cluster(384, 384),
+                                                                  None).lines}  # fmt: skip
+
+    # Six leaves of 64 ports down hold 384 NICs; each port down has one up, to three spines.
+    assert (counts["nic"], counts["leaf"], counts["spine"]) == (384, 6, 3)
+    assert (counts["nic-leaf"], counts["leaf-spine"]) == (384, 384)
+    assert not [item for item in counts if "gpu" in item or "scale_up_switch-" in item]
+
+
+def test_what_costs_nobody_knows_how_much_is_not_the_cheapest() -> None:
+    bill = bill_of_materials(generic_cluster(8, 64), None)
+    known = Bid(name="known", bill=replace(bill, accelerator="A"), gpus=64, tokens_per_s=1e6)
+    unknown = replace(known, name="unknown", bill=replace(bill, accelerator="B"))
+    rent = Price(price=2.0, source="s", date="2026-01-01")
+    prices = PriceList(currency="USD", items={}, gpu_hours={"A": rent})
+
+    with pytest.raises(InputError, match="unknown: no money a token"):
+        cheapest([known, unknown], prices)
 
 
 def test_without_a_price_list_there_is_no_money_and_the_reason_is_said() -> None:
