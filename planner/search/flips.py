@@ -86,9 +86,11 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
 class _Steps:
     """The best steps of some pools, each change evaluated once.
 
-    Every step is monotone in every property. Between two changes of one property that are known, a
-    row can therefore be the best only if the smaller of its two steps there is no longer than the
-    least of all larger ones; the others are not evaluated again.
+    Every step is monotone in every property of the network. Between two changes of one property
+    that are known, a row can therefore be the best only if the smaller of its two steps there is no
+    longer than the least of all larger ones; the others are not evaluated again. A step is not
+    monotone in the sequence length (collectives change their algorithm with the message, and what
+    is hidden changes with it): there every row is evaluated at every length.
     """
 
     def __init__(self, pools: Sequence[Pool]) -> None:
@@ -111,6 +113,8 @@ class _Steps:
 
     def _among(self, pool: str, name: str, factor: float) -> NDArray[np.bool_] | None:
         """Return the rows that can be the best at *factor*, or None where nothing bounds it."""
+        if name == "seq":
+            return None
         known = self._steps_s.get(pool, {})
         at = {f: total for (n, f), total in known.items() if n == name or f == 1.0}
         below = max((f for f in at if f < factor), default=None)

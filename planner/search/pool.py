@@ -201,10 +201,11 @@ def pool_of(name: str, model: ModelSpec, fabric: Fabric, swept: Swept) -> Pool:
 def _best_under(every: Pool, change: Change, now: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the best ``KEPT_ROWS`` rows under *change*.
 
-    Where it only slows steps, no row can be among them whose step *now* is longer than the last
-    of the best of a few that are good now.
+    Where slower NICs only slow steps, no row can be among them whose step *now* is longer than the
+    last of the best of a few that are good now. Of other sequences every row is timed: a step is
+    not monotone in their length.
     """
-    if change.nic_rate > 1.0:
+    if change.nic_rate > 1.0 or change.seq != 1.0:
         return np.argsort(every.steps_s(change), kind="stable")[:KEPT_ROWS]
     few = np.argsort(now, kind="stable")[: 2 * KEPT_ROWS]
     among = np.zeros(len(now), dtype=bool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -156,6 +157,40 @@ def test_pruned_rows_change_no_flip(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Pool, "steps_s", lambda self, change=AS_IT_IS, _=None: every(self, change))
     assert flips(pools, 0.1) == found
+
+
+def test_the_candidates_for_long_sequences_are_the_best_of_all_that_are_timed() -> None:
+    inputs, swept, _ = searched(8)
+    timed = []
+
+    def spied(self: Pool, change: Change = AS_IT_IS, among: Any = None) -> Any:
+        timed.append((change.seq, among is None))
+        return steps_s(self, change, among)
+
+    steps_s = Pool.steps_s
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pool, "steps_s", spied)
+        pool_of("sn8", inputs.model, inputs.fabric, swept)
+
+    assert {seq for seq, _ in timed} > {4.0, 16.0}
+    assert all(every for seq, every in timed if seq != 1.0)
+
+
+def test_every_layout_is_timed_at_every_sequence_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    every, left_out = Pool.steps_s, []
+
+    def spied(self: Pool, change: Change = AS_IT_IS, among: Any = None) -> Any:
+        if change.seq != 1.0 and among is not None:
+            left_out.append(change.seq)
+        return every(self, change, among)
+
+    monkeypatch.setattr(Pool, "steps_s", spied)
+    for name in ("nic_rate", "nic_latency", "in_flight", "oversubscription"):
+        monkeypatch.delitem(PROPERTIES, name)
+
+    flips([searched(8)[2], searched(64)[2]], 0.1)
+
+    assert left_out == []  # a step is not monotone in the length: no length bounds another
 
 
 def test_memory_never_tells_clusters_of_one_accelerator_apart() -> None:
