@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, prod
+from math import inf, log, prod
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from planner.place.question import Question
     from planner.place.solve import Work
 
-_SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _SHAPES_S = 10.0  # seconds for the choice of shapes at most
@@ -49,11 +48,7 @@ def _by_shapes(work: Work, ends_s: float) -> None:
     rules = shape_rules(kept(work.question, best.home, best.cut_bytes)[0], best.cut_bytes)
     if rules is None:
         return
-    bound, closed = whole_bound(rules, min(ends_s - monotonic(), _SHAPES_S))
-    if closed and _met(work, bound):
-        work.closed_by_solver = True
-    else:
-        work.raise_bound(min(bound, best.cut_bytes))
+    work.believe(whole_bound(rules, min(ends_s - monotonic(), _SHAPES_S)))
 
 
 def _by_slices(work: Work, ends_s: float) -> None:
@@ -66,10 +61,7 @@ def _by_slices(work: Work, ends_s: float) -> None:
         return
     solved = solve_slices(coarse, axis, _unit(work), ends_s - monotonic(), work.seed)
     _take(work, solved, sides, f"solver on {coarse.sizes[axis]} slices of the grid")
-    if solved.closed and _met(work, solved.lower_bound_bytes):
-        work.closed_by_solver = True
-    else:
-        work.raise_bound(min(solved.lower_bound_bytes, work.best.cut_bytes))
+    work.believe(solved.lower_bound_bytes)
 
 
 def _by_seats(work: Work, ends_s: float) -> None:
@@ -88,11 +80,9 @@ def _by_seats(work: Work, ends_s: float) -> None:
         solved = solve_milp(grid, start, _unit(work), left_s, work.seed)
         split = least_when_split(question, sides)
         _take(work, solved, sides, f"solver on a grid of {grid.cells} blocks")
-        if split >= work.best.cut_bytes * (1 - MET) and solved.closed:
-            if _met(work, solved.lower_bound_bytes):
-                work.closed_by_solver = True
-                return
-        elif work.raise_bound(min(solved.lower_bound_bytes, split, work.best.cut_bytes)):
+        if split >= work.best.cut_bytes * (1 - MET):
+            split = inf  # no better seating parts a box
+        if work.believe(min(solved.lower_bound_bytes, split)):
             return
 
 
@@ -117,10 +107,6 @@ def _unit(work: Work) -> float:
 def _take(work: Work, solved: Solved, sides: tuple[int, ...], method: str) -> None:
     if solved.home is not None:
         work.offer(refine_home(work.question, sides, np.array(solved.home)), method)
-
-
-def _met(work: Work, bound_bytes: float) -> bool:
-    return work.best.cut_bytes - bound_bytes <= _SOLVER_MET * work.best.cut_bytes
 
 
 def sliceable_axis(question: Question) -> int | None:

@@ -45,7 +45,7 @@ def bound_by_merging(question: Question, home: NDArray[np.int64], cut_bytes: flo
         if bound >= cut_bytes * (1 - MET):
             break
         bound = max(bound, min(-minus_split, counted_bound(merged(question, grid), cut_bytes)))
-    return min(bound, cut_bytes)
+    return bound
 
 
 def counted_bound(question: Question, cut_bytes: float) -> float:
@@ -54,7 +54,7 @@ def counted_bound(question: Question, cut_bytes: float) -> float:
     if bound >= cut_bytes * (1 - MET):
         return bound
     rules = shape_rules(question, cut_bytes)
-    return bound if rules is None else max(bound, min(relaxed_bound(rules), cut_bytes))
+    return bound if rules is None else max(bound, relaxed_bound(rules))
 
 
 def kept(

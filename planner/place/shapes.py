@@ -30,7 +30,8 @@ _HELD_MOST = 128  # cells of a domain, where how full it is belongs to the shape
 _SINGLE_MOST = 4  # domains up to which each is a class of its own, for the rules on single domains
 _PIECES_MOST = 24  # part sizes of a rule, for each family
 _BROKEN = 100.0  # price of breaking a rule by one, in units of the dearest shape
-_ROUNDING = 1e-9  # relative; what floating point may add to a linear programme's bound
+_PRICED_ROUNDING = 1e-12  # relative; sums of a few thousand products
+_ROUNDING = 1e-9  # relative; by which shapes are listed beyond the slack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,11 +275,14 @@ def relaxed_bound(rules: ShapeRules) -> float:
         least = np.minimum(least, 0.0)
     parts = (least @ rules.domains, gives @ rules.needs, -(takes @ rules.room), each @ rules.totals)
     total, size = float(sum(parts)), float(sum(map(abs, parts)))
-    return total + rules.constant_bytes - _ROUNDING * 1e-3 * size
+    return total + rules.constant_bytes - _PRICED_ROUNDING * size
 
 
-def whole_bound(rules: ShapeRules, time_limit_s: float) -> tuple[float, bool]:
-    """Return (the bound over whole numbers of domains [bytes], whether the solver closed it)."""
+def whole_bound(rules: ShapeRules, time_limit_s: float) -> float:
+    """Return the solver's bound over whole numbers of domains [bytes], 0 where it has none.
+
+    The seating in hand is such a choice, so that "infeasible" would be a fault and proves nothing.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
 
     scale = max(float(np.abs(rules.cost_bytes).max()), 1e-300)
@@ -293,8 +297,6 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> tuple[float, bool]:
         ],
         options={"time_limit": time_limit_s, "mip_rel_gap": 0.0},
     )
-    if solved.status == 2:
-        return np.inf, True
-    if solved.mip_dual_bound is None:
-        return -np.inf, False
-    return float(solved.mip_dual_bound) * scale + rules.constant_bytes, solved.status == 0
+    if solved.mip_dual_bound is None or not np.isfinite(solved.mip_dual_bound):
+        return 0.0
+    return max(0.0, float(solved.mip_dual_bound) * scale + rules.constant_bytes)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _IMPROVE_CELLS = 20_000
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _WAYS_HALVED = 3  # ways to fill the domains for which the grid is cut into slabs
+SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _STARTS = 3  # seatings that exchanges start from
 
 
@@ -88,8 +89,8 @@ class Work:
         seed: of everything random.
         progress: told of everything better.
         seatings: the best few, the cheapest first.
-        bound_bytes: what every seating cuts at least [bytes].
-        closed_by_solver: whether a solver proved the best to be the least.
+        bound_bytes: what every seating cuts at least, by our own arithmetic [bytes].
+        solver_bytes: the same as a solver says, up to its tolerance [bytes].
     """
 
     question: Question
@@ -97,7 +98,7 @@ class Work:
     progress: Callable[[Progress], None] | None = None
     seatings: list[Seating] = field(default_factory=list)
     bound_bytes: float = 0.0
-    closed_by_solver: bool = False
+    solver_bytes: float = 0.0
 
     @property
     def best(self) -> Seating:
@@ -111,13 +112,19 @@ class Work:
         Raises:
             PlannerError: a bound above a cut that was counted is a fault of ours, not a proof.
         """
-        cut = self.best.cut_bytes
-        if self.bound_bytes > cut * (1 + 1e-6) + _NOISE_BYTES:
+        cut, bound = self.best.cut_bytes, max(self.bound_bytes, self.solver_bytes)
+        if bound > cut * (1 + 2 * SOLVER_MET) + _NOISE_BYTES:
             raise PlannerError(
-                f"the lower bound of {self.bound_bytes:.6g} bytes is above a seating's {cut:.6g}: "
+                f"the lower bound of {bound:.6g} bytes is above a seating's {cut:.6g}: "
                 "this is a fault of the planner, and the placement is withheld"
             )
-        return self.closed_by_solver or cut - self.bound_bytes <= MET * max(cut, 1e-300)
+        return self.met or cut - self.solver_bytes <= SOLVER_MET * max(cut, 1e-300)
+
+    @property
+    def met(self) -> bool:
+        """Whether our own bound proves the best seating."""
+        cut = self.best.cut_bytes
+        return cut - self.bound_bytes <= MET * max(cut, 1e-300)
 
     def offer(self, home: NDArray[np.int64], method: str) -> bool:
         """Take up a seating if it is among the best; return whether that proves the answer."""
@@ -139,12 +146,21 @@ class Work:
                 self._tell()
         return bool(self.seatings) and self.proved
 
+    def believe(self, solver_bytes: float) -> bool:
+        """Take up a solver's bound if it is the best; return whether that proves the answer."""
+        if solver_bytes > max(self.bound_bytes, self.solver_bytes) * (1 + MET):
+            self.solver_bytes = solver_bytes
+            self._tell()
+        return self.proved
+
     def _tell(self) -> None:
         if self.progress is not None:
             self.progress(
                 Progress(
                     cut_bytes=self.best.cut_bytes,
-                    lower_bound_bytes=min(self.bound_bytes, self.best.cut_bytes),
+                    lower_bound_bytes=min(
+                        max(self.bound_bytes, self.solver_bytes), self.best.cut_bytes
+                    ),
                     method=self.best.method,
                 )
             )
@@ -153,11 +169,13 @@ class Work:
         """Return the answer as it stands."""
         cut, proof = self.best.cut_bytes, Proof.INCUMBENT
         if self.proved:
-            proof = Proof.SOLVER if self.closed_by_solver else Proof.BOUND
+            proof = Proof.BOUND if self.met else Proof.SOLVER
         return Answer(
             home=tuple(self.best.home.tolist()),
             objective_bytes=cut,
-            lower_bound_bytes=cut if self.proved else min(self.bound_bytes, cut),
+            lower_bound_bytes=cut
+            if self.proved
+            else min(max(self.bound_bytes, self.solver_bytes), cut),
             proof=proof,
             method=self.best.method,
             interrupted=interrupted,

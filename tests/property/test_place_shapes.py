@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
+from planner.errors import PlannerError
+from planner.place import finish
 from planner.place.nested_fill import nested_fillings
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.seat_line import line_fillings
@@ -45,7 +47,7 @@ def _undercut(seeds: Iterable[int]) -> tuple[list[str], int]:
             if rules is None or not cut:
                 continue
             looked_at += 1
-            bounds = (relaxed_bound(rules), whole_bound(rules, 10.0)[0])
+            bounds = (relaxed_bound(rules), whole_bound(rules, 10.0))
             wrong += [
                 f"seed {seed}: bound {bound} > best {best}: {question}"
                 for bound in bounds
@@ -79,9 +81,7 @@ def test_two_columns_in_two_large_domains_and_a_small_one_are_proved_by_shapes()
 
     assert rules is not None
     assert relaxed_bound(rules) < cut * 0.99
-    bound, closed = whole_bound(rules, 10.0)
-    assert closed
-    assert bound == pytest.approx(cut)
+    assert whole_bound(rules, 10.0) == pytest.approx(cut)
 
 
 def test_a_domain_of_whole_rows_leaves_columns_to_the_others() -> None:
@@ -95,6 +95,34 @@ def test_a_domain_of_whole_rows_leaves_columns_to_the_others() -> None:
 
     assert answer.objective_bytes == pytest.approx(10 * rows + 65 * columns)
     assert answer.lower_bound_bytes == pytest.approx(answer.objective_bytes)
+
+
+def test_a_solver_whose_bound_is_above_the_seating_is_not_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    question = Question(sizes=(64, 2), charges=_touching(35.4, 1.0), capacities=(48, 48, 32))
+    monkeypatch.setattr(finish, "whole_bound", lambda *_: 1e3)
+
+    with pytest.raises(PlannerError, match="fault of the planner"):
+        solve_question(question, time_limit_s=60.0)
+
+
+def test_seats_to_spare_are_left_in_domains_of_any_size() -> None:
+    """32 lines of 8 cells in domains that hold 8 or 7 whole lines: more domains than are needed."""
+    charges = (
+        Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=100.0),
+        Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=1.0),
+    )
+    question = Question(sizes=(8, 8, 4), charges=charges, capacities=(64, 63, 62, 61, 60, 60))
+
+    answer = solve_question(question, time_limit_s=60.0)
+    homes = np.array(answer.home)
+
+    assert (np.bincount(homes, minlength=6) <= question.capacities).all()
+    # A slice of the third axis is 8 lines: one fits a domain whole, three lose a line each, which
+    # parts all 8 lines along the second axis.
+    assert answer.objective_bytes == 3 * 8
+    assert answer.lower_bound_bytes == pytest.approx(24)
 
 
 @pytest.mark.parametrize("fill", [nested_fillings, line_fillings])
