@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cli.planner_plan import seated_step
+from cli.report_words import plural
 from planner.units import format_bytes
 from topologies.free_list import spelled_gpus
 
@@ -215,7 +216,7 @@ def explain_lines(plan: Plan, explanation: Explanation) -> Lines:
         "; the fullest holds no box of the layout"
     )  # fmt: skip
     return [
-        (f"{tier}s", f"{sizes} GPUs{tile}"),
+        (plural(tier), f"{sizes} GPUs{tile}"),
         *(
             (f"{reason.digit.upper()} {reason.group_size}", _reason(reason, explanation, tier))
             for reason in explanation.reasons

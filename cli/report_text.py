@@ -26,6 +26,7 @@ from cli.report_text_parts import (
 )
 from cli.report_text_tiers import tier_table, tiers_sentence
 from planner.place.answer import Proof
+from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
 from planner.steptime.critical_path import PathEntry, critical_path
 from planner.steptime.document import interval_s
@@ -201,7 +202,7 @@ def _chosen(plan: Plan) -> str:
     )
     falls = sorted(choice.rejected.items(), key=lambda item: (-item[1], item[0]))
     if falls:
-        most = "; ".join(f"{count:,} {_as_verb(reason)}" for reason, count in falls[:3])
+        most = "; ".join(f"{count:,} {_as_verb(count, reason)}" for reason, count in falls[:3])
         text += f". Out: {most}"
     if choice.runner_up is not None:
         apart = choice.runner_up_step_s / choice.step_s - 1
@@ -213,8 +214,19 @@ def _chosen(plan: Plan) -> str:
     return text
 
 
-def _as_verb(reason: str) -> str:
-    return "do not fit in memory" if reason.startswith("does not fit") else f"for {reason}"
+def _as_verb(count: int, reason: str) -> str:
+    """Return a reason as the end of a sentence that begins with how many fell to it.
+
+    >>> _as_verb(1, TOO_LARGE), _as_verb(2, TOO_LARGE)
+    ('does not fit in memory', 'do not fit in memory')
+    >>> _as_verb(3, WHOLE_FITS), _as_verb(2, "more stages than layers")
+    ('shard weights where ZeRO 1 fits and is no slower', 'for more stages than layers')
+    """
+    if reason == TOO_LARGE:
+        return reason if count == 1 else reason.replace("does", "do")
+    if reason == WHOLE_FITS:
+        return f"{'shards' if count == 1 else 'shard'} weights where ZeRO 1 fits and is no slower"
+    return f"for {reason}"
 
 
 def _also_tried(plan: Plan, crossed: CrossedBytes, shown: int) -> str:

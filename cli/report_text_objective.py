@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.report_text_tiers import keeping
+from cli.report_words import plural
 from planner.place.answer import Placement, Proof
 from planner.units import format_bytes, format_share, format_time
 
@@ -21,16 +23,18 @@ def objective_verdict(plan: Plan) -> str:
     crossing = format_bytes(placement.objective_bytes)
     tier = placement.tier
     if placement.objective == "time":
-        tried = 1 if plan.exposed is None else len(plan.exposed.rounds)
+        tried = 1 if plan.exposed is None else plan.exposed.seatings
+        timed = "one placement timed" if tried == 1 else f"{tried} different placements timed"
         return (
-            f"{crossing} leave the {tier}s in a step, placed for the shortest step of {tried} "
-            "placements timed"
+            f"{crossing} leave the {plural(tier)} in a step, placed for the shortest "
+            f"step of {timed}"
         )
     took = format_time(placement.objective_s)
     if placement.proof is Proof.INCUMBENT:
         return (
             f"The busiest border of a {tier} takes {took} of a step for its part of {crossing}, of "
-            f"which another placement could save at most {format_share(placement.gap)}"
+            f"which another placement{keeping(placement)} could save at most "
+            f"{format_share(placement.gap)}"
         )
     return (
         f"The busiest border of a {tier} takes {took} of a step for its part of {crossing}, proved "

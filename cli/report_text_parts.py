@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cli.report_text_objective import objective_verdict
+from cli.report_text_tiers import keeping
+from cli.report_words import counted, format_times, plural
 from planner.layout import groups_along
 from planner.place.answer import Placement, Proof
 from planner.place.check import CheckedEntry, judged
@@ -87,12 +89,15 @@ def verdict(plan: Plan) -> str:
         cut = f"Nothing leaves a {placement.tier}, which no placement can better"
     elif placement.proof is Proof.INCUMBENT:
         cut = (
-            f"{crossing} leave the {placement.tier}s in a step, of which another placement could "
-            f"save at most {format_share(placement.gap)}"
+            f"{crossing} leave the {plural(placement.tier)} in a step, of which another placement"
+            f"{keeping(placement)} could save at most {format_share(placement.gap)}"
         )
     else:
         ruled = "" if placement.rule_price is None else " under the rules"
-        cut = f"{crossing} leave the {placement.tier}s in a step, proved the least possible{ruled}"
+        cut = (
+            f"{crossing} leave the {plural(placement.tier)} in a step, proved the least possible"
+            f"{ruled}"
+        )
     low, high = interval_s(step)
     return (
         f"{cut}{_against_rank_order(placement)}; the step takes {format_time(float(step.total_s))} "
@@ -111,6 +116,8 @@ def _against_rank_order(placement: Placement) -> str:
     if rank_order is None or rank_order.cut_bytes == 0:
         return ""
     saved = 1 - placement.objective_bytes / rank_order.cut_bytes
+    if saved < -1:
+        return f" ({format_times(1 - saved)} rank order)"
     if saved < -5e-4:
         return f" ({format_share(-saved)} more than in rank order)"
     if saved < 5e-4:
@@ -144,7 +151,7 @@ def border_sentences(plan: Plan) -> list[str]:
     """Return, for every tier that bytes cross, how long its busiest border takes for them."""
     total = float(plan.step.total_s)
     return [
-        f"Busiest border of the {cut.tier}s: {cut.bottleneck_link}, whose part of "
+        f"Busiest border of the {plural(cut.tier)}: {cut.bottleneck_link}, whose part of "
         f"{format_bytes(cut.cut_bytes)} takes {format_time(cut.cut_time_s)} at line rate, "
         f"{format_share(cut.cut_time_s / total)} of the step."
         for cut in plan.placement.tiers
@@ -174,14 +181,14 @@ def where_it_sits(plan: Plan, digit: str) -> str:
     if touched == 1:
         return f"one {tier}"
     shares = f"{most:.0f} in each" if most == least else f"{least:.0f} to {most:.0f} in each"
-    return f"{touched:.0f} {tier}s, {shares}"
+    return f"{touched:.0f} {plural(tier)}, {shares}"
 
 
 def seat_lines(plan: Plan, shown: int) -> list[tuple[str, str]]:
     """Return (domain, which part of each degree it holds), the first *shown* of them."""
     layout, placement = plan.inputs.layout, plan.placement
     held = {digit: _coordinate(layout, digit) for digit in ("pp", "dp", "cp", "tp")}
-    words = {"pp": "stages", "dp": "replicas", "cp": "cp", "tp": "tp"}
+    words = {"pp": "stage", "dp": "replica", "cp": "cp", "tp": "tp"}
     lines = []
     occupied = [domain for domain in placement.domains if domain.ranks]
     for domain in occupied[:shown]:
@@ -196,7 +203,14 @@ def seat_lines(plan: Plan, shown: int) -> list[tuple[str, str]]:
     if len(occupied) > shown:
         lines.append(("…", f"{len(occupied) - shown} more, in --json"))
     idle = len(placement.domains) - len(occupied)
-    return [*lines, ("idle", f"{idle} {placement.tier}s hold no rank")] if idle else lines
+    return (
+        [
+            *lines,
+            ("idle", f"{counted(idle, placement.tier)} {'holds' if idle == 1 else 'hold'} no rank"),
+        ]
+        if idle
+        else lines
+    )
 
 
 def _held_parts(ranks: NDArray[np.int64], held: Mapping[str, NDArray[np.int64]]) -> str:
@@ -205,7 +219,7 @@ def _held_parts(ranks: NDArray[np.int64], held: Mapping[str, NDArray[np.int64]])
     box = int(np.prod([len(np.unique(values[ranks])) for values in varied.values()]))
     if box == len(ranks) or not varied:
         return ", ".join(
-            f"{word} {_ranges(np.unique(values[ranks]), int(values.max()) + 1)}"
+            _named(word, np.unique(values[ranks]), int(values.max()) + 1)
             for word, values in varied.items()
         )
     word, values = next(iter(varied.items()))
@@ -216,7 +230,7 @@ def _held_parts(ranks: NDArray[np.int64], held: Mapping[str, NDArray[np.int64]])
         text = _held_parts(part, rest) if rest else f"{len(part)} ranks"
         by_text.setdefault(text, []).append(int(value))
     return " + ".join(
-        f"{word} {_ranges(np.array(which), int(values.max()) + 1)} ({text})"
+        f"{_named(word, np.array(which), int(values.max()) + 1)} ({text})"
         for text, which in by_text.items()
     )
 
@@ -230,6 +244,12 @@ def _coordinate(layout: Layout, digit: str) -> NDArray[np.int64]:
             value += ranks // axis.stride % axis.size * reach
             reach *= axis.size
     return value
+
+
+def _named(word: str, values: NDArray[np.int64], of: int) -> str:
+    """Return a degree and which of its indices: ``stage 0``, ``stages 0-3``, ``tp all``."""
+    many = len(values) > 1 and word in ("stage", "replica")
+    return f"{plural(word) if many else word} {_ranges(values, of)}"
 
 
 def _ranges(values: NDArray[np.int64], of: int) -> str:

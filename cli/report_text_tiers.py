@@ -6,6 +6,7 @@ from rich import box
 from rich.table import Table
 
 from planner.place.answer import Placement, Proof, TierCut
+from planner.place.rules_place import AMONG_RULED
 from planner.units import format_bytes, format_share, format_time
 
 
@@ -41,10 +42,18 @@ def tiers_sentence(placement: Placement) -> str:
     order, proved = placement.tier_order, placement.tiers_proved
     first = f"Tiers in this order: {', '.join(order)}. "
     if proved == len(order):
-        return first + "Proved: no placement is better in that order."
+        return first + f"Proved: no placement{keeping(placement)} is better in that order."
     if proved:
-        return first + f"Proved for {', '.join(order[:proved])}; open from {order[proved]} on."
+        whose = ", of the placements that keep the rules" if placement.rule_price else ""
+        return (
+            first + f"Proved for {', '.join(order[:proved])}{whose}; open from {order[proved]} on."
+        )
     return first + "Open from the first."
+
+
+def keeping(placement: Placement) -> str:
+    """Return which placements a bound holds for, after the word itself; empty for all."""
+    return "" if placement.rule_price is None else " that keeps the rules"
 
 
 def _bytes(number: float) -> str:
@@ -53,6 +62,10 @@ def _bytes(number: float) -> str:
 
 def _proof(cut: TierCut) -> str:
     if cut.proof is Proof.INCUMBENT:
-        return "open" if cut.among == "all" else "open; the bound is of those as good before"
+        return "open" if cut.among == "all" else f"open; the bound is of those {_whose(cut)}"
     word = "solver" if cut.proof is Proof.SOLVER else "met"
-    return word if cut.among == "all" else f"{word} by those as good before"
+    return word if cut.among == "all" else f"{word} by those {_whose(cut)}"
+
+
+def _whose(cut: TierCut) -> str:
+    return "that keep the rules" if cut.among == AMONG_RULED else cut.among

@@ -100,8 +100,8 @@ class TierCut:
         bottleneck_link: the domain whose border takes that long.
         lower_bound_bytes: what crosses at least [bytes].
         proof: how the cut is known to be the least; ``INCUMBENT`` where that is open.
-        among: what it is the least of: ``all`` placements, or only those ``as good before``, at the
-            tiers that come first.
+        among: what it is the least of: ``all`` placements; only those ``as good before``, at the
+            tiers that come first; or only those ``keeping the rules``.
         checked_bytes: the cut by the independent checker [bytes].
     """
 
@@ -209,7 +209,8 @@ class Placement:
         """Tiers, from the first of ``tier_order``, of which no placement cuts less in that order.
 
         1 says that the asked tier's cut is the least; 2 that the next one's is the least of all
-        placements that are as good at the first; and so on.
+        placements that are as good at the first; and so on. Where there are rules, of the
+        placements that keep them.
         """
         proof_of = {cut.tier: cut.proof for cut in self.tiers}
         proved = [proof_of[tier] is not Proof.INCUMBENT for tier in self.tier_order]

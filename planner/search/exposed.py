@@ -60,6 +60,7 @@ class Exposed:
         fixed_point: placed by the shares that its own step exposes, it comes back with the same
             shares.
         shares: of its own step, by digit [share].
+        seatings: different placements among the rounds [1].
     """
 
     placement: Placement
@@ -67,6 +68,7 @@ class Exposed:
     kept: int
     fixed_point: bool
     shares: Mapping[str, float]
+    seatings: int
 
 
 def exposed_shares(step: Step, digits: Sequence[str]) -> dict[str, float]:
@@ -234,6 +236,7 @@ class _Walk:
             kept=kept,
             fixed_point=back,
             shares=shares,
+            seatings=len(self.steps),
         )
 
 

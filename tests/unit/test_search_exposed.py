@@ -158,3 +158,16 @@ def test_no_placement_by_time_is_slower_than_the_least_cut_or_a_baseline(
     assert found.placement.exposed_bytes == pytest.approx(exposed)
     assert found.placement.exposed_bound_bytes <= exposed * (1 + 1e-12)
     assert found.rounds[found.kept].step_s == found.placement.objective_s
+
+
+def test_a_seating_that_comes_back_counts_once_among_those_timed() -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def step_of(seats: Sequence[int]) -> Any:
+        asked.append(tuple(seats))
+        return _step(1.0, dict.fromkeys(("dp", "pp"), 0.5))
+
+    found = _placed(step_of)
+
+    assert found.seatings == len(set(asked))
+    assert found.seatings < len(found.rounds)
