@@ -49,6 +49,8 @@ class Family:
         ends_only: only the first and the last member along the axes take part (the link that
             closes an interleaved pipeline, tied embeddings).
         experts, top_k: of domain_all_to_all: routed experts, and those a token picks [1].
+        repeats_per_step: of ``times_per_step``, those that run in the backward, where full
+            recomputation repeats the forward [1].
     """
 
     name: str
@@ -63,6 +65,7 @@ class Family:
     ends_only: bool = False
     experts: int = 0
     top_k: int = 0
+    repeats_per_step: float = 0.0
 
     def members(self, layout: Layout) -> NDArray[np.int64]:
         """Return the ranks of every group, array [groups, group_size]."""
@@ -89,7 +92,8 @@ class Flow:
 def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
     """Return the families of one step that move bytes, in a fixed order."""
     families = []
-    for flow in step_flows(model, layout):
+    once = step_flows(model, replace(layout, recompute="none"))
+    for flow, unrepeated in zip(step_flows(model, layout), once, strict=True):
         axes = layout.axes_of(flow.digit)
         size = int(np.prod([layout.axes[i].size for i in axes]))
         if size < 2 or not flow.times_per_step or not flow.payload_bytes:
@@ -107,6 +111,7 @@ def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
                 times_per_step=float(flow.times_per_step),
                 phase=flow.phase,
                 ends_only=flow.ends_only,
+                repeats_per_step=float(flow.times_per_step - unrepeated.times_per_step),
             )
         )
     if layout.ep_copies == "domain":
@@ -179,13 +184,9 @@ def _tensor_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
 
     def flow(name: str, collective: str, payload: Any, times: Any, phase: str) -> Flow:
         return Flow(
-            name=name,
-            digit="tp",
-            collective=collective,
-            payload_bytes=payload,
-            times_per_step=times,
-            phase=phase,
-        )
+            name=name, digit="tp", collective=collective, payload_bytes=payload,
+            times_per_step=times, phase=phase,
+        )  # fmt: skip
 
     return (
         flow("tp_forward_reduce", "all_reduce", volume, (forward + ends) * whole, "forward"),
@@ -252,13 +253,9 @@ def _context_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
 
     def flow(name: str, collective: str, payload: Any, times: Any, phase: str) -> Flow:
         return Flow(
-            name=name,
-            digit="cp",
-            collective=collective,
-            payload_bytes=payload,
-            times_per_step=times,
-            phase=phase,
-        )
+            name=name, digit="cp", collective=collective, payload_bytes=payload,
+            times_per_step=times, phase=phase,
+        )  # fmt: skip
 
     return (
         flow("cp_forward_ring", "ring", hop, forward * hops * ring, "forward"),

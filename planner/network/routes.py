@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RELAY_COST = 4
+
+
+class NoRouteError(InputError):
+    """Two GPUs that have to talk and that no links join."""
+
+
 _SCALE_UP_TIERS = ("board", "supernode")
 _FAR = 15_000
 _HASH = 0x9E3779B97F4A7C15
@@ -270,7 +276,7 @@ def route(
         known: costs to these targets, and perhaps more, where they were found before.
 
     Raises:
-        InputError: a flow without a path.
+        NoRouteError: a flow without a path.
     """
     known = known or reach(links, targets, relay_cost)
     ends, costs, relay = known.ends, known.costs, known.relay_cost
@@ -284,7 +290,7 @@ def route(
     if lost is not None:
         a = links.vertices[sources[moving][lost]]
         b = links.vertices[targets[moving][lost]]
-        raise InputError(f"no path from {a} to {b}: expected a connected fabric")
+        raise NoRouteError(f"no path from {a} to {b}: expected a connected fabric")
     tag = np.zeros(len(sources), np.int64) if spray else sources * len(links.vertices) + targets
     key = sources * len(ends) + column if spray else tag
     present, flow_state = np.unique(np.where(moving, key, -1), return_inverse=True)

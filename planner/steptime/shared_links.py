@@ -15,13 +15,13 @@ from math import prod
 from types import MappingProxyType
 
 from planner.collectives.links import links_of
-from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.model import ModelSpec
 from planner.network.contention import Active, phase_pressures
 from planner.network.flows import PASSES
 from planner.network.pressure import PhasePressure
+from planner.network.routes import NoRouteError
 from planner.network.wiring import MOST_GPUS, Wiring, wiring_of
 from planner.steptime.columns import LayoutColumns, columns_of
 from planner.steptime.rates import Efficiency, rates_of
@@ -78,15 +78,25 @@ def seated_step_time(
     active = active_families(layout, seating.families, columns)
     try:
         phases = phase_pressures(wiring, active, seating.rank_to_gpu, _phase_s(alone, columns))
-    except InputError as error:  # a GPU that no route leads to: the tiers' rates stand
+    except NoRouteError as error:  # a GPU that no route leads to: the tiers' rates stand
         return _told(alone, f"each family at its tier's even share: {error}")
     wires = wires_of(seating.spreads, links, rates.inner_share, rates.outer_share)
-    slowdown = _slowdowns(seating.families, phases, wires)
+    slowdown = _slowdowns(active, phases, wires)
     step = step_time(
         model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
         efficiency=efficiency, slowdown=slowdown,
     )  # fmt: skip
-    return replace(_told(step, ROUTED), phases=phases)
+    lasts_s = _phase_s(step, columns)
+    return replace(_told(step, ROUTED), phases=tuple(_lasting(one, lasts_s) for one in phases))
+
+
+def _lasting(phase: PhasePressure, lasts_s: Mapping[str, float]) -> PhasePressure:
+    """Return *phase* at its length in the step that was slowed."""
+    if phase.phase not in lasts_s:
+        return phase
+    phase_s = lasts_s[phase.phase]
+    links = tuple(replace(one, busy_share=one.busy_s / phase_s) for one in phase.links)
+    return replace(phase, phase_s=phase_s, links=links)
 
 
 def _told(step: Step, reason: str) -> Step:
@@ -114,7 +124,8 @@ def active_families(
     A layer's own collectives follow one another; dispatch and combine leave them where they run
     under another micro-batch. Pipeline hops run beside them unless a stage waits for them, and so
     do gradients (under the backward) and gathered parameters (under the forward) unless nothing
-    overlaps them.
+    overlaps them. What full recomputation repeats of a forward family is one more entry, in the
+    backward.
     """
     found = []
     for family in families:
@@ -129,30 +140,44 @@ def active_families(
             stream = "pipeline"
         elif family.digit in {"ep", "etp"} and columns.overlap_experts:
             stream = "experts"
-        found.append(
-            Active(family=family, members=family.members(layout), phase=phase, stream=stream)
-        )
+        members, again = family.members(layout), family.repeats_per_step
+        parts = [(family.times_per_step - again, phase), (again, "backward")]
+        found += [
+            Active(
+                family=replace(family, times_per_step=times),
+                members=members,
+                phase=when,
+                stream=stream,
+            )
+            for times, when in parts
+            if times > 0
+        ]
     return tuple(sorted(found, key=lambda one: _PHASES.index(one.phase)))
 
 
 def _phase_s(step: Step, columns: LayoutColumns) -> Mapping[str, float]:
+    """Return how long the passes last: their layers, and the data parallelism that shows there."""
     micro = float(columns.micro_batches)
+    gathers_s = float(step.exposed_gather_s)
+    reduces_s = float(step.exposed_s["dp"]) - gathers_s
+    gathered = columns.overlap_parameters or columns.zero_stage == 3
     return {
-        "forward": micro * float(step.stages.forward.most(columns.pp)),
-        "backward": micro * float(step.stages.backward.most(columns.pp)),
+        "forward": micro * float(step.stages.forward.most(columns.pp)) + gathered * gathers_s,
+        "backward": micro * float(step.stages.backward.most(columns.pp))
+        + columns.overlap_gradients * reduces_s,
     }
 
 
 def _slowdowns(
-    families: Sequence[Family], phases: Sequence[PhasePressure], wires: Wires
+    active: Sequence[Active], phases: Sequence[PhasePressure], wires: Wires
 ) -> Mapping[str, float]:
     """Return each digit's factor: the mean over its families, by their time."""
-    named = {family.name: family for family in families}
+    named = {(one.phase, one.family.name): one.family for one in active}
     before: dict[str, float] = {}
     after: dict[str, float] = {}
     for phase in phases:
         for one in phase.families:
-            family = named[one.name]
+            family = named[phase.phase, one.name]
             tier_s = family.times_per_step * tier_time_s(family, getattr(wires, family.digit))
             before[one.digit] = before.get(one.digit, 0.0) + tier_s
             base_s = tier_s if one.meshed else one.busy_s

@@ -67,6 +67,7 @@ class Step:
         slowdown: digit to how many times as long its bytes take than at its tier's rates, because
             of who shares its links [1]; empty where that was not looked at.
         phases: what binds in each phase of the seating; empty where that was not looked at.
+        exposed_gather_s: of what shows of data parallelism, the gathers of parameters [s].
     """
 
     total_s: Values
@@ -88,6 +89,7 @@ class Step:
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     slowdown: Mapping[str, Values] = field(default_factory=lambda: MappingProxyType({}))
     phases: tuple[PhasePressure, ...] = ()
+    exposed_gather_s: Values = 0.0
 
 
 def step_time(
@@ -213,6 +215,7 @@ def _assemble(
         model_flops=flops,
         mfu=flops / total / columns.gpus / rates.peak_flops_per_s,
         tokens_per_s=tokens / total,
+        exposed_gather_s=exposed_gather,
         spread=rates.spread,
         pipeline=pipe,
         stages=costs,

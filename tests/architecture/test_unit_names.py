@@ -40,6 +40,7 @@ UNITLESS = {
     "spread": "relative width of a fit",
     "table": "a table's column",
     "times_per_step": "executions in one step, a mean over stages",
+    "repeats_per_step": "executions that recomputation repeats in one step",
     "after": "a figure of a plan, in the unit its name says",
     "before": "a figure of a plan, in the unit its name says",
     "cost": "in the currency of the price list",

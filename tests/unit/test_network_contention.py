@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from planner.collectives.links import links_of
+from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.network.contention import Active, phase_pressures, slowdown
@@ -225,3 +226,12 @@ def test_a_reduction_on_a_full_mesh_uses_all_links_alike() -> None:
     assert link.load_bytes == pytest.approx(gather.payload_bytes / 8 * gather.times_per_step)
     wire = wires_of(placed_spreads(layout, range(16), fabric), links_of(fabric)).tp
     assert phase.families[0].alone_s == pytest.approx(tier_time_s(gather, wire), rel=0.01)
+
+
+def test_a_family_that_cannot_be_is_refused_and_not_timed_at_the_tiers_rates() -> None:
+    layout = Layout(tp=8, dp=2, global_batch=32)
+    seating = seated(layout, tuple(range(16)), generic_cluster(8, 16))
+    odd = tuple(replace(family, collective="gossip") for family in seating.families)
+
+    with pytest.raises(InputError, match="gossip"):
+        seated_step_time(MODEL, layout, replace(seating, families=odd))
