@@ -218,13 +218,16 @@ def explain_lines(plan: Plan, explanation: Explanation) -> Lines:
     return [
         (plural(tier), f"{sizes} GPUs{tile}"),
         *(
-            (f"{reason.digit.upper()} {reason.group_size}", _reason(reason, explanation, tier))
+            (
+                f"{reason.digit.upper()} {reason.group_size}",
+                _reason(reason, explanation, tier, ruled=plan.placement.rule_price is not None),
+            )
             for reason in explanation.reasons
         ),
     ]
 
 
-def _reason(reason: Reason, explanation: Explanation, tier: str) -> str:
+def _reason(reason: Reason, explanation: Explanation, tier: str, *, ruled: bool) -> str:
     if reason.split_groups == 0:
         return f"stays inside: each of its {reason.groups} groups sits in one {tier}"
     split = "all" if reason.split_groups == reason.groups else f"{reason.split_groups} of"
@@ -246,17 +249,18 @@ def _reason(reason: Reason, explanation: Explanation, tier: str) -> str:
     makes += f", {' and '.join(less)}" if less else ""
     return (
         f"{crosses}. Keeping it whole needs {needs}{makes}: {format_bytes(kept.cut_bytes)} in all, "
-        f"{_more(kept)}"
+        f"{_more(kept, ruled=ruled)}"
     )
 
 
-def _more(kept: KeptWhole) -> str:
+def _more(kept: KeptWhole, *, ruled: bool) -> str:
+    least_of = "the least with the rules" if ruled else "the least"
     if kept.most_bytes == 0:
         return "no more than now"
     if kept.least_bytes == kept.most_bytes:
-        return f"{format_bytes(kept.most_bytes)} more than the least (both proved)"
+        return f"{format_bytes(kept.most_bytes)} more than {least_of} (both proved)"
     least = f"at least {format_bytes(kept.least_bytes)}, " if kept.least_bytes > 0 else ""
-    return f"{least}at most {format_bytes(kept.most_bytes)} more than the least"
+    return f"{least}at most {format_bytes(kept.most_bytes)} more than {least_of}"
 
 
 def _tile(tile: Mapping[str, int]) -> str:

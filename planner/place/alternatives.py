@@ -16,11 +16,10 @@ import numpy as np
 
 from planner.errors import InfeasibleError, PlannerError, SolverError
 from planner.place import entries_of
-from planner.place.answer import Answer
 from planner.place.baselines import baselines
 from planner.place.check import judged
 from planner.place.expand import seats
-from planner.place.explain import bytes_by_digit
+from planner.place.explain import bytes_by_digit, plan_answer
 from planner.place.fill import filled
 from planner.place.question import ask, cut_bytes, refine_home
 from planner.place.rules_fill import keeps
@@ -200,19 +199,13 @@ def _under_rules(
     tier = placement.tier
     digits = list(bytes_by_digit(question, families, home))
     sets = [*combinations(digits, 1), *combinations(digits, 2)]
-    free = Answer(
-        home=tuple(home.tolist()),
-        objective_bytes=cut_bytes(question, home),
-        lower_bound_bytes=0.0,
-        proof=placement.proof,
-        method=placement.method,
-    )
+    plan = plan_answer(placement, home)
     for whole in sets:
         texts = [*asked, *(f"{digit} within {tier}" for digit in whole)]
         try:
             rules = read_rules(texts, layout, fabric, tier)
             answer = solve_ruled(
-                question, rules, free, time_limit_s=time_limit_s / len(sets), seed=placement.seed
+                question, rules, plan, time_limit_s=time_limit_s / len(sets), seed=placement.seed
             )
         except (InfeasibleError, SolverError):
             continue

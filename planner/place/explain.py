@@ -1,6 +1,7 @@
 """Why each family of groups crosses: what keeps it out, or what keeping it whole would cost.
 
-For every parallel degree the question is put again under the rule *its groups within the tier*.
+For every parallel degree the question is put again under the rule *its groups within the tier*,
+besides the rules that the plan keeps.
 Either arithmetic says that no placement can keep them whole, or the best placement that does says
 what crosses instead.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import InfeasibleError
+from planner.errors import InfeasibleError, SolverError
 from planner.layout import groups_along
 from planner.place.answer import Answer, Proof
 from planner.place.question import ask, charge_bytes, charges_of
@@ -42,7 +43,8 @@ class KeptWhole:
         cut_bytes: what crosses then [bytes].
         lower_bound_bytes: what every such placement crosses at least [bytes].
         proof: how that was reached.
-        least_bytes, most_bytes: its price against the free optimum lies between them [bytes].
+        least_bytes, most_bytes: its price against the least that the plan's own question
+            allows, with its rules where it has some, lies between them [bytes].
         more_by_digit_bytes: what the other degrees cross more, or less, than in the plan [bytes].
         tile: cells of the fullest domain along each axis, by name of the axis, where they are a
             box; empty where they are not.
@@ -67,7 +69,7 @@ class Reason:
         groups: how many there are [1].
         split_groups: how many of them sit in more than one domain [1].
         cut_bytes: what they cross in the plan [bytes].
-        impossible: why no placement keeps them whole; empty where one does.
+        impossible: why no placement is known to keep them whole; empty where one does.
         kept_whole: the best placement that does, and its price; None where none can.
     """
 
@@ -116,7 +118,7 @@ def explain(
     tier = placement.tier
     question = ask(layout, families, fabric.capacities(tier))
     home = fabric.domain_index(tier)[np.asarray(placement.rank_to_gpu)]
-    free = _free_answer(placement, home)
+    plan = plan_answer(placement, home)
     crossed = bytes_by_digit(question, families, home)
     sizes, counts = np.unique(question.capacities, return_counts=True)
     return Explanation(
@@ -124,7 +126,7 @@ def explain(
         sizes=tuple(zip(sizes[::-1].tolist(), counts[::-1].tolist(), strict=True)),
         reasons=tuple(
             _reason(
-                digit, placement, layout, families, fabric, question, free, crossed,
+                digit, placement, layout, families, fabric, question, plan, crossed,
                 time_limit_s / max(1, len(crossed)),
             )
             for digit in crossed
@@ -132,24 +134,17 @@ def explain(
     )  # fmt: skip
 
 
-def _free_answer(placement: Placement, home: NDArray[np.int64]) -> Answer:
-    """Return what is known without rules: where the plan has some, their price says it."""
-    price = placement.rule_price
-    if price is None:
-        met = placement.lower_bound_bytes >= placement.objective_bytes * (1 - _NOISE)
-        proof = placement.proof if placement.objective == "total" else Proof.BOUND
-        return Answer(
-            home=tuple(home.tolist()),
-            objective_bytes=placement.objective_bytes,
-            lower_bound_bytes=placement.lower_bound_bytes,
-            proof=proof if met else Proof.INCUMBENT,
-            method=placement.method,
-        )
+def plan_answer(placement: Placement, home: NDArray[np.int64]) -> Answer:
+    """Return the plan as an answer in bytes, whatever it was placed for, with what is proved of it.
+
+    Where it keeps rules, its bound is that of the placements that keep them.
+    """
+    cut = next(cut for cut in placement.tiers if cut.tier == placement.tier)
     return Answer(
         home=tuple(home.tolist()),
-        objective_bytes=price.free_bytes,
-        lower_bound_bytes=price.free_bound_bytes,
-        proof=price.free_proof,
+        objective_bytes=placement.objective_bytes,
+        lower_bound_bytes=min(cut.lower_bound_bytes, placement.objective_bytes),
+        proof=cut.proof,
         method=placement.method,
     )
 
@@ -179,17 +174,20 @@ def _reason(
     families: Sequence[Family],
     fabric: Fabric,
     question: Question,
-    free: Answer,
+    plan: Answer,
     crossed: Mapping[str, float],
     time_limit_s: float,
 ) -> Reason:
-    homes = np.array(free.home)[groups_along(question.sizes, layout.axes_of(digit))]
+    homes = np.array(plan.home)[groups_along(question.sizes, layout.axes_of(digit))]
     groups, size = homes.shape
     impossible, kept = "", None
+    asked = placement.rule_price.rules if placement.rule_price else ()
     try:
-        rules = read_rules([f"{digit} within {placement.tier}"], layout, fabric, placement.tier)
-        answer = solve_ruled(question, rules, free, time_limit_s=time_limit_s, seed=placement.seed)
-        price = price_of(rules, answer, free)
+        rules = read_rules(
+            [*asked, f"{digit} within {placement.tier}"], layout, fabric, placement.tier
+        )
+        answer = solve_ruled(question, rules, plan, time_limit_s=time_limit_s, seed=placement.seed)
+        price = price_of(rules, answer, plan)
         there = np.array(answer.home)
         kept = KeptWhole(
             cut_bytes=answer.objective_bytes,
@@ -201,7 +199,16 @@ def _reason(
             tile=tile_of(layout, there),
         )
     except InfeasibleError:
-        impossible = _why_not(digit, size, groups, question.capacities, placement.tier)
+        fit = sum(capacity // size for capacity in question.capacities)
+        impossible = (
+            _why_not(digit, size, groups, question.capacities, placement.tier)
+            if fit < groups
+            else f"No placement that keeps {' and '.join(map(repr, asked))} keeps it whole"
+        )
+    except SolverError:
+        impossible = (
+            "No placement that keeps it whole was found in the time, and none is proved impossible"
+        )
     return Reason(
         digit=digit,
         group_size=size,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from planner.errors import SolverError
 from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.place import Placement, Proof, place
 from planner.place.alternatives import alternatives
-from planner.place.explain import Reason, explain
-from planner.place.question import ask
+from planner.place.answer import Answer
+from planner.place.explain import Reason, explain, plan_answer
+from planner.place.question import Question, ask
+from planner.place.rules_bound import BoundRules
 from planner.traffic import Family
 from tests.oracles import slow_cut_bytes
 from tests.unit.test_place_rules import gathers
@@ -79,16 +83,74 @@ def test_keeping_a_degree_whole_is_priced_by_hand(plan: Placement) -> None:
     assert pipeline.kept_whole.proof is Proof.BOUND
 
 
-def test_a_plan_under_rules_is_explained_against_the_free_optimum() -> None:
+def test_what_only_breaking_the_plans_rule_would_keep_whole_is_not_offered() -> None:
+    # Whole pipelines fill a supernode: 2 x 4 = 8. Whole DP besides would take 32 of its 8 GPUs.
     ruled = place(LAYOUT, FAMILIES, CLUSTER, rules=["pp within supernode"])
 
     found = reason("dp", ruled, LAYOUT, FAMILIES, CLUSTER)
 
     assert ruled.objective_bytes == 72.0
     assert found.cut_bytes == 72.0
+    assert found.kept_whole is None
+    assert found.impossible == "No placement that keeps 'pp within supernode' keeps it whole"
+
+
+def test_a_plan_under_rules_is_explained_against_the_least_with_them() -> None:
+    # Whole pipelines: DP in four supernodes, 8 x 3 x 3 = 72; without, PP in four, 8 x 3 x 1 = 24.
+    ruled = place(LAYOUT, FAMILIES, CLUSTER, rules=["tp within supernode"])
+
+    found = reason("pp", ruled, LAYOUT, FAMILIES, CLUSTER)
+
+    assert ruled.objective_bytes == 24.0
     assert found.kept_whole is not None
-    assert found.kept_whole.cut_bytes == 24.0
-    assert found.kept_whole.most_bytes == 0.0
+    assert found.kept_whole.cut_bytes == 72.0
+    assert found.kept_whole.least_bytes == found.kept_whole.most_bytes == 48.0
+
+
+@pytest.mark.parametrize("objective", ["bottleneck", "total"])
+def test_a_plan_is_explained_by_what_is_proved_of_its_bytes(
+    plan: Placement, objective: str
+) -> None:
+    home = CLUSTER.domain_index("supernode")[np.array(plan.rank_to_gpu)]
+    tiers = tuple(replace(cut, proof=Proof.SOLVER) for cut in plan.tiers)
+    placed = replace(plan, objective=objective, proof=Proof.SOLVER, tiers=tiers)
+    if objective == "bottleneck":
+        placed = replace(placed, proof=Proof.INCUMBENT, objective_s=2.0, lower_bound_s=1.0)
+
+    answer = plan_answer(placed, home)
+
+    assert answer.proof is Proof.SOLVER
+    assert answer.lower_bound_bytes == answer.objective_bytes == 24.0
+
+
+def test_second_answers_start_from_the_plans_own_bound(
+    plan: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Answer] = []
+
+    def spy(question: Question, rules: BoundRules, free: Answer, **_: object) -> Answer:
+        given.append(free)
+        return free
+
+    monkeypatch.setattr("planner.place.alternatives.solve_ruled", spy)
+    alternatives(plan, LAYOUT, FAMILIES, CLUSTER, count=1)
+
+    assert given
+    assert {(one.lower_bound_bytes, one.proof) for one in given} == {(24.0, plan.proof)}
+
+
+def test_a_solver_that_finds_nothing_in_time_is_told_so(
+    plan: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object, **__: object) -> Answer:
+        raise SolverError("no seating was found within 1 s")
+
+    monkeypatch.setattr("planner.place.explain.solve_ruled", late)
+
+    found = reason("pp", plan, LAYOUT, FAMILIES, CLUSTER)
+
+    assert found.kept_whole is None
+    assert found.impossible.endswith("was found in the time, and none is proved impossible")
 
 
 def test_second_answers_differ_in_what_crosses_and_are_in_order(plan: Placement) -> None:
