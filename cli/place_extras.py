@@ -32,6 +32,7 @@ class Extras:
     Args:
         explanation: why each degree crosses; None unless asked.
         others: second answers.
+        others_asked: how many of them were asked for [1].
         other_steps_s: the step of each [s].
         idle: GPUs that hold no rank, as a free list; empty where there are none.
         idle_gpus: how many they are [1].
@@ -48,6 +49,7 @@ class Extras:
     free_file: str
     cluster_gpus: int | None = None
     cluster_supernode: int | None = None
+    others_asked: int = 0
 
 
 def extras(
@@ -100,6 +102,7 @@ def extras(
         free_file=free_file,
         cluster_gpus=cluster_gpus,
         cluster_supernode=cluster_supernode,
+        others_asked=alternatives,
     )
 
 
@@ -119,7 +122,7 @@ def extras_document(plan: Plan, more: Extras) -> dict[str, Any]:
         }
     if more.explanation is not None:
         body["explain"] = _explain_document(more.explanation)
-    if more.others or more.other_steps_s:
+    if more.others_asked:
         body["alternatives"] = [
             {
                 "method": other.method,
@@ -284,6 +287,18 @@ def other_rows(plan: Plan, more: Extras) -> tuple[tuple[str, ...], Sequence[tupl
         for other, step_s in zip(more.others, more.other_steps_s, strict=True)
     ]
     return titles, rows
+
+
+def missing_others(plan: Plan, more: Extras) -> str:
+    """Return why there are fewer second answers than asked for, or nothing."""
+    if len(more.others) >= more.others_asked:
+        return ""
+    found = "None" if not more.others else f"No more than {len(more.others)}"
+    keeps = " keeps the rules and" if plan.placement.rule_price is not None else ""
+    return (
+        f"{found}: no other placement that was tried{keeps} crosses other bytes of any degree, to "
+        "1 % of this plan's cut."
+    )
 
 
 def _step(step_s: float, plan_s: float) -> str:

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from cli.place_extras import explain_lines, idle_line, other_rows, rule_lines
+from cli.place_extras import explain_lines, idle_line, missing_others, other_rows, rule_lines
 from cli.report_text_map import map_lines
 from cli.report_text_network import incast_lines, sharing_lines
 from cli.report_text_objective import objective_proof
@@ -102,9 +102,12 @@ def _print_more(console: Console, plan: Plan, more: Extras) -> None:
     if more.explanation is not None:
         _heading(console, "Why it crosses")
         console.print(_labelled(explain_lines(plan, more.explanation)))
-    if more.others:
+    if more.others_asked:
         _heading(console, "The next best that cross something else")
-        console.print(_others_table(plan, more))
+        if more.others:
+            console.print(_others_table(plan, more))
+        if why := missing_others(plan, more):
+            console.print(Text(f"  {why}"))
 
 
 def _others_table(plan: Plan, more: Extras) -> Table:

@@ -179,3 +179,19 @@ def test_the_reports_command_asks_for_the_same_plan_again(planner: Planner, tmp_
     again = documented(planner, *words[2:])
 
     assert again["inputs"]["sha256"] == document["inputs"]["sha256"]
+
+
+def test_where_no_second_answer_keeps_the_rules_the_page_says_so(planner: Planner) -> None:
+    # Two supernodes of two GPUs, TP pinned inside: replicas are all there is to seat.
+    job = ("--supernode", "2", "--gpus", "4", "--model", "llama-3.1-8b", "--tp", "2", "--cp", "1",
+           "--dp", "2", "--pp", "1", "--global-batch", "64", "--ignore-memory", "--time-limit", "1",
+           "--rule", "tp within supernode", "--alternatives", "3")  # fmt: skip
+
+    page = " ".join(planner("place", *job).out.split())
+    document = documented(planner, *job)
+
+    assert document["alternatives"] == []
+    assert (
+        "The next best that cross something else None: no other placement that was tried keeps "
+        "the rules and crosses other bytes of any degree, to 1 % of this plan's cut."
+    ) in page
