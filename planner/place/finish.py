@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _SHAPES_S = 10.0  # seconds for the choice of shapes at most
+_SLICES_SHARE = 0.5  # of the time left, for slices; the rest is for one binary each seat
 _WAYS_LIMIT = 7000  # ways to seat one slice
 _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of the slices
 
@@ -59,7 +60,8 @@ def _by_slices(work: Work, ends_s: float) -> None:
     axis = sliceable_axis(coarse)
     if axis is None:
         return
-    solved = solve_slices(coarse, axis, _unit(work), ends_s - monotonic(), work.seed)
+    half_s = (ends_s - monotonic()) * _SLICES_SHARE
+    solved = solve_slices(coarse, axis, _unit(work), half_s, work.seed)
     _take(work, solved, sides, f"solver on {coarse.sizes[axis]} slices of the grid")
     work.believe(solved.lower_bound_bytes)
 
