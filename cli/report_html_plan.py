@@ -136,7 +136,8 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
         "cut in the file: one of the two is wrong.</p>"
     )  # fmt: skip
     gap = (
-        f"Gap to the bound: {format_share(cut['gap'])}; {proof_words(cut)}. "
+        f"Gap to the bound: {format_share(cut['gap'])}; "
+        f"{proof_words(cut, ruled='rules' in plan.document)}. "
         f"Method: {cut['method']}."
     )
     missing = "" if theirs else (

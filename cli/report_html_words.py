@@ -71,18 +71,32 @@ def seating_words(name: str) -> str:
     return SEATINGS.get(name, name.replace("-", " "))
 
 
-def proof_words(cut: Mapping[str, Any]) -> str:
-    """Return what is proved of the cut, and how."""
+def proof_words(cut: Mapping[str, Any], *, ruled: bool = False) -> str:
+    """Return what is proved of the cut, and how.
+
+    Args:
+        cut: of a plan's document.
+        ruled: the plan keeps rules, so that its bound holds for the seatings that keep them.
+    """
     of_what = {
         "bottleneck": " by its busiest border's time",
         "time": " by the bytes that its step exposes",
     }.get(cut["objective"], "")
+    keeps = " that keeps the rules" if ruled else ""
     if cut["proof"] == "bound":
-        return f"no seating whatever can do better{of_what}: the lower bound is as high"
+        which = keeps or " whatever"
+        return f"no seating{which} can do better{of_what}: the lower bound is as high"
     if cut["proof"] == "solver":
-        return f"the solver proved that no seating of its model does better{of_what}"
-    why = "" if cut["objective"] == "time" else "the solver stopped at its time limit, and "
-    return f"not proved best{of_what}: {why}up to {format_share(cut['gap'])} could still be saved"
+        return f"the solver proved that no seating of its model{keeps} does better{of_what}"
+    why = "the search ended with the bound below it, and "
+    if cut.get("interrupted"):
+        why = "the search was interrupted, and "
+    elif cut["objective"] == "time":
+        why = ""
+    by = f" by a seating{keeps}" if ruled else ""
+    return (
+        f"not proved best{of_what}: {why}up to {format_share(cut['gap'])} could still be saved{by}"
+    )
 
 
 def recommendation(plan: PlanFile) -> list[str]:
@@ -94,7 +108,8 @@ def recommendation(plan: PlanFile) -> list[str]:
     first = (
         f"{verb} {inputs['model']} on {inputs['gpus']:,} GPUs of {inputs['cluster']} with "
         f"{layout_words(document)}: {format_bytes(cut['objective_bytes'])} a step cross the border "
-        f"of a {cut['tier']}{against}, and {proof_words(cut)}."
+        f"of a {cut['tier']}{against}, and "
+        f"{proof_words(cut, ruled='rules' in document)}."
     )
     low, high = step["interval_s"]
     top = max(step["critical_path"], key=lambda entry: float(entry["seconds"]), default=None)

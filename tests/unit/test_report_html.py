@@ -22,6 +22,7 @@ from cli.report_html_traffic import (
     rank_order_bytes,
     total_between,
 )
+from cli.report_html_words import proof_words
 from cli.report_pictures import Bar, bars, safe
 from planner.errors import InputError
 
@@ -519,3 +520,26 @@ def test_without_a_pipeline_a_family_that_crosses_is_lit_at_first(tmp_path: Path
     assert "Stage 0" not in page
     assert re.findall(r'<input type="radio"[^>]*checked>([^<]*)',
                       report([saved(tmp_path, small_plan())])) == ["pipeline stages"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cut", "ruled", "said"),
+    [
+        ({"proof": "bound"}, False,
+         "no seating whatever can do better: the lower bound is as high"),
+        ({"proof": "bound"}, True,
+         "no seating that keeps the rules can do better: the lower bound is as high"),
+        ({"proof": "solver"}, True,
+         "the solver proved that no seating of its model that keeps the rules does better"),
+        ({"proof": "time_limit"}, False,
+         ("not proved best: the search ended with the bound below it, and up to 25 % could still "
+         "be saved")),
+        ({"proof": "time_limit", "interrupted": True}, True,
+         ("not proved best: the search was interrupted, and up to 25 % could still be saved by a "
+         "seating that keeps the rules")),
+    ],
+)  # fmt: skip
+def test_what_is_proved_is_said_of_the_seatings_that_it_holds_for(
+    cut: dict[str, Any], ruled: bool, said: str
+) -> None:
+    assert proof_words({"objective": "total", "gap": 0.25, **cut}, ruled=ruled) == said
