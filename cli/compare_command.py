@@ -27,7 +27,6 @@ from cli.planner_options import (
     Recompute,
     Seed,
     Seq,
-    Supernodes,
     TimeLimit,
     Tp,
     Vpp,
@@ -51,6 +50,13 @@ Clusters = Annotated[
     typer.Option(
         "--cluster", metavar="NAME|FILE", show_default=False,
         help="A cluster of the catalogue, or a file; may be given several times.",
+    ),
+]  # fmt: skip
+Supernodes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--supernode", metavar="N,N,…", show_default=False,
+        help="Supernode sizes to compare, e.g. 8,64,384; may be given several times.",
     ),
 ]  # fmt: skip
 LayoutFiles = Annotated[
@@ -179,7 +185,9 @@ def compare(
     listed = None if prices is None else read_prices(prices)
     wanted = Wanted(
         clusters=tuple(cluster or ()),
-        supernodes=() if supernode is None else counts(supernode, option="--supernode"),
+        supernodes=tuple(
+            size for text in supernode or () for size in counts(text, option="--supernode")
+        ),
         gpus=gpus, model=model, layout_files=tuple(layout or ()), layout=given, order=order,
         goal=Goal(
             equal=_equal(equal, budget, days, gpus, wanted_tokens), budget=budget,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.compare_report import pareto_rows
-from cli.search_report import short_layout
+from cli.search_report import short_layout, used_bytes
 from planner.search.placed import DIGITS
 from planner.search.search import is_tie
 from planner.steptime.document import interval_s
@@ -29,7 +29,7 @@ def compare_csv(found: Comparison) -> str:
             one.candidate.name, max(one.candidate.fabric.capacities("supernode")),
             one.candidate.gpus, one.label, short_layout(f.layout), f.step_s, low, high,
             is_tie(found.first.finalist, f), float(f.step.mfu), float(f.step.tokens_per_s),
-            float(f.memory.worst_stage_bytes), f.seated_bytes,
+            used_bytes(f.memory), f.seated_bytes,
             *(f.crossed.get(d) for d in DIGITS), run.power_w or None, run.days, run.cost,
             run.energy_j or None, point["head_room_bytes"], point["switches"],
             point["cost_per_million_tokens"], point["on_front"],

@@ -15,12 +15,13 @@ from cli.compare_report import (
     worth_per_gpu,
 )
 from cli.pareto_plot import Point, Scale, scatter
-from cli.search_report import short_layout, simple_table
-from planner.procure.budget import money_of
+from cli.search_report import short_layout, simple_table, used_bytes
+from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
 from planner.search.compare import Entry
 from planner.search.given import spelled_layout
 from planner.search.placed import DIGITS
+from planner.search.price_flips import GPU_HOUR, KWH
 from planner.search.search import is_tie
 from planner.steptime.document import interval_s
 from planner.units import format_bytes, format_power, format_rate, format_share, format_time
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _NOTHING_SHARE = 0.001
+_UNSPENT_SHOWN_SHARE = 0.001
+_CUT_WIDTH = 57  # so that the table of cuts fits a terminal of 80 columns
 
 
 def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
@@ -37,9 +40,7 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     console.print(Text(_verdict(found), style="bold green"))
     first = found.first
     console.print(Text(
-        f"{first.candidate.model.name} on {first.candidate.gpus:,} GPUs, "
-        f"{first.finalist.layout.global_batch:,} sequences of {first.finalist.layout.seq:,} tokens "
-        "a step."
+        f"{first.candidate.model.name} on {_job(found)}."
         + ("" if found.asked.layouts else " Each cluster has the fastest layout found for it.")
     ))  # fmt: skip
     for line in _size_lines(found):
@@ -47,6 +48,7 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     _section(console, "Ranked", _ranked_table(found))
     _section(console, "What falls on the cut between supernodes, in bytes of one step",
              _cut_table(found))  # fmt: skip
+    console.print(Text(_seating_sentence(found)))
     for line in _cut_sentences(found):
         console.print(Text(line))
     if found.compared.pools:
@@ -80,12 +82,42 @@ def _name(one: Entry, found: Comparison) -> str:
     return f"{one.candidate.name} {one.label}" if found.asked.layouts else one.candidate.name
 
 
+def _alike(found: Comparison) -> bool:
+    """Return whether all rows train the same batch on as many GPUs, so that steps compare."""
+    jobs = {
+        (one.candidate.gpus, one.finalist.layout.global_batch, one.finalist.layout.seq)
+        for one in found.compared.ranked
+    }
+    return len(jobs) == 1
+
+
+def _job(found: Comparison) -> str:
+    """Return the GPUs and the batch, each as a range where the rows differ."""
+
+    def among(values: list[int]) -> str:
+        low, high = min(values), max(values)
+        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+    layouts = [one.finalist.layout for one in found.compared.ranked]
+    return (
+        f"{among([one.candidate.gpus for one in found.compared.ranked])} GPUs, "
+        f"{among([one.global_batch for one in layouts])} sequences of "
+        f"{among([one.seq for one in layouts])} tokens a step"
+    )
+
+
+def _tokens_per_s(per_s: float) -> str:
+    return f"{per_s / 1e6:,.4g} M" if per_s >= 1e6 else f"{per_s / 1e3:,.4g} k"
+
+
 def _verdict(found: Comparison) -> str:
     first = found.first.finalist
     low, high = interval_s(first.step)
     first_by = "is first"
     if found.asked.sizes.goal.equal == "run":
         first_by = "does the run for the least money" if found.cheapest else "needs the fewest GPUs"
+    elif not _alike(found):
+        first_by = f"trains most, {_tokens_per_s(float(first.step.tokens_per_s))} tokens a second"
     text = (
         f"{_name(found.first, found)} {first_by}: a step takes {format_time(first.step_s)} "
         f"({format_time(low)} to {format_time(high)}) with {spelled_layout(first.layout)}."
@@ -100,23 +132,29 @@ def _verdict(found: Comparison) -> str:
 
 
 def _ranked_table(found: Comparison) -> Table:
-    alike = found.asked.sizes.goal.equal == "gpus"
+    alike = _alike(found)
     table = simple_table(
-        "  cluster", "layout", *(() if alike else ("GPUs",)), "step", "slower", "tie", "MFU",
-        "memory", left=2,
+        "  cluster", "layout", *(() if alike else ("GPUs", "batch")), "step",
+        *(("slower", "tie", "MFU") if alike else ("tokens/s", "fewer")), "memory", left=2,
     )  # fmt: skip
+    table.columns[1].min_width = 11
     table.columns[0].no_wrap = True
     first = found.first.finalist
     for one in found.compared.ranked:
         f = one.finalist
-        slower = f.token_s / first.token_s - 1.0
+        slower = f.token_s / first.token_s - 1.0 if alike else 1.0 - first.token_s / f.token_s
         table.add_row(
             f"  {_name(one, found)}", short_layout(f.layout),
-            *(() if alike else (f"{one.candidate.gpus:,}",)), format_time(f.step_s),
+            *(() if alike else (f"{one.candidate.gpus:,}", f"{f.layout.global_batch:,}")),
+            format_time(f.step_s),
+            *(() if alike else (_tokens_per_s(float(f.step.tokens_per_s)),)),
             "" if f is first else _more(slower),
-            "" if f is first else "yes" if is_tie(first, f) else "no",
-            format_share(float(f.step.mfu)),
-            format_bytes(float(f.memory.worst_stage_bytes))
+            *(
+                ("" if f is first else "yes" if is_tie(first, f) else "no",
+                 format_share(float(f.step.mfu)))
+                if alike else ()
+            ),
+            format_bytes(used_bytes(f.memory))
             + ("" if bool(f.memory.fits) else " !"),
         )  # fmt: skip
     return table
@@ -152,14 +190,24 @@ def _size_lines(found: Comparison) -> list[str]:
     currency = found.prices.currency if found.prices else ""
 
     def shown(amount: float) -> str:
-        return format_power(amount) if goal.equal == "power" else f"{amount:,.6g} {currency}"
+        return format_power(amount) if goal.equal == "power" else format_money(amount, currency)
 
-    each = ", ".join(
-        f"{name} {one.gpus:,} GPUs for {shown(one.spent or 0.0)}"
-        for name, one in zip(names, sizes.each, strict=True)
-    )
+    budget = sizes.budget or 0.0
     what = "power at the meter" if goal.equal == "power" else f"money ({sizes.basis})"
-    return [f"At equal {what}, at most {shown(sizes.budget or 0.0)}: {each}."]
+    lines = [f"At equal {what}, at most {shown(budget)}; ranked by tokens a second:"]
+    for name, one in zip(names, sizes.each, strict=True):
+        spent = one.spent or 0.0
+        left = budget - spent
+        text = f"  {name}: {one.gpus:,} GPUs for {shown(spent)}"
+        if left > _UNSPENT_SHOWN_SHARE * budget:
+            text += f"; {shown(left)} ({format_share(left / budget)}) unspent: {one.why_unspent}"
+        lines.append(f"{text}.")
+    if found.cheapest and found.cheapest != found.first.candidate.name:
+        lines.append(
+            f"{found.first.candidate.name} trains most within the budget; for each {currency} "
+            f"spent {found.cheapest} trains more."
+        )
+    return lines
 
 
 def _front_title(found: Comparison) -> str:
@@ -193,7 +241,11 @@ def plotted(found: Comparison) -> list[str]:
 def _cut_table(found: Comparison) -> Table:
     entries = [*_by_size(found.compared.ranked), *_by_size(found.compared.moved)]
     used = [d for d in DIGITS if any(d in one.finalist.crossed for one in entries)]
-    table = simple_table("  cluster", *(d.upper() for d in used), "all")
+    if max(len(_name(one, found)) for one in entries) + 10 * len(used) > _CUT_WIDTH:
+        out = [d for d in used if any(one.finalist.crossed.get(d) for one in entries)]
+        used = out or used  # what stays in everywhere is said below the table
+    table = simple_table("  cluster", *(d.upper() for d in used), "all", "least")
+    table.columns[0].no_wrap = True
     moved = False
     for one in entries:
         if one.label.startswith("best of") and not moved:
@@ -204,9 +256,26 @@ def _cut_table(found: Comparison) -> Table:
             f"  {_name(one, found)}{' *' if moved else ''}",
             *("" if d not in crossed else format_bytes(crossed[d]) if crossed[d] else "inside"
               for d in used),
-            format_bytes(one.finalist.seated_bytes) if one.finalist.seated_bytes else "none",
+            *(format_bytes(b) if b else "none"
+              for b in (one.finalist.seated_bytes, float(one.finalist.placement.checked_bytes))),
         )  # fmt: skip
     return table
+
+
+def _seating_sentence(found: Comparison) -> str:
+    """Return in which seats the bytes are counted: those that each step is timed in."""
+    every = (*_by_size(found.compared.ranked), *_by_size(found.compared.moved))
+    odd = dict.fromkeys(
+        f"{_name(one, found)}{' *' if one in found.compared.moved else ''}"
+        for one in every if one.finalist.seating == "rank-order"
+    )  # fmt: skip
+    if not odd:
+        return "Each sits where the least bytes leave its supernodes, as planner place seats it."
+    return (
+        f"All but 'least' is of the seats each step is timed in: rank order for {', '.join(odd)}, "
+        "where it is faster though more may cross. 'least' is the least cut, as planner place "
+        "seats it."
+    )
 
 
 def _by_size(entries: Sequence[Entry]) -> list[Entry]:
@@ -241,19 +310,31 @@ def _flip_table(found: Comparison) -> Table:
         value = flip_value(one, found)
         table.add_row(
             f"  {PROPERTY_WORDS.get(one.name, one.name.replace('_', ' '))}",
-            f"{_shown(one.name, value)} (x {one.factor:.3g})", one.before, one.after,
+            f"{_shown(one.name, value, found)} (x {_factor(one.factor)})", one.before, one.after,
         )  # fmt: skip
     return table
 
 
-def _shown(name: str, value: float) -> str:
+def _factor(factor: float) -> str:
+    """Return a factor by three digits, or as many more as tell it from 1."""
+    return f"{factor:.5g}" if abs(factor - 1.0) < 0.01 else f"{factor:.3g}"
+
+
+def _shown(name: str, value: float, found: Comparison) -> str:
     if name == "nic_rate":
         return format_rate(value)
     if name == "nic_latency":
         return format_time(value)
     if name.startswith("price "):
-        return f"{value:,.4g}"
-    return f"{value:,.0f}" if name in {"seq", "experts"} else f"{value:.3g}"
+        money = format_money(value, found.prices.currency if found.prices else "")
+        item = name.removeprefix("price ")
+        if item == KWH:
+            return f"{money} a kWh"
+        return f"{money} an hour" if item.startswith(GPU_HOUR) else f"{money} each"
+    if name == "oversubscription":
+        return f"{value:.3g}:1"
+    unit = {"seq": " tokens", "in_flight": " in flight"}.get(name, "")
+    return f"{value:,.0f}{unit}" if name in {"seq", "experts"} else f"{value:.3g}{unit}"
 
 
 def _flip_sentence(found: Comparison) -> str:
@@ -298,7 +379,7 @@ def _gain_lines(found: Comparison) -> list[str]:
         amount = worth_per_gpu(best, name, found)
         if amount is not None and best.gain_share >= _NOTHING_SHARE:
             lines.append(
-                f"{name}: {best.name} may cost up to {amount:,.4g} {currency} a GPU "
+                f"{name}: {best.name} may cost up to {format_money(amount, currency)} a GPU "
                 f"({_basis(found, name)}) before tokens per money fall."
             )
     if found.prices is None:
@@ -323,7 +404,7 @@ def _price_lines(found: Comparison) -> list[str]:
         and one.finalist.step_s > first.finalist.step_s * (1.0 + 1e-9)
     ]
     if found.cheapest:
-        lines = [f"By tokens per money {found.cheapest} is first, at the prices given."]
+        lines = [f"By tokens per money spent {found.cheapest} is first, at the prices given."]
         if not any(one.kind == "cheapest" for one in found.flips) and len(found.runs) > 1:
             lines.append("No single price between x 1/32 and x 32 of what it is changes that.")
         return lines

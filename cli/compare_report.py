@@ -14,6 +14,7 @@ from cli.search_report import (
     FINALIST_LIMIT_S,
     finalist_document,
     layout_document,
+    used_bytes,
 )
 from planner.errors import InputError
 from planner.procure.bill import Bill, bill_of_materials
@@ -221,7 +222,7 @@ def pareto_rows(found: Comparison) -> list[dict[str, Any]]:
             "label": one.label,
             "gpus": one.candidate.gpus,
             "tokens_per_s": float(one.finalist.step.tokens_per_s),
-            "head_room_bytes": memory.capacity_bytes - float(memory.worst_stage_bytes),
+            "head_room_bytes": memory.capacity_bytes - used_bytes(memory),
             "power_w": None if bill.without_power else run.power_w,
             "switches": sum(li.count for li in bill.lines if li.item in SWITCHES),
             "cost_per_million_tokens": None

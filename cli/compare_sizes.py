@@ -52,10 +52,12 @@ class Sized:
     Args:
         gpus: of the job [1].
         spent: what it costs of the budget, None at equal GPUs.
+        why_unspent: why the rest of the budget buys nothing more, empty without a budget.
     """
 
     gpus: int
     spent: float | None
+    why_unspent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +212,13 @@ def _within(one: _Cluster, budget: float) -> Sized:
     if not count:
         why = f"no layout fits: {one.why}" if most else "one supernode costs more"
         raise InfeasibleError(f"the budget of {budget:,.6g} buys {most} supernodes; {why}")
-    return Sized(gpus=count * one.unit, spent=one.cost_of(count))
+    part = "a whole supernode" if one.unit == one.supernode else "the next part of a supernode"
+    why = (
+        f"no more GPUs, up to {most * one.unit:,}, train more tokens a second"
+        if count < most
+        else f"the {one.unit:,} GPUs of {part} cost more than that"
+    )
+    return Sized(gpus=count * one.unit, spent=one.cost_of(count), why_unspent=why)
 
 
 def _finer(one: _Cluster, limit: float) -> _Cluster:
@@ -247,5 +255,6 @@ def sizes_document(sizes: Sizes, inputs: tuple[Inputs, ...]) -> Mapping[str, Any
         "days": sizes.goal.days,
         "goodput_share": sizes.goal.goodput_share,
         "spent": [one.spent for one in sizes.each],
+        "why_unspent": [one.why_unspent or None for one in sizes.each],
         "gpus": [one.gpus for one in inputs],
     }

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.pareto_plot import Point, Scale, scatter
-from cli.search_report import Search, front_rows, short_layout, simple_table
+from cli.search_report import Search, front_rows, short_layout, simple_table, used_bytes
 from planner.layout import Layout
 from planner.procure.bill import Bill
 from planner.procure.run import Run
@@ -68,8 +68,14 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
     console.print(Text("What tells them apart from the first", style="bold"))
     console.print(_apart_table(found))
     console.print()
-    console.print(Text("Less memory for more time (Pareto, in rank order)", style="bold"))
+    console.print(Text("Less memory for more time (Pareto, estimated before seating)",
+                       style="bold"))  # fmt: skip
     console.print(_front_table(found))
+    console.print(Text(
+        "These steps are estimates in closed form, before ranks get seats and links are shared: "
+        f"the first of the best is {format_time(first.estimated_s)} by them and "
+        f"{format_time(first.step_s)} as seated."
+    ))  # fmt: skip
     for line in plotted(found):
         console.print(Text(line))
     console.print()
@@ -84,7 +90,7 @@ def _led_lines(found: Search) -> list[str]:
     """Return why the first leads, where another has a shorter step."""
     first = found.best[0]
     rank, fastest = min(enumerate(found.best, 1), key=lambda one: one[1].step_s)
-    gain = first.step_s / fastest.step_s - 1.0
+    gain = 1.0 - fastest.step_s / first.step_s
     if gain <= 1e-9:
         return []
     text = (
@@ -104,7 +110,7 @@ def _best_table(found: Search) -> Table:
     for rank, one in enumerate(found.best, 1):
         table.add_row(
             f"{rank} {short_layout(one.layout)}", format_time(one.step_s),
-            format_share(float(one.step.mfu)), format_bytes(float(one.memory.worst_stage_bytes)),
+            format_share(float(one.step.mfu)), format_bytes(used_bytes(one.memory)),
             format_bytes(one.seated_bytes) if one.seated_bytes else "none",
             "" if one is first else "yes" if is_tie(first, one) else "no",
         )  # fmt: skip
@@ -155,7 +161,7 @@ def _word(value: Any) -> str:
 
 
 def _front_table(found: Search) -> Table:
-    table = simple_table("  layout", "step", "memory", "head-room", "")
+    table = simple_table("  layout", "estimate", "memory", "head-room", "")
     rows = front_rows(found)
     least = rows[0]["step_s"]
     rows = [row for row in rows if row["step_s"] <= _SLOWEST_SHOWN_RATIO * least]
@@ -182,11 +188,11 @@ def plotted(found: Search) -> list[str]:
     ]
     capacity = found.inputs.fabric.accelerator.memory_bytes
     points += [
-        Point(x=one.step_s, y=capacity - float(one.memory.worst_stage_bytes), mark=str(rank))
+        Point(x=one.step_s, y=capacity - used_bytes(one.memory), mark=str(rank))
         for rank, one in reversed(list(enumerate(found.best[:9], 1)))
     ]
     return scatter(
-        points, Scale(title="step (* front, 1 2 3 the best)", shown=format_time),
+        points, Scale(title="step (* estimated, 1 2 3 as seated)", shown=format_time),
         Scale(title="head-room", shown=lambda v: format_bytes(v) if v else "none"),
     )  # fmt: skip
 

@@ -32,6 +32,7 @@ from planner.steptime.document import memory_document, step_document
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
     from planner.search.rules import Rule
+    from planner.steptime.memory import Memory
 
 FINALIST_LIMIT_S = 1.0
 
@@ -97,6 +98,11 @@ def make_search(
     )  # fmt: skip
 
 
+def used_bytes(memory: Memory) -> float:
+    """Return what must be free on a GPU: the fullest stage and the margin, as place shows it."""
+    return float(memory.worst_stage_bytes) + memory.margin_bytes
+
+
 def layout_document(layout: Layout) -> dict[str, Any]:
     """Return a layout's fields, and what follows from them."""
     return {
@@ -159,15 +165,19 @@ def search_document(found: Search) -> dict[str, Any]:
 
 
 def front_rows(found: Search) -> list[dict[str, Any]]:
-    """Return the layouts that nothing beats in step time and memory, timed in rank order."""
+    """Return the layouts that nothing beats in step time and memory, timed before seating.
+
+    Memory has the margin in it.
+    """
     capacity = found.inputs.fabric.accelerator.memory_bytes
+    margin = found.best[0].memory.margin_bytes
     some = found.swept.evaluated
     return [
         {
             "layout": layout_document(found.swept.layout(entry)),
             "step_s": some.total_s[entry],
-            "memory_bytes": some.worst_bytes[entry],
-            "head_room_bytes": capacity - some.worst_bytes[entry],
+            "memory_bytes": some.worst_bytes[entry] + margin,
+            "head_room_bytes": capacity - margin - some.worst_bytes[entry],
             "tokens_per_s": _tokens(found) / some.total_s[entry],
             "power_w": found.runs[0].power_w or None,
             "cost_per_million_tokens": _cost(found, float(some.total_s[entry])),

@@ -76,6 +76,19 @@ def power_of(bill: Bill, prices: PriceList | None) -> Cost:
     return Cost(amount=bill.known_power_w * overhead, basis="power")
 
 
+def format_money(amount: float, currency: str) -> str:
+    """Return an amount of money for people, four digits, millions in words.
+
+    >>> format_money(39_218_500.0, "EUR"), format_money(56_530.0, "EUR"), format_money(2.5, "USD")
+    ('39.22 million EUR', '56,530 EUR', '2.5 USD')
+    """
+    unit = currency and f" {currency}"
+    for scale, word in ((1e9, " billion"), (1e6, " million")):
+        if abs(amount) >= scale:
+            return f"{amount / scale:,.4g}{word}{unit}"
+    return f"{amount:,.0f}{unit}" if abs(amount) >= 1000.0 else f"{amount:.4g}{unit}"
+
+
 def parse_amount(text: str) -> float:
     """Return an amount of money such as ``120M`` or ``3.5e6``.
 

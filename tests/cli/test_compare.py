@@ -157,6 +157,79 @@ def test_within_so_many_watts_each_cluster_has_as_many_supernodes_as_they_feed(
     assert {row["cluster"] for row in rows if row["on_front"] == "True"} == set(document["pareto"])
 
 
+PARTS = """
+currency: EUR
+years: 4
+kwh: {price: 0.12, source: s, date: 2026-01-01}
+items:
+  H100-SXM: {price: 30000, source: s, date: 2026-01-01}
+  nic: {price: 1500, power: 25 W, source: s, date: 2026-01-01}
+  scale_up_switch: {price: 8000, power: 300 W, source: s, date: 2026-01-01}
+  leaf: {price: 40000, power: 1.5 kW, source: s, date: 2026-01-01}
+  spine: {price: 40000, power: 1.5 kW, source: s, date: 2026-01-01}
+  nic-leaf: {price: 800, source: s, date: 2026-01-01}
+  leaf-spine: {price: 1200, source: s, date: 2026-01-01}
+"""
+
+
+def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_a_second(
+    planner: Planner, tmp_path: Path
+) -> None:
+    prices, out = tmp_path / "parts.yaml", tmp_path / "out.json"
+    prices.write_text(PARTS)
+
+    ran = planner(
+        "compare", "--supernode", "8", "--supernode", "48", "--model", "llama-3.1-8b", "--equal",
+        "money", "--budget", "3.5M", "--prices", str(prices), "--tokens", "1T", "--out", str(out),
+        *FEW,
+    )  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    document = json.loads(out.read_text())
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    first, second = document["ranked"]
+    assert first["gpus"] != second["gpus"]
+    assert first["step"]["tokens_per_s"] > second["step"]["tokens_per_s"]
+    sizes = document["inputs"]["sizes"]
+    head, page = ran.out.split("Ranked", 1)
+    said = " ".join(head.split())
+    assert f"{second['gpus']} to {first['gpus']} GPUs" in said
+    left = 3.5e6 - min(sizes["spent"])
+    assert left > 0.1 * 3.5e6
+    assert f"{left / 1e6:,.4g} million EUR" in said
+    assert "unspent: the 48 GPUs of a whole supernode cost more than that" in said
+    assert "slower" not in page.split("What falls on the cut")[0]
+    fewer = 1.0 - second["step"]["tokens_per_s"] / first["step"]["tokens_per_s"]
+    assert f"{fewer * 100:.3g} %" in page
+    for one in (first, second):  # sequences and tokens a second of every row
+        assert f"{one['layout']['global_batch']:,}" in page
+        assert f"{one['step']['tokens_per_s'] / 1e3:,.4g} k" in page
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_supernodes_given_twice_are_both_compared_and_the_page_is_readable(
+    planner: Planner, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+
+    ran = planner("compare", *MOE, "--supernode", "4", "--supernode", "16", "--tp", "2", "--cp",
+                  "2", "--zero", "1", "--out", str(out))  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    document = json.loads(out.read_text())
+    assert {one["supernode"] for one in document["ranked"]} == {4, 16}
+    cuts = ran.out.split("What falls on the cut")[1].split("Where the winner flips")[0]
+    for one in (*document["ranked"], *document["moved"]):
+        assert f"  {one['cluster']} " in cuts  # no name is broken over lines
+        if one["seating"] == "rank-order":
+            assert f"{one['cluster']}" in cuts.split("rank order for")[1]
+    assert "least" in cuts.splitlines()[1]
+    table = ran.out.split("Ranked")[1].split("What falls")[0]
+    memory = document["ranked"][0]["memory"]
+    used = memory["worst_stage_bytes"] + memory["margin_bytes"]
+    assert f"{used / 1e9:.3g} GB" in table
+
+
 def test_as_many_gpus_as_do_the_run_in_time_and_not_an_eighth_fewer(planner: Planner) -> None:
     document = documented(
         planner, "--supernode", "8,16", "--model", "llama-3.1-8b", "--tokens", "500B", "--days",
