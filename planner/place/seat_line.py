@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, permutations
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _STATES_MOST = 4000  # boxes and stretches looked at, for one seating
 _STATES_OF_ALL = 4000  # the same, after which no finer grid is tried
+_ALL_ORDERS = 4  # domains up to which they stand along the line in every order
 _SCRAP_SHARES = (1.0, 0.3)
 _FEW = 2  # domains' ends in a stretch up to which every way to cut is tried
 
@@ -41,13 +42,13 @@ class _Cut:
 
 
 def line_fillings(question: Question, held: Sequence[int]) -> Iterator[NDArray[np.int64]]:
-    """Yield seatings by halving: the domains in order and backwards, coarse grids first.
+    """Yield seatings by halving: the domains in several orders, coarse grids first.
 
     Args:
         question: the grid and its charges.
         held: cells that each domain is to hold, adding up to all cells [1].
     """
-    orders = dict.fromkeys([tuple(range(len(held))), tuple(reversed(range(len(held))))])
+    orders = _orders(held)
     left = _STATES_OF_ALL
     for sides in sorted(_kept(question.sizes, gcd(*held)), key=prod, reverse=True):
         volume = prod(sides)
@@ -59,6 +60,14 @@ def line_fillings(question: Question, held: Sequence[int]) -> Iterator[NDArray[n
                 left -= states
         if left <= 0:
             return
+
+
+def _orders(held: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the orders of the domains along the line: all that differ, if they are few."""
+    forward = tuple(range(len(held)))
+    if len(held) > _ALL_ORDERS:
+        return [forward, forward[::-1]]
+    return list({tuple(held[s] for s in order): order for order in permutations(forward)}.values())
 
 
 def _kept(sizes: Sequence[int], step: int) -> list[tuple[int, ...]]:
