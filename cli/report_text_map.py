@@ -5,6 +5,7 @@ Without colour nothing is lost: the character itself is the pipeline stage.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import gcd
@@ -37,6 +38,7 @@ _COLOURS = (
     "white on #0072b2", "black on #e69f00", "black on #009e73", "black on #cc79a7",
     "black on #56b4e9", "white on #d55e00", "black on #f0e442", "black on #999999",
 )  # fmt: skip
+_NUMBER = re.compile(r"[0-9]+$")
 _MOST_LINES = 12
 _MOST_SPARKS = 32
 _MOST_DOMAINS = 512  # beyond it the traffic between all pairs takes longer than the plan
@@ -68,7 +70,8 @@ def map_lines(plan: Plan, width: int) -> list[Text]:
     seats = [_values(domain, placement.rank_to_gpu, value) for domain in placement.domains]
     together = _together(seats, (width - 4) // 2)
     names = [domain.name for domain in placement.domains]
-    entries = _entries(names, seats, together)
+    cut_down = "free" in plan.inputs.fabric.assumed
+    entries = _entries(names, seats, together, cut_down=cut_down)
     block = "GPU" if together == 1 else f"{together} GPUs"
     which = "its" if _one_value_each(seats, together) else "its first"
     told = f"  A character is {'a ' if together == 1 else ''}{block}, and says {which} "
@@ -76,6 +79,8 @@ def map_lines(plan: Plan, width: int) -> list[Text]:
     if any(-1 in entry.cells for entry in entries):
         told += f"; {FREE} is free"
     lines = [Text(f"{told}:"), *_laid_out(entries, width)]
+    if cut_down:
+        lines.append(Text("  GPUs of other jobs are left out."))
     return [*lines, *_leaving(plan)]
 
 
@@ -129,21 +134,42 @@ def _together(seats: Sequence[Sequence[int]], most: int) -> int:
     return run * max(1, -(-widest // run // most))
 
 
-def _entries(names: Sequence[str], seats: Sequence[Sequence[int]], together: int) -> list[_Entry]:
-    """Return the domains, those that look like their neighbour taken together."""
-    groups: list[tuple[str, str, tuple[int, ...]]] = []
+def _entries(
+    names: Sequence[str], seats: Sequence[Sequence[int]], together: int, *, cut_down: bool = False
+) -> list[_Entry]:
+    """Return the domains, those that look like their neighbour taken together.
+
+    Where the cluster was *cut_down* to its free GPUs, some between a first and a last may be gone.
+    """
+    groups: list[tuple[list[str], tuple[int, ...]]] = []
     for name, values in zip(names, seats, strict=True):
         cells = tuple(
             _cell(values[start : start + together]) for start in range(0, len(values), together)
         )
-        if groups and groups[-1][2] == cells:
-            groups[-1] = (groups[-1][0], name, cells)
+        if groups and groups[-1][1] == cells:
+            groups[-1][0].append(name)
         else:
-            groups.append((name, name, cells))
-    return [
-        _Entry(label=first if first == last else f"{first} to {last}", cells=cells)
-        for first, last, cells in groups
-    ]
+            groups.append(([name], cells))
+    return [_Entry(label=_label(alike, cut_down=cut_down), cells=cells) for alike, cells in groups]
+
+
+def _label(names: Sequence[str], *, cut_down: bool) -> str:
+    """Return the first and the last name, and how many there are where some may be missing.
+
+    >>> _label(["sn1", "sn2", "sn3"], cut_down=True), _label(["sn1", "sn4"], cut_down=True)
+    ('sn1 to sn3', '2 of sn1 to sn4')
+    """
+    first, last = names[0], names[-1]
+    if len(names) == 1:
+        return first
+    low, high = _NUMBER.search(first), _NUMBER.search(last)
+    known = (
+        low is not None
+        and high is not None
+        and first[: low.start()] == last[: high.start()]
+        and int(high[0]) - int(low[0]) + 1 == len(names)
+    )
+    return f"{first} to {last}" if known or not cut_down else f"{len(names)} of {first} to {last}"
 
 
 def _cell(values: Sequence[int]) -> int:

@@ -15,6 +15,8 @@ from cli.planner_plan import make_plan
 from cli.report_text_map import SYMBOLS, map_lines, spark_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cli.planner_plan import Plan
 
 PIPED = {"tp": 4, "cp": 1, "dp": 4, "pp": 4, "micro_batch": 1, "global_batch": 64}
@@ -98,3 +100,26 @@ def test_where_a_character_must_hold_several_it_says_the_first() -> None:
     assert "A character is 2 GPUs, and says its first replica" in text
     cells = re.findall(r"sn\d+ (\w+)", text)[0]
     assert cells == "".join(SYMBOLS[i % 62] for i in range(0, 64, 2))
+
+
+def test_busy_supernodes_are_not_shown_as_free_ones(tmp_path: Path) -> None:
+    # Of eight supernodes the job takes the first; the next is busy, and so is the sixth.
+    free = tmp_path / "free.txt"
+    free.write_text("sn[00-00]\nsn[02-04]\nsn[06-07]\n")
+    layout = {"tp": 4, "cp": 1, "dp": 1, "pp": 2, "micro_batch": 1, "global_batch": 64}
+    found = make_plan(
+        read_inputs(
+            Asked(cluster=None, supernode=8, gpus=64, model="llama-3.1-8b", layout=layout,
+                  ignore_memory=True, free=free)
+        )
+    )  # fmt: skip
+
+    text = printed(found)
+
+    assert "· is free:" in text
+    assert "  GPUs of other jobs are left out." in text.splitlines()
+    label = re.search(r"(\d+) of (sn\d\d) to (sn\d\d)", text)
+    assert label is not None
+    idle = [domain.name for domain in found.placement.domains if not domain.ranks]
+    assert label.groups() == (str(len(idle)), idle[0], idle[-1])
+    assert len(idle) == 5
