@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from cli.export_command import read_host_names
 from cli.plan_cluster import read_planned
@@ -83,6 +85,12 @@ def verdict(
     others = {one.name: tuple(taken[g] for g in one.rank_to_gpu) for one in best.baselines}
     fastest = _fastest(inputs, {"fewest bytes": best_seats, "as given": seats, **others})
     chosen = fastest.seats
+    seatings = {
+        "planned": (planned, seated.rank_to_gpu),
+        "allocated": (real, seats),
+        "best": (real, best_seats),
+        "fastest": (real, chosen),
+    }
     body = {
         "allocation": {"kind": given.kind, "machines": len(set(given.hosts)), "gpus": len(taken)},
         "tier": _TIER,
@@ -97,6 +105,7 @@ def verdict(
             "order": fastest.order,
             **_judged(inputs, real, layout, families, chosen),
         },
+        "tiers": _tier_cuts(layout, families, seatings),
         "groups": _crossing(layout, families, planned, seated.rank_to_gpu, real, seats, best_seats),
         "reordering": {
             "moved_ranks": sum(a != b for a, b in zip(seats, chosen, strict=True)),
@@ -176,6 +185,32 @@ def _judged(
     }
 
 
+def _tier_cuts(
+    layout: Layout,
+    families: Sequence[Family],
+    seatings: Mapping[str, tuple[Fabric, Sequence[int]]],
+) -> list[dict[str, Any]]:
+    """Return what crosses every tier's borders under each seating, innermost tier first.
+
+    None where a seating's cluster has no such tier; a tier of one domain everywhere is left out.
+    """
+    names = dict.fromkeys(
+        tier.name for fabric, _ in reversed(tuple(seatings.values())) for tier in fabric.tiers
+        if len(tier.domains) > 1
+    )  # fmt: skip
+    rows = []
+    for name in names:
+        row: dict[str, Any] = {"tier": name}
+        for kind, (fabric, seats) in seatings.items():
+            row[f"cut_{kind}_bytes"] = None
+            if name in {tier.name for tier in fabric.tiers}:
+                question = ask(layout, families, fabric.capacities(name))
+                home = fabric.domain_index(name)[np.array(seats)]
+                row[f"cut_{kind}_bytes"] = float(cut_bytes(question, home))
+        rows.append(row)
+    return rows
+
+
 def _crossing(
     layout: Layout,
     families: Sequence[Family],
@@ -219,12 +254,7 @@ def print_verdict(page: Console, found: dict[str, Any]) -> None:
     """Print *found* for a reader."""
     given = found["allocation"]
     page.print(f"Allocation: a {given['kind']}, {given['machines']} machines, {given['gpus']} GPUs")
-    for name in ("planned", "allocated", "best"):
-        row = found[name]
-        page.print(
-            f"  {name:10} {format_bytes(row['cut_bytes']):>10} cross supernodes in a step, "
-            f"step {format_time(row['step_s'])}"
-        )
+    page.print(_cuts_table(found))
     worse = [
         row for row in _by_degree(found["groups"])
         if row["crossing_allocated"] != row["crossing_planned"]
@@ -241,7 +271,33 @@ def print_verdict(page: Console, found: dict[str, Any]) -> None:
         )
     if not worse:
         page.print("No group crosses that the plan keeps inside a supernode.")
+    for row in found["tiers"]:
+        before, after = row["cut_planned_bytes"], row["cut_allocated_bytes"]
+        if row["tier"] == _TIER or before is None or after is None:
+            continue
+        if after > before * (1 + _SAME_SHARE):
+            page.print(
+                f"But more crosses the borders of the {row['tier']}s than planned: "
+                f"{format_bytes(after)} against {format_bytes(before)}."
+            )
     _print_best_order(page, found)
+
+
+def _cuts_table(found: Mapping[str, Any]) -> Table:
+    """Return the bytes across every tier's borders and the step, as planned, given and at best."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("bytes of a step that cross")
+    kinds = {"planned": "planned", "allocated": "as given", "best": "fewest bytes"}
+    for title in kinds.values():
+        table.add_column(title, justify="right")
+    for row in found["tiers"]:
+        cuts = [row[f"cut_{kind}_bytes"] for kind in kinds]
+        table.add_row(
+            f"{row['tier']}s",
+            *("no such tier" if cut is None else format_bytes(cut) for cut in cuts),
+        )
+    table.add_row("step", *(format_time(found[kind]["step_s"]) for kind in kinds))
+    return table
 
 
 def _by_degree(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -255,16 +311,27 @@ def _by_degree(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
+def _fewer(tiers: Sequence[Mapping[str, Any]]) -> str:
+    """Return ``; 67.1 TB less cross the leafs`` for each tier that the new order relieves."""
+    said = []
+    for row in tiers:
+        given, new = row["cut_allocated_bytes"], row["cut_fastest_bytes"]
+        if given is not None and given - new > given * _SAME_SHARE:
+            said.append(
+                f"; {format_bytes(given - new)} less cross the borders of the {row['tier']}s"
+            )
+    return "".join(said)
+
+
 def _print_best_order(page: Console, found: dict[str, Any]) -> None:
     moved, fastest = found["reordering"]["moved_ranks"], found["fastest"]
     given, fewest = found["allocated"], found["best"]
     saved_s = given["step_s"] - fastest["step_s"]
-    saved_bytes = given["cut_bytes"] - fastest["cut_bytes"]
-    if moved and (saved_s > 0 or saved_bytes > 0):
+    fewer = _fewer(found["tiers"])
+    if moved and (saved_s > given["step_s"] * _SAME_SHARE or fewer):
         page.print(
-            f"Seated anew on the same machines ({fastest['order']}), {moved} ranks move, a step "
-            f"takes {format_time(fastest['step_s'])} and {format_bytes(max(saved_bytes, 0))} no "
-            "longer cross: --rank-map FILE writes that order."
+            f"Seated anew on the same machines ({fastest['order']}), {moved} ranks move and a step "
+            f"takes {format_time(fastest['step_s'])}{fewer}: --rank-map FILE writes that order."
         )
     else:
         page.print("No order that was tried on these machines is faster than the one given.")

@@ -174,3 +174,35 @@ def test_an_uneven_allocation_with_machines_to_spare_is_seated_anew(
     tp = [row for row in told["groups"] if row["degree"] == "tp"]
     assert {row["crossing_allocated"] for row in tp} == {4}  # in the given order all are
     assert {row["crossing_best"] for row in tp} == {1}
+
+
+def test_machines_shuffled_over_the_leaves_show_in_the_leaf_tier_and_can_be_put_back(
+    tmp_path: Path,
+) -> None:
+    """Whole machines moved: no supernode's border sees it, the leaves' do."""
+    file, given, best = tmp_path / "plan.json", tmp_path / "hosts", tmp_path / "best.csv"
+    words = ("--tp", 8, "--pp", 4, "--dp", 16, "--gpus", 512)
+    made = run("place", "--cluster", "hgx-h100", "--model", "llama-3.1-8b", *words, "--out", file)
+    assert made.returncode == 0, made.stderr
+    # every other machine first: each pipeline stage and replica now has half of it in each leaf
+    machines = [f"sn{i:02d}.board00" for i in (*range(0, 64, 2), *range(1, 64, 2))]
+    given.write_text("".join(f"{name} slots=8\n" for name in machines))
+
+    seen = run("verify", file, "--allocation", given, "--rank-map", best, "--out", tmp_path / "v")
+
+    told = json.loads((tmp_path / "v").read_text())
+    tiers = {row["tier"]: row for row in told["tiers"]}
+    assert list(tiers) == ["supernode", "leaf"]
+    of_plan = {row["tier"]: row for row in json.loads(file.read_text())["tiers"]}
+    for name, row in tiers.items():
+        assert row["cut_planned_bytes"] == pytest.approx(of_plan[name]["cut_bytes"])
+        assert row["cut_best_bytes"] == pytest.approx(row["cut_planned_bytes"])
+    assert tiers["supernode"]["cut_allocated_bytes"] == told["planned"]["cut_bytes"]
+    assert tiers["leaf"]["cut_allocated_bytes"] > 2 * tiers["leaf"]["cut_planned_bytes"]
+    text = " ".join(seen.stdout.split())
+    assert "But more crosses the borders of the leafs than planned" in text
+    assert "less cross the borders of the leafs: --rank-map FILE" in text
+
+    mended = json.loads(run("verify", file, "--allocation", best, "--json").stdout)
+    leaf = next(row for row in mended["tiers"] if row["tier"] == "leaf")
+    assert leaf["cut_allocated_bytes"] == tiers["leaf"]["cut_best_bytes"]
