@@ -73,7 +73,7 @@ Prices = Annotated[
     Path | None,
     typer.Option(
         "--prices", metavar="FILE", show_default=False,
-        help="Your price list (YAML); without one there is no money.",
+        help="Your price list (YAML, template: docs/prices.md); without one there is no money.",
     ),
 ]  # fmt: skip
 Tokens = Annotated[

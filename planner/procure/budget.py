@@ -52,7 +52,8 @@ def money_of(gpus: int, bill: Bill, prices: PriceList) -> Cost:
     if bill.total is None:
         raise InputError(
             f"--prices: no price for {', '.join(bill.unpriced)}, and no gpu_hour of "
-            f"{bill.accelerator}; equal money needs one or the other"
+            f"{bill.accelerator}; equal money needs one or the other "
+            "(docs/prices.md has a list to copy)"
         )
     if prices.kwh is None or prices.years is None:
         return Cost(amount=bill.total, basis=BOUGHT)

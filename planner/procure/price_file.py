@@ -13,7 +13,7 @@
       leaf: {price: 40000, power: 1.5 kW, source: "list", date: 2026-03-01}
       leaf-spine: {price: 1200, source: "two optics and a fibre", date: 2026-03-01}
 
-Parts are named as the bill of materials names them.
+Parts are named as the bill of materials names them. All of it, for users: ``docs/prices.md``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from planner.nodes import Node
 
 
+TEMPLATE = "docs/prices.md has a list to copy"
 _PRICE_KEYS = {"price", "power", "source", "date"}
 
 
@@ -40,7 +41,7 @@ def read_prices(path: Path | str) -> PriceList:
     document = read_document(path)
     root = document.root
     if root.kind != "map":
-        root.fault("expected a price list: currency, and items or gpu_hour")
+        root.fault(f"expected a price list: currency, and items or gpu_hour; {TEMPLATE}")
         document.finish()
     root.only("currency", "gpu_hour", "kwh", "overhead", "years", "items")
     items = root.map("items", default=None)
@@ -67,7 +68,10 @@ def _optional(root: Node, key: str) -> Price | None:
 
 def _price(node: Node) -> Price:
     if node.kind != "map":
-        node.fault("expected price, source and date, e.g. {price: 2.5, source: quote, date: …}")
+        node.fault(
+            "expected price, source and date, e.g. {price: 2.5, source: quote, date: 2026-05-01}; "
+            + TEMPLATE
+        )
         return Price(price=0.0, source="", date="")
     node.only("price", "power", "source", "date")
     return Price(

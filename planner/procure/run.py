@@ -107,7 +107,8 @@ def _cost_per_s(
     missing += [f"the power of {item}" for item in bill.without_power]
     if missing or bill.total is None or prices.years is None or prices.kwh is None:
         return None, (
-            f"the price list lacks {', '.join(missing)} (or gpu_hour, the rent of one GPU)"
+            f"the price list lacks {', '.join(missing)} (or gpu_hour, the rent of one GPU); "
+            "docs/prices.md has a list to copy"
         )
     energy = power_w / 1000.0 / HOUR_S * prices.kwh.price
     return bill.total / (prices.years * YEAR_S) + energy, ""

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError, SpecError
+from planner.fabric import Fabric
 from planner.procure.bill import bill_of_materials
 from planner.procure.price_file import read_prices
 from planner.procure.prices import Price, PriceList
 from planner.procure.run import parse_tokens, run_of
 from planner.search.price_flips import Bid, cheapest
-from topologies.fabric_catalogue import generic_cluster
+from topologies.fabric_catalogue import generic_cluster, load_cluster
 
 GPU, NIC = "H100-SXM", "nic"
 RENT = PriceList(currency="USD", items={},
@@ -121,6 +122,38 @@ def test_a_price_list_is_read_with_its_sources(tmp_path: Path) -> None:
                                          power_w=1500.0)  # fmt: skip
     assert prices.gpu_hour is None
     assert (prices.years, prices.overhead_ratio, prices.currency) == (4.0, 1.2, "USD")
+
+
+def test_the_price_list_in_the_documents_is_accepted_and_prices_every_part(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "prices.md").read_text(encoding="utf-8")
+    text = page.split("```yaml\n")[1].split("```")[0]
+    path = tmp_path / "prices.yaml"
+    path.write_text(text, encoding="utf-8")
+
+    prices = read_prices(path)
+
+    for fabric in (generic_cluster(8, 64), generic_cluster(8, 32_768), *shipped_clusters()):
+        bill = bill_of_materials(fabric, prices)
+        assert bill.unpriced == (), fabric.name
+        assert bill.without_power == (), fabric.name
+        assert run_of(1e6, len(fabric.gpus), bill, prices, 1e12).cost is not None
+
+    rent = text.replace("# gpu_hour: {", "gpu_hour: {")  # what stands there as a comment
+    path.write_text(rent, encoding="utf-8")
+    assert read_prices(path).gpu_hour is not None
+
+
+def shipped_clusters() -> list[Fabric]:
+    return [load_cluster(name) for name in ("hgx-a100", "dragonfly-plus", "ub-mesh-64",
+                                                 "tpu-torus", "mi300x")]  # fmt: skip
+
+
+def test_a_file_that_is_no_price_list_is_told_where_one_stands(tmp_path: Path) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text("- 2.5\n")
+
+    with pytest.raises(SpecError, match=r"docs/prices\.md"):
+        read_prices(path)
 
 
 def test_every_fault_of_a_price_list_is_named_with_its_line(tmp_path: Path) -> None:
