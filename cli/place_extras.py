@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cli.planner_plan import seated_step
-from cli.report_words import plural
 from planner.units import format_bytes
+from planner.words import plural
 from topologies.free_list import spelled_gpus
 
 if TYPE_CHECKING:

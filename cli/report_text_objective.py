@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.report_text_tiers import keeping
-from cli.report_words import plural
 from planner.place.answer import Placement, Proof
 from planner.units import format_bytes, format_share, format_time
+from planner.words import plural
 
 if TYPE_CHECKING:
     from cli.planner_plan import Plan

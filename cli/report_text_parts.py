@@ -10,13 +10,13 @@ import numpy as np
 
 from cli.report_text_objective import objective_verdict
 from cli.report_text_tiers import keeping
-from cli.report_words import counted, format_times, plural
 from planner.layout import groups_along
 from planner.place.answer import Placement, Proof
 from planner.place.check import CheckedEntry, judged
 from planner.search.placed import DIGITS, worst_spread
 from planner.steptime.document import interval_s
 from planner.units import format_bytes, format_rate, format_share, format_time
+from planner.words import counted, format_times, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

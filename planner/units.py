@@ -192,8 +192,8 @@ def format_power(power_w: float, *, digits: int = 3) -> str:
 def format_share(share: float, *, digits: int = 3) -> str:
     """Return a share (0 to 1) as a percentage.
 
-    >>> format_share(0.4123), format_share(1)
-    ('41.2 %', '100 %')
+    >>> format_share(0.4123), format_share(1), format_share(-0.998, digits=2)
+    ('41.2 %', '100 %', '-100 %')
     """
     return f"{_significant(100.0 * share, digits)} %"
 
@@ -251,6 +251,5 @@ def _significant(value: float, digits: int) -> str:
     """Return *value* to *digits* significant digits, in plain notation while that is short."""
     if not math.isfinite(value):
         return str(value)
-    if abs(value) >= 10.0**digits:
-        return f"{value:.0f}"
-    return f"{value:.{digits}g}"
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text else text

@@ -21,6 +21,7 @@ from planner.place.answer import Answer, Proof
 from planner.place.question import ask, charge_bytes, charges_of
 from planner.place.rules_place import read_rules
 from planner.place.rules_solve import price_of, solve_ruled
+from planner.words import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -237,6 +238,8 @@ def _why_not(digit: str, size: int, groups: int, capacities: Sequence[int], tier
     'TP 16 > 8 GPUs of a supernode: no group can stay inside'
     >>> _why_not("pp", 16, 64, (72,) * 14 + (16,), "supernode")
     '15 supernodes take 57 whole groups of PP 16, 7 fewer than the 64 there are: 72 = 4 x 16 + 8'
+    >>> _why_not("pp", 4, 2, (7,), "leaf")
+    '1 leaf takes 1 whole group of PP 4, 1 fewer than the 2 there are: 7 = 1 x 4 + 3'
     """
     largest = max(capacities)
     name = digit.upper()
@@ -246,8 +249,9 @@ def _why_not(digit: str, size: int, groups: int, capacities: Sequence[int], tier
     fit = sum(capacity // size for capacity in capacities)
     left = max(set(capacities), key=lambda c: (c % size * capacities.count(c), c))
     return (
-        f"{len(capacities)} {tier}s take {fit} whole groups of {name} {size}, {groups - fit} fewer "
-        f"than the {groups} there are: {left} = {left // size} x {size} + {left % size}"
+        f"{counted(len(capacities), tier)} {'takes' if len(capacities) == 1 else 'take'} {fit} "
+        f"whole {'group' if fit == 1 else 'groups'} of {name} {size}, {groups - fit} fewer than "
+        f"the {groups} there are: {left} = {left // size} x {size} + {left % size}"
     )
 
 

@@ -136,3 +136,10 @@ def test_any_text_is_read_or_refused_and_nothing_else_happens(text: str) -> None
             assert parse(text) >= 0
         except SpecError as refusal:
             assert str(refusal).isprintable()  # noqa: PT017 - either outcome is right
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(-0.998, "-100 %"), (0.999, "100 %"), (9.0, "900 %"), (0.0994, "9.9 %")]
+)
+def test_a_share_is_never_shown_with_an_exponent(share: float, shown: str) -> None:
+    assert units.format_share(share, digits=2) == shown
