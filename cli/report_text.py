@@ -24,6 +24,7 @@ from cli.report_text_parts import (
     verdict,
     where_it_sits,
 )
+from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
 from planner.place.answer import Proof
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS
@@ -67,6 +68,8 @@ def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = 
     console.print(_crossing_table(plan, crossed, shown))
     if also := _also_tried(plan, crossed, shown):
         console.print(Text(also))
+    if terms := terms_line(list(crossed.by_digit), crossed.seatings, plan.placement.method):
+        console.print(Text(terms, style="dim"))
     by_bytes = plan.placement.objective == "total"
     console.print(Text(proof_sentence(plan.placement) if by_bytes else objective_proof(plan)))
     if len(plan.placement.tier_order) > 1:

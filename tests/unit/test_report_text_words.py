@@ -11,6 +11,7 @@ import pytest
 from cli.planner_inputs import Asked, read_inputs
 from cli.planner_plan import make_plan
 from cli.report_text_parts import seat_lines, verdict
+from cli.report_text_terms import terms_line
 from planner.place.answer import Baseline, Proof, RulePrice
 
 if TYPE_CHECKING:
@@ -77,3 +78,19 @@ def test_one_stage_is_a_stage_and_one_idle_leaf_holds_no_rank() -> None:
     for text in lines.values():
         assert "stages 0;" not in text
     assert any(text.startswith(("stage ", "stages ")) for text in lines.values())
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("equal tiles 2x4", ""),
+        ("boxes within boxes, groups kept whole", "boxes within boxes fills what one box"),
+    ],
+)
+def test_only_words_that_stand_on_the_page_are_explained(method: str, said: str) -> None:
+    line = terms_line(["tp", "pp"], ["this plan", "megatron-order"], method)
+
+    assert line.startswith(said)
+    assert bool(line) is bool(said)
+    assert "EDP" not in line
+    assert "greedy" not in line
