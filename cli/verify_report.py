@@ -24,6 +24,7 @@ from planner.place import place
 from planner.place.question import ask, cut_bytes
 from planner.traffic import Family, step_families
 from planner.units import format_bytes, format_time
+from planner.words import plural
 from topologies.allocated_seats import allocated_gpus, part_of
 from topologies.export_launch import rank_map_text
 from topologies.export_seats import seated_plan
@@ -277,7 +278,7 @@ def print_verdict(page: Console, found: dict[str, Any]) -> None:
             continue
         if after > before * (1 + _SAME_SHARE):
             page.print(
-                f"But more crosses the borders of the {row['tier']}s than planned: "
+                f"But more crosses the borders of the {plural(row['tier'])} than planned: "
                 f"{format_bytes(after)} against {format_bytes(before)}."
             )
     _print_best_order(page, found)
@@ -293,7 +294,7 @@ def _cuts_table(found: Mapping[str, Any]) -> Table:
     for row in found["tiers"]:
         cuts = [row[f"cut_{kind}_bytes"] for kind in kinds]
         table.add_row(
-            f"{row['tier']}s",
+            plural(row["tier"]),
             *("no such tier" if cut is None else format_bytes(cut) for cut in cuts),
         )
     table.add_row("step", *(format_time(found[kind]["step_s"]) for kind in kinds))
@@ -312,13 +313,13 @@ def _by_degree(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _fewer(tiers: Sequence[Mapping[str, Any]]) -> str:
-    """Return ``; 67.1 TB less cross the leafs`` for each tier that the new order relieves."""
+    """Return, for each tier that the new order relieves, how much less crosses its borders."""
     said = []
     for row in tiers:
         given, new = row["cut_allocated_bytes"], row["cut_fastest_bytes"]
         if given is not None and given - new > given * _SAME_SHARE:
             said.append(
-                f"; {format_bytes(given - new)} less cross the borders of the {row['tier']}s"
+                f"; {format_bytes(given - new)} less cross the borders of the {plural(row['tier'])}"
             )
     return "".join(said)
 

@@ -354,6 +354,7 @@ class FabricBuild:
         sets = Sets()
         links = [(a, b, d["tier"], d["capacity_bytes_per_s"]) for a, b, d in graph.edges(data=True)]
         made: list[Tier] = []
+        known = tuple(dict.fromkeys(host.supernode for host in self._hosts()))
         inner_share = self.scale_up_bytes_per_s
         for depth, tier in enumerate(tiers):
             for a, b, at, _ in links:
@@ -376,7 +377,9 @@ class FabricBuild:
                     name=tier,
                     domains=tuple(
                         Domain(
-                            name=f"{'sn' if depth == 0 else tier}{i:02d}",
+                            name=f"{tier}{i:02d}"
+                            if depth
+                            else known[graph.nodes[names[gpus[0]]]["supernode"]],
                             gpus=tuple(gpus),
                             uplink_bytes_per_s=0.0 if last else float(leaving[root]),
                         )

@@ -200,8 +200,8 @@ def test_machines_shuffled_over_the_leaves_show_in_the_leaf_tier_and_can_be_put_
     assert tiers["supernode"]["cut_allocated_bytes"] == told["planned"]["cut_bytes"]
     assert tiers["leaf"]["cut_allocated_bytes"] > 2 * tiers["leaf"]["cut_planned_bytes"]
     text = " ".join(seen.stdout.split())
-    assert "But more crosses the borders of the leafs than planned" in text
-    assert "less cross the borders of the leafs: --rank-map FILE" in text
+    assert "But more crosses the borders of the leaves than planned" in text
+    assert "less cross the borders of the leaves: --rank-map FILE" in text
 
     mended = json.loads(run("verify", file, "--allocation", best, "--json").stdout)
     leaf = next(row for row in mended["tiers"] if row["tier"] == "leaf")

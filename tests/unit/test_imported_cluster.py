@@ -272,3 +272,21 @@ def test_parts_that_share_no_switch_are_joined_by_the_option(tmp_path: Path) -> 
 
     with pytest.raises(SpecError, match=r"2 parts without .* name it FILE,join"):
         load_cluster(f"{path},gpus-per-node=4")
+
+
+def test_a_supernode_bears_the_name_that_its_links_bear(tmp_path: Path) -> None:
+    """A machine alone is a supernode of its own name, in tables as in links; not sn00."""
+    file = tmp_path / "topology.conf"
+    file.write_text(
+        "SwitchName=r Switches=s[1-2]\n"
+        "SwitchName=s1 Nodes=node[003-004]\nSwitchName=s2 Nodes=node[001-002]\n"
+    )
+
+    fabric = load_cluster(f"{file},gpus-per-node=8")
+
+    named = {domain.name: domain.gpus for domain in fabric.tier("supernode").domains}
+    assert set(named) == {"node001", "node002", "node003", "node004"}
+    for name, gpus in named.items():
+        assert {fabric.gpus[g].partition(".")[0] for g in gpus} == {name}
+        assert f"{name}.switch" in fabric.graph
+    assert [host.name for host in fabric.hosts] == list(named)
