@@ -99,8 +99,9 @@ class _Cluster:
         return other
 
     def cost(self, count: int) -> Cost:
-        """Return what *count* supernodes cost."""
-        return cost_of(self._built(count * self.unit), count * self.unit, self._goal)
+        """Return what *count* units cost; fewer than a supernode, as much as one."""
+        gpus = max(count * self.unit, self.supernode)
+        return cost_of(self._built(gpus), gpus, self._goal)
 
     def _built(self, gpus: int) -> Fabric:
         fabric = read_fabric(replace(self._asked, gpus=gpus))
@@ -109,7 +110,9 @@ class _Cluster:
         return fabric
 
     def _rate(self, count: int) -> float:
-        """Return tokens a second with *count* supernodes, 0 where no layout fits or can run."""
+        """Return tokens a second with *count* units, 0 where no layout fits or can run."""
+        if count * self.unit < self.supernode:
+            return 0.0
         try:
             inputs = read_inputs(replace(self._asked, gpus=count * self.unit))
         except (InfeasibleError, LayoutError) as error:
@@ -214,7 +217,7 @@ def _within(one: _Cluster, budget: float) -> Sized:
         raise InfeasibleError(f"the budget of {budget:,.6g} buys {most} supernodes; {why}")
     part = "a whole supernode" if one.unit == one.supernode else "the next part of a supernode"
     why = (
-        f"no more GPUs, up to {most * one.unit:,}, train more tokens a second"
+        f"of the sizes tried, up to {most * one.unit:,} GPUs, none trains more tokens a second"
         if count < most
         else f"the {one.unit:,} GPUs of {part} cost more than that"
     )

@@ -11,6 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from cli.compare_sizes import Goal, sizes_of
+from cli.planner_inputs import Asked
+from planner.procure.price_file import read_prices
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
@@ -179,7 +182,7 @@ def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_
     prices.write_text(PARTS)
 
     ran = planner(
-        "compare", "--supernode", "8", "--supernode", "48", "--model", "llama-3.1-8b", "--equal",
+        "compare", "--supernode", "8", "--supernode", "64", "--model", "llama-3.1-8b", "--equal",
         "money", "--budget", "3.5M", "--prices", str(prices), "--tokens", "1T", "--out", str(out),
         *FEW,
     )  # fmt: skip
@@ -196,8 +199,8 @@ def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_
     assert f"{second['gpus']} to {first['gpus']} GPUs" in said
     left = 3.5e6 - min(sizes["spent"])
     assert left > 0.1 * 3.5e6
-    assert f"{left / 1e6:,.4g} million EUR" in said
-    assert "unspent: the 48 GPUs of a whole supernode cost more than that" in said
+    assert f"({left / 3.5e6 * 100:.3g} %) unspent" in said
+    assert "unspent: the 64 GPUs of a whole supernode cost more than that" in said
     assert "slower" not in page.split("What falls on the cut")[0]
     fewer = 1.0 - second["step"]["tokens_per_s"] / first["step"]["tokens_per_s"]
     assert f"{fewer * 100:.3g} %" in page
@@ -205,6 +208,19 @@ def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_
         assert f"{one['layout']['global_batch']:,}" in page
         assert f"{one['step']['tokens_per_s'] / 1e3:,.4g} k" in page
     assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_money_left_over_buys_a_part_of_a_supernode(tmp_path: Path) -> None:
+    prices = tmp_path / "parts.yaml"
+    prices.write_text(PARTS)
+    goal = Goal(equal="money", budget="3.5M", prices=read_prices(prices))
+
+    sized = sizes_of([Asked(supernode=48, gpus=48, model="llama-3.1-8b")], goal).each[0]
+
+    # A GPU with its share is about 40,000: 87 of them, of which 48 + 32 are whole parts of 16.
+    assert sized.gpus in (64, 80)
+    assert sized.spent is not None
+    assert 64 * 38e3 < sized.spent <= 3.5e6
 
 
 def test_supernodes_given_twice_are_both_compared_and_the_page_is_readable(

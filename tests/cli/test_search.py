@@ -107,6 +107,31 @@ def test_the_page_names_the_winner_the_ties_and_what_fell_out(planner: Planner) 
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
+def test_memory_has_its_margin_and_the_front_says_that_its_steps_are_estimates(
+    planner: Planner, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    ran = planner("search", *SMALL, "--out", str(out))
+
+    assert ran.code == 0, ran.err
+    document = json.loads(out.read_text())
+    first, *rest = document["best"]
+    used = first["memory"]["worst_stage_bytes"] + first["memory"]["margin_bytes"]
+    seated = ran.out.split("The best, seated")[1].split("What tells them")[0]
+    assert f"{used / 1e9:.3g} GB" in seated
+    for row in document["pareto"]:
+        room = first["memory"]["capacity_bytes"] - row["memory_bytes"]
+        assert row["head_room_bytes"] == pytest.approx(room)
+        assert row["head_room_bytes"] >= 0
+    front = " ".join(ran.out.split("Less memory for more time")[1].split())
+    assert "estimated before seating" in front
+    assert "as seated." in front
+    fastest = min(one["step"]["total_s"] for one in rest)
+    gain = 1.0 - fastest / first["step"]["total_s"]
+    if gain > 1e-4:  # one figure above and in the table
+        assert ran.out.count(f"{gain * 100:.3g} % faster") == 2
+
+
 def test_the_front_is_written_as_csv_with_money_where_there_is_a_price(
     planner: Planner, tmp_path: Path
 ) -> None:
