@@ -199,13 +199,15 @@ def _reason(
             more_by_digit_bytes=_more(crossed, bytes_by_digit(question, families, there), digit),
             tile=tile_of(layout, there),
         )
-    except InfeasibleError:
+    except InfeasibleError as error:
         fit = sum(capacity // size for capacity in question.capacities)
-        impossible = (
-            _why_not(digit, size, groups, question.capacities, placement.tier)
-            if fit < groups
-            else f"No placement that keeps {' and '.join(map(repr, asked))} keeps it whole"
-        )
+        if sum(capacity // size for capacity in question.capacities) < groups:
+            impossible = _why_not(digit, size, groups, question.capacities, placement.tier)
+        else:
+            kept_too = " and ".join(map(repr, asked))
+            impossible = (
+                f"No placement that keeps {kept_too} keeps it whole" if asked else str(error)
+            )
     except SolverError:
         impossible = (
             "No placement that keeps it whole was found in the time, and none is proved impossible"
