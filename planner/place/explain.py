@@ -200,7 +200,6 @@ def _reason(
             tile=tile_of(layout, there),
         )
     except InfeasibleError as error:
-        fit = sum(capacity // size for capacity in question.capacities)
         if sum(capacity // size for capacity in question.capacities) < groups:
             impossible = _why_not(digit, size, groups, question.capacities, placement.tier)
         else:
