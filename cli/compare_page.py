@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
 from cli.compare_report import (
     PROPERTY_WORDS,
     Comparison,
@@ -18,9 +18,7 @@ from cli.pareto_plot import Point, Scale, scatter
 from cli.search_report import short_layout, simple_table, used_bytes
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
-from planner.search.compare import Entry
 from planner.search.given import spelled_layout
-from planner.search.placed import DIGITS
 from planner.search.price_flips import GPU_HOUR, KWH
 from planner.search.search import is_tie
 from planner.steptime.document import interval_s
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 _NOTHING_SHARE = 0.001
 _UNSPENT_SHOWN_SHARE = 0.001
-_CUT_WIDTH = 57  # so that the table of cuts fits a terminal of 80 columns
 
 
 def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
@@ -47,9 +44,9 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         console.print(Text(line))
     _section(console, "Ranked", _ranked_table(found))
     _section(console, "What falls on the cut between supernodes, in bytes of one step",
-             _cut_table(found))  # fmt: skip
-    console.print(Text(_seating_sentence(found)))
-    for line in _cut_sentences(found):
+             cut_table(found))  # fmt: skip
+    console.print(Text(seating_sentence(found)))
+    for line in cut_sentences(found):
         console.print(Text(line))
     if found.compared.pools:
         _section(console, "Where the winner flips, all else equal", _flip_table(found))
@@ -76,10 +73,6 @@ def _section(console: Console, title: str, table: Table) -> None:
     console.print()
     console.print(Text(title, style="bold"))
     console.print(table)
-
-
-def _name(one: Entry, found: Comparison) -> str:
-    return f"{one.candidate.name} {one.label}" if found.asked.layouts else one.candidate.name
 
 
 def _alike(found: Comparison) -> bool:
@@ -119,13 +112,13 @@ def _verdict(found: Comparison) -> str:
     elif not _alike(found):
         first_by = f"trains most, {_tokens_per_s(float(first.step.tokens_per_s))} tokens a second"
     text = (
-        f"{_name(found.first, found)} {first_by}: a step takes {format_time(first.step_s)} "
+        f"{row_name(found.first, found)} {first_by}: a step takes {format_time(first.step_s)} "
         f"({format_time(low)} to {format_time(high)}) with {spelled_layout(first.layout)}."
     )
     if found.asked.sizes.goal.equal == "run":
         return text
     rest = found.compared.ranked[1:]
-    ties = [_name(one, found) for one in rest if is_tie(first, one.finalist)]
+    ties = [row_name(one, found) for one in rest if is_tie(first, one.finalist)]
     if ties:
         return f"{text} A tie with {', '.join(ties)}: the model cannot tell them apart at 90 %."
     return f"{text} The model tells it from all others at 90 %." if rest else text
@@ -144,7 +137,7 @@ def _ranked_table(found: Comparison) -> Table:
         f = one.finalist
         slower = f.token_s / first.token_s - 1.0 if alike else 1.0 - first.token_s / f.token_s
         table.add_row(
-            f"  {_name(one, found)}", short_layout(f.layout),
+            f"  {row_name(one, found)}", short_layout(f.layout),
             *(() if alike else (f"{one.candidate.gpus:,}", f"{f.layout.global_batch:,}")),
             format_time(f.step_s),
             *(() if alike else (_tokens_per_s(float(f.step.tokens_per_s)),)),
@@ -238,71 +231,6 @@ def plotted(found: Comparison) -> list[str]:
     return scatter(points, over, days)
 
 
-def _cut_table(found: Comparison) -> Table:
-    entries = [*_by_size(found.compared.ranked), *_by_size(found.compared.moved)]
-    used = [d for d in DIGITS if any(d in one.finalist.crossed for one in entries)]
-    if max(len(_name(one, found)) for one in entries) + 10 * len(used) > _CUT_WIDTH:
-        out = [d for d in used if any(one.finalist.crossed.get(d) for one in entries)]
-        used = out or used  # what stays in everywhere is said below the table
-    table = simple_table("  cluster", *(d.upper() for d in used), "all", "least")
-    table.columns[0].no_wrap = True
-    moved = False
-    for one in entries:
-        if one.label.startswith("best of") and not moved:
-            table.add_section()
-            moved = True
-        crossed = one.finalist.crossed
-        table.add_row(
-            f"  {_name(one, found)}{' *' if moved else ''}",
-            *("" if d not in crossed else format_bytes(crossed[d]) if crossed[d] else "inside"
-              for d in used),
-            *(format_bytes(b) if b else "none"
-              for b in (one.finalist.seated_bytes, float(one.finalist.placement.checked_bytes))),
-        )  # fmt: skip
-    return table
-
-
-def _seating_sentence(found: Comparison) -> str:
-    """Return in which seats the bytes are counted: those that each step is timed in."""
-    every = (*_by_size(found.compared.ranked), *_by_size(found.compared.moved))
-    odd = dict.fromkeys(
-        f"{_name(one, found)}{' *' if one in found.compared.moved else ''}"
-        for one in every if one.finalist.seating == "rank-order"
-    )  # fmt: skip
-    if not odd:
-        return "Each sits where the least bytes leave its supernodes, as planner place seats it."
-    return (
-        f"All but 'least' is of the seats each step is timed in: rank order for {', '.join(odd)}, "
-        "where it is faster though more may cross. 'least' is the least cut, as planner place "
-        "seats it."
-    )
-
-
-def _by_size(entries: Sequence[Entry]) -> list[Entry]:
-    return sorted(
-        entries, key=lambda e: (max(e.candidate.fabric.capacities("supernode")), e.candidate.name)
-    )
-
-
-def _cut_sentences(found: Comparison) -> list[str]:
-    lines = []
-    for one in (*_by_size(found.compared.ranked), *_by_size(found.compared.moved)):
-        crossed = one.finalist.crossed
-        total = sum(crossed.values())
-        out = sorted((d for d in crossed if crossed[d]), key=lambda d: -crossed[d])
-        inside = [d.upper() for d in crossed if not crossed[d]]
-        shares = ", ".join(f"{d.upper()} {format_share(crossed[d] / total)}" for d in out)
-        whose = f" * (with the {one.label})" if one in found.compared.moved else ""
-        text = f"{_name(one, found)}{whose}: " + (f"crosses {shares}" if out else "nothing crosses")
-        text += f"; stays in {', '.join(inside)}" if inside else ""
-        if one in found.compared.moved:
-            text += f"; a step of {format_time(one.finalist.step_s)}"
-        if not one.finalist.memory.fits:
-            text += "; does not fit in memory"
-        lines.append(text + ".")
-    return lines
-
-
 def _flip_table(found: Comparison) -> Table:
     table = simple_table("  property", "changes at", "from", "to", left=4)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
@@ -350,7 +278,7 @@ def _flip_sentence(found: Comparison) -> str:
 
 
 def _gain_table(found: Comparison) -> Table:
-    names = [one.candidate.name for one in _by_size(found.compared.ranked)]
+    names = [one.candidate.name for one in by_size(found.compared.ranked)]
     table = simple_table("  with", *names)
     for what in dict.fromkeys(gain.name for name in names for gain in found.gains[name]):
         cells = []
@@ -398,7 +326,7 @@ def _price_lines(found: Comparison) -> list[str]:
     """Return at which price the others would win by tokens per money, at the same GPUs."""
     first = found.first
     others = [
-        f"{_name(one, found)} below {format_share(first.finalist.step_s / one.finalist.step_s)}"
+        f"{row_name(one, found)} below {format_share(first.finalist.step_s / one.finalist.step_s)}"
         for one in found.compared.ranked[1:]
         if one.candidate.name != first.candidate.name
         and one.finalist.step_s > first.finalist.step_s * (1.0 + 1e-9)
