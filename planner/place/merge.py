@@ -95,7 +95,7 @@ def kept_together(question: Question, home: NDArray[np.int64], cut_bytes: float)
         if n == 1 or not stays_whole(question, home, axis) or not _fits(question, wider):
             continue
         alone = tuple(n if i == axis else 1 for i in range(len(sides)))
-        if least_when_split(question, alone) >= cut_bytes * (1 - MET):
+        if least_when_split(question, alone, cut_bytes) >= cut_bytes * (1 - MET):
             sides[axis] = n
     return tuple(sides)
 
@@ -121,12 +121,13 @@ def coarse_home(
     return np.ascontiguousarray(grid[picks]).ravel()
 
 
-def least_when_split(question: Question, sides: Sequence[int]) -> float:
+def least_when_split(question: Question, sides: Sequence[int], enough_bytes: float = inf) -> float:
     """Return what every seating that splits one of the boxes crosses at least [bytes].
 
     A split box has a line along some merged axis i in two domains, and with it one group of every
     family that runs along i. Either the other families pay their own bound besides, or the two
-    domains pay that of a set with a parted line: the greater of both holds.
+    domains pay that of a set with a parted line: the greater of both holds. Whatever is above
+    *enough_bytes* need not be sharp.
     """
     least = inf
     for axis, side in enumerate(sides):
@@ -138,7 +139,9 @@ def least_when_split(question: Question, sides: Sequence[int]) -> float:
             Question(sizes=question.sizes, charges=others, capacities=question.capacities)
         )
         paid = rest + sum(_least_split(question, charge) for charge in along)
-        least = min(least, max(paid, split_bound(question, axis)))
+        if paid < min(least, enough_bytes):
+            paid = max(paid, split_bound(question, axis))
+        least = min(least, paid)
     return least
 
 

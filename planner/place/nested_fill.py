@@ -115,6 +115,8 @@ def _walk(
     sizes: Sequence[int], chain: Sequence[Sequence[int]], order: Sequence[int]
 ) -> NDArray[np.int64]:
     """Return all cells, box after box of the first tile, inside it of the second, and so on."""
+    if not sizes:
+        return np.zeros(1, dtype=np.int64)
     coordinates = np.unravel_index(np.arange(prod(sizes)), tuple(reversed(sizes)))
     along = list(reversed(coordinates))
     keys = []  # lexsort takes the most important last

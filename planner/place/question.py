@@ -204,7 +204,7 @@ def coarsen(question: Question, tile: Sequence[int], capacities: Sequence[int]) 
 
     Exact for seatings that keep every box together: a coarse group stands for the fine groups
     that run through the same boxes, and a pair of boxes for the pairs of their members. Only a
-    chain along several axes, which layouts do not make, is priced too low.
+    chain along several axes, as a flat ring in rank order may be, is priced too low.
 
     Args:
         question: the fine question.

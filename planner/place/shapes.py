@@ -31,6 +31,7 @@ _SINGLE_MOST = 4  # domains up to which each is a class of its own, for the rule
 _PIECES_MOST = 24  # part sizes of a rule, for each family
 _BROKEN = 100.0  # price of breaking a rule by one, in units of the dearest shape
 _PRICED_ROUNDING = 1e-12  # relative; sums of a few thousand products
+_SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
 _ROUNDING = 1e-9  # relative; by which shapes are listed beyond the slack
 
 
@@ -285,10 +286,12 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> float:
     """
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
 
-    scale = max(float(np.abs(rules.cost_bytes).max()), 1e-300)
+    base_bytes = _base_bytes(rules)
+    over_bytes = rules.cost_bytes - base_bytes @ rules.sums
+    scale = max(float(over_bytes.max()), 1e-300)
     solved = milp(
-        rules.cost_bytes / scale,
-        integrality=np.ones(len(rules.cost_bytes)),
+        over_bytes / scale,
+        integrality=np.ones(len(over_bytes)),
         bounds=Bounds(0, rules.domains[rules.class_of]),
         constraints=[
             LinearConstraint(rules.at_least, rules.needs, np.inf),
@@ -299,4 +302,16 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> float:
     )
     if solved.mip_dual_bound is None or not np.isfinite(solved.mip_dual_bound):
         return 0.0
-    return max(0.0, float(solved.mip_dual_bound) * scale + rules.constant_bytes)
+    least = float(solved.mip_dual_bound) - _SOLVER_ROUNDING * int(rules.domains.sum())
+    return max(0.0, least * scale + float(base_bytes @ rules.totals) + rules.constant_bytes)
+
+
+def _base_bytes(rules: ShapeRules) -> NDArray[np.float64]:
+    """Return a price on each equation that every shape pays: a solver then sees what is above it.
+
+    The least of a class, or of a cell where seats are spare; so rounding is of small numbers.
+    """
+    if rules.spare:
+        return np.array([float((rules.cost_bytes / rules.sums[0]).min())])
+    classes = range(len(rules.domains))
+    return np.array([rules.cost_bytes[rules.class_of == c].min() for c in classes])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from planner.place.question import Question
 
+_DOMAINS_PRICED = 4000  # bounds of single domains, over all prices tried
 _PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 
 
@@ -47,17 +48,37 @@ def priced_shares(
     """Return the bound of ``sharpened_bound`` [bytes] and the prices that give it."""
     best = lower_bound(question)
     shares: tuple[Share, ...] = ()
+    left = _Work(_DOMAINS_PRICED // _holdings(question))
     prices = prices_by_axes(question)
     for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
-            if best >= target_bytes * (1 - 1e-12) or monotonic() > ends_s:
+            if best >= target_bytes * (1 - 1e-12) or monotonic() > ends_s or not left:
                 return best, shares
 
-            peak, value = _peak(partial(_bound_at, question, shares, axes, most), prices[axes])
+            peak, value = _peak(
+                partial(_bound_at, question, shares, axes, most), prices[axes], left
+            )
             if value > best * (1 + 1e-12):
                 best = value
                 shares = (*shares, Share(axes=axes, most=most, price_bytes=peak))
     return best, shares
+
+
+def _holdings(question: Question) -> int:
+    """Return how many numbers of cells a domain may hold, over all domains."""
+    spare = sum(question.capacities) - question.cells
+    ranges = [range(max(0, c - spare), min(c, question.cells) + 1) for c in question.capacities]
+    return max(1, len({held for held_range in set(ranges) for held in held_range}))
+
+
+class _Work:
+    """Bounds that may still be worked out: what is tried depends on that, not on the clock."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __bool__(self) -> bool:
+        return self.count > 0
 
 
 def _bound_at(
@@ -98,8 +119,13 @@ def _part_sizes(
     )
 
 
-def _peak(bound_at: Callable[[float], float], most: float) -> tuple[float, float]:
+def _peak(bound_of: Callable[[float], float], most: float, left: _Work) -> tuple[float, float]:
     """Return (price, bound) near the peak of a concave piecewise linear function on [0, most]."""
+
+    def bound_at(price: float) -> float:
+        left.count -= 1
+        return bound_of(price)
+
     nudge = most * 1e-6
     low, high = 0.0, most
     f_low, f_high = bound_at(low), bound_at(high)
@@ -107,7 +133,7 @@ def _peak(bound_at: Callable[[float], float], most: float) -> tuple[float, float
     fall = (f_high - bound_at(high - nudge)) / nudge
     best = max((f_low, low), (f_high, high))
     for _ in range(_PEAK_STEPS):
-        if rise <= 0 or fall >= 0:
+        if rise <= 0 or fall >= 0 or not left:
             break
         middle = (f_high - f_low + rise * low - fall * high) / (rise - fall)
         if not low < middle < high:

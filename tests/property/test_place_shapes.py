@@ -107,6 +107,32 @@ def test_a_solver_whose_bound_is_above_the_seating_is_not_believed(
         solve_question(question, time_limit_s=60.0)
 
 
+def test_weights_far_apart_do_not_lift_the_solvers_bound_above_the_best_seating() -> None:
+    charges = (
+        Charge(axes=(0, 2), kind=Kind.PAIRS, weight_bytes=1.0),
+        Charge(axes=(1, 2, 3), kind=Kind.PAIRS, weight_bytes=2.0),
+        Charge(axes=(0, 1, 2), kind=Kind.TOUCH, weight_bytes=3138952.2029204783),
+        Charge(axes=(0,), kind=Kind.CHAIN, weight_bytes=0.0038802538038696364),
+        Charge(axes=(1, 2, 3), kind=Kind.TOUCH, weight_bytes=0.6943316788490294),
+    )
+    question = Question(sizes=(2, 1, 3, 2), charges=charges, capacities=(10, 3))
+    best = brute_force_cut(question)
+
+    rules = shape_rules(question, best * 1.000002)
+
+    assert rules is not None
+    assert whole_bound(rules, 10.0) <= best * (1 + ROUNDING)
+
+
+@pytest.mark.parametrize("capacities", [(1,), (2,), (1, 1), (0, 3)])
+def test_a_single_cell_crosses_nothing_wherever_it_sits(capacities: tuple[int, ...]) -> None:
+    for sizes in ((), (1,), (1, 1)):
+        answer = solve_question(Question(sizes=sizes, charges=(), capacities=capacities))
+
+        assert answer.objective_bytes == answer.lower_bound_bytes == 0
+        assert len(answer.home) == 1
+
+
 def test_seats_to_spare_are_left_in_domains_of_any_size() -> None:
     """32 lines of 8 cells in domains that hold 8 or 7 whole lines: more domains than are needed."""
     charges = (
