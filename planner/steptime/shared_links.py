@@ -33,7 +33,7 @@ from planner.traffic import Family
 _PHASES = ("forward", "backward", "end")
 NOT_ROUTED = "too many GPUs to route every flow: each family at its tier's even share"
 ROUTED = (
-    "shortest routes, spread evenly over equal ones; phases as long as without contention; "
+    "shortest routes, spread evenly over equal ones; who meets whom in phases as long as alone; "
     "links shared by flow"
 )
 
@@ -63,7 +63,9 @@ def seated_step_time(
     """Return the step of *layout* on its seats, links shared by what is active together.
 
     The step is timed once at the tiers' rates for how long its phases last, and once more with
-    every digit's wire slowed. Limits: a digit has one factor, the mean over its families.
+    every digit's wire slowed. Limits: a digit has one factor, the mean over its families; with
+    ZeRO-3, or where a reduction over supernodes of GPUs linked pair by pair goes round one ring,
+    a link may still be busy longer than the phase that the step's formulas give.
     """
     fabric = seating.fabric
     links, columns = links_of(fabric), columns_of(layout)
