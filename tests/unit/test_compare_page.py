@@ -1,0 +1,38 @@
+"""What the page of ``planner compare`` writes in numbers has its unit and tells them apart."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cli.compare_page import _factor, _shown
+from planner.procure.budget import format_money
+
+EUR: Any = SimpleNamespace(prices=SimpleNamespace(currency="EUR"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("price scale_up_switch", 5.653e4, "56,530 EUR each"),
+        ("price kwh", 0.12, "0.12 EUR a kWh"),
+        ("price gpu_hour H100-SXM", 2.5, "2.5 EUR an hour"),
+        ("seq", 8220.0, "8,220 tokens"),
+        ("oversubscription", 1.4, "1.4:1"),
+        ("in_flight", 1.37, "1.37 in flight"),
+        ("experts", 512.0, "512"),
+    ],
+)
+def test_a_flip_is_written_with_its_unit(name: str, value: float, text: str) -> None:
+    assert _shown(name, value, EUR) == text
+
+
+def test_a_factor_that_is_not_one_is_not_written_as_one() -> None:
+    assert [_factor(f) for f in (7.07, 1.0034, 0.9996)] == ["7.07", "1.0034", "0.9996"]
+
+
+def test_large_amounts_are_in_words_and_not_in_powers() -> None:
+    assert format_money(3.92185e7, "EUR") == "39.22 million EUR"
+    assert format_money(1.5e9, "EUR") == "1.5 billion EUR"
