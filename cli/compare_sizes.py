@@ -214,7 +214,7 @@ def _within(one: _Cluster, budget: float) -> Sized:
     count = best_within(one.rate_of, most) if most else 0
     if not count:
         why = f"no layout fits: {one.why}" if most else "one supernode costs more"
-        raise InfeasibleError(f"the budget of {budget:,.6g} buys {most} supernodes; {why}")
+        raise InfeasibleError(f"the budget of {budget:,.0f} buys {most} supernodes; {why}")
     part = "a whole supernode" if one.unit == one.supernode else "the next part of a supernode"
     why = (
         f"of the sizes tried, up to {most * one.unit:,} GPUs, none trains more tokens a second"
