@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from planner.place.question import Question
 
-_DOMAINS_PRICED = 4000  # bounds of single domains, over all prices tried
+_DOMAINS_PRICED = 1200  # bounds of single domains, over all prices tried
 _PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 
 
