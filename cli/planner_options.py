@@ -150,15 +150,6 @@ Supernode = Annotated[
         help="GPUs in a supernode: alone, of the generic family; with --cluster, that one rebuilt.",
     ),
 ]
-Supernodes = Annotated[
-    str | None,
-    typer.Option(
-        "--supernode",
-        metavar="N,N,…",
-        show_default=False,
-        help="Supernode sizes to compare, e.g. 8,64,384.",
-    ),
-]
 Gpus = Annotated[int, whole("--gpus", show_default=True, help="GPUs of the cluster.")]
 Model = Annotated[
     str | None,
