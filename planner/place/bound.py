@@ -7,6 +7,7 @@ one is where there are spare seats. It holds for every seating whatever. Proofs:
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache, lru_cache
 from math import inf
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from planner.place.touch_search import least_cost
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+_FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
 _CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
 
 
@@ -112,6 +114,10 @@ def split_bound(question: Question, axis: int) -> float:
         return lower_bound(question)
     whole, parted = _bounds(question, None), _bounds(question, axis)
     spare = sum(capacities) - question.cells
+    if spare == 0:
+        return _split_full(question, n, whole, parted)
+    if len(capacities) * question.cells > _FILLING_WORK:
+        return lower_bound(question)
     best = np.full((3, question.cells + 1), inf)  # by domains that part a line, two or more alike
     best[0, 0] = 0.0
     for capacity in sorted(capacities):
@@ -128,6 +134,31 @@ def split_bound(question: Question, axis: int) -> float:
         best = merged
     rebate = rebate_bytes(question)
     return max(0.0, float(best[2, question.cells]) - rebate - rebate * _CANCELLED)
+
+
+def _split_full(
+    question: Question,
+    line: int,
+    whole: Callable[[int], float],
+    parted: Callable[[int], float],
+) -> float:
+    """Return ``split_bound`` where every seat is taken: two domains at least part a line."""
+    counts = Counter(question.capacities)
+    total, forced = 0.0, 0
+    extras: list[float] = []
+    for capacity, times in sorted(counts.items()):
+        if capacity % line:
+            total += times * parted(capacity)
+            forced += times
+        else:
+            total += times * whole(capacity)
+            extras += [max(0.0, parted(capacity) - whole(capacity))] * min(times, 2)
+    missing = max(0, 2 - forced)
+    if missing > len(extras):
+        return inf
+    rebate = rebate_bytes(question)
+    total += sum(sorted(extras)[:missing])
+    return max(0.0, total - rebate - rebate * _CANCELLED)
 
 
 def _cheapest_filling(

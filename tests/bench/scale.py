@@ -64,8 +64,8 @@ def measured(kind: str, gpus: int) -> dict[str, Any]:
 def measured_apart(kind: str, gpus: int) -> dict[str, Any]:
     """Return the same, run in a process of its own."""
     done = subprocess.run(
-        [sys.executable, __file__, "--one", kind, str(gpus)],
-        capture_output=True, text=True, check=True,
+        [sys.executable, "-m", "tests.bench.scale", "--one", kind, str(gpus)],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     found: dict[str, Any] = json.loads(done.stdout)
     return found
