@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.planner_output import inputs_sha256, json_text
 from cli.report_html import report
 from cli.report_html_cluster import drawing_of_cluster
-from cli.report_html_read import PlanFile, read_plan
 from cli.report_html_traffic import (
     adds_up,
     crossings,
@@ -25,80 +22,7 @@ from cli.report_html_traffic import (
 from cli.report_html_words import proof_words
 from cli.report_pictures import Bar, bars, safe
 from planner.errors import InputError
-
-HOSTILE = ("<script>alert(1)</script>", '" onload="alert(1)', "javascript:alert(1)", "</title><b>",
-           "'><img src=x onerror=alert(1)>", "]]>", "&lt;")  # fmt: skip
-
-
-def family(name: str, digit: str, axes: list[str], collective: str, **more: Any) -> dict[str, Any]:
-    return {
-        "family": name, "digit": digit, "axes": axes, "group_size": 2, "groups": 4,
-        "collective": collective, "payload_bytes": 10.0, "times_per_step": 3.0, "phase": "forward",
-        "ends_only": False, **more,
-    }  # fmt: skip
-
-
-def entry(name: str, kind: str, seconds: float) -> dict[str, Any]:
-    return {"name": name, "kind": kind, "seconds": seconds, "share": seconds / 2, "own_s": seconds,
-            "gain_if_free_s": seconds, "premise": "as it was measured"}  # fmt: skip
-
-
-def small_plan() -> dict[str, Any]:
-    """Return 8 ranks, tp 2, dp 2, pp 2, on two domains of 4: pp crosses, the rest stays inside.
-
-    pp: 4 chains of one hop of 10 bytes, 3 times: 120 bytes cross. Nothing else does.
-    """
-    layout = {
-        "tp": 2, "cp": 1, "ep": 1, "etp": 1, "dp": 2, "edp": 2, "pp": 2, "vpp": 1, "zero": 1,
-        "zero_stage": 1, "micro_batch": 1, "micro_batches": 4, "global_batch": 8, "seq": 128,
-        "recompute": "none", "precision": "bf16", "order": "tp-cp-ep-dp-pp",
-    }  # fmt: skip
-    inputs: dict[str, Any] = {
-        "cluster": "two-boxes", "cluster_asked": "generic", "supernode": 4, "gpus": 8,
-        "model": "tiny", "layout": layout, "layout_given": ["tp"], "order": "tp-cp-ep-dp-pp",
-        "model_shape": {"hidden": 8, "layers": 2, "vocab": 16, "attention": {}},
-        "seed": 0, "tier": "supernode", "objective": "total", "time_limit_s": 20.0,
-        "fabric": {"tiers": [{"tier": "supernode", "capacities": [4, 4], "bytes_per_s": 4e11,
-                              "shared_bytes_per_s": 2e11, "latency_s": 3e-6}],
-                   "accelerator": {"name": "chip"}, "nic": {}, "sources": {"nic": "a table"}},
-        "assumed": {"seq": "128: as in the test"},
-    }  # fmt: skip
-    inputs["sha256"] = inputs_sha256(inputs)
-    return {
-        "schema": "planner.place/1", "version": "0.1.0", "inputs": inputs,
-        "axes": [{"name": "tp", "size": 2, "stride": 1}, {"name": "dp", "size": 2, "stride": 2},
-                 {"name": "pp", "size": 2, "stride": 4}],
-        "choice": {"given": ["tp"], "layouts_considered": 1, "layouts_feasible": 1, "rejected": {},
-                   "estimated_step_s": 2.0, "runner_up": None, "runner_up_step_s": None},
-        "traffic": [family("tp_reduce", "tp", ["tp"], "all_reduce"),
-                    family("dp_reduce", "dp", ["dp"], "reduce_scatter"),
-                    family("pp_forward", "pp", ["pp"], "chain")],
-        "placement": {
-            "rank_to_gpu": list(range(8)), "gpus": [f"gpu{i}" for i in range(8)],
-            "domains": [{"name": "a", "tier": "supernode", "capacity": 4, "ranks": [0, 1, 2, 3]},
-                        {"name": "b", "tier": "supernode", "capacity": 5, "ranks": [4, 5, 6, 7]}],
-        },
-        "cut": {"tier": "supernode", "objective": "total", "objective_bytes": 120.0,
-                "lower_bound_bytes": 120.0, "gap": 0.0, "proof": "bound", "method": "by hand",
-                "by_family": {"pp_forward": 120.0}, "checked_bytes": 120.0},
-        "tiers": [{"tier": "supernode", "cut_bytes": 120.0, "cut_time_s": 1e-9,
-                   "bottleneck_link": "a"}],
-        "baselines": [{"name": "megatron-order", "cut_bytes": 120.0, "step_s": 2.0},
-                      {"name": "greedy", "cut_bytes": 480.0, "step_s": 2.5}],
-        "step": {"total_s": 2.0, "interval_s": [1.5, 2.5], "serial_s": 2.2, "compute_s": 1.5,
-                 "communication_s": {"pp": 0.5}, "exposed_s": {"pp": 0.25}, "bubble_s": 0.0,
-                 "update_s": 0.0, "mfu": 0.4, "tokens_per_s": 512.0,
-                 "critical_path": [entry("gemm", "compute", 1.75),
-                                   entry("pp", "communication", 0.25)]},
-        "memory": {"worst_stage_bytes": 6e9, "capacity_bytes": 8e9, "fits": True,
-                   "parts": {"weights": 2e9, "activations": 4e9}},
-    }  # fmt: skip
-
-
-def saved(folder: Path, document: Any, name: str = "plan.json") -> PlanFile:
-    path = folder / name
-    path.write_text(json_text(document), encoding="utf-8")
-    return read_plan(path)
+from tests.report_plans import HOSTILE, family, saved, small_plan
 
 
 class Tags(HTMLParser):
@@ -304,94 +228,6 @@ def test_a_bar_far_beyond_the_rest_is_broken_and_says_so() -> None:
 
     assert "100 B (off the scale)" in bars("cut", rows, may_break=True)
     assert "off the scale" not in bars("cut", rows)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (b"", "cut off"),
-        (b'{"schema": "planner.place/1", "axes": [', "cut off here"),
-        (b"\xff\xfe", "not UTF-8"),
-        (b"[1, 2]", "no plan"),
-        (b'{"schema": "planner.search/1"}', "no plan"),
-        (b'{"a": NaN}', "NaN"),
-        (b'{"a": 1e999}', "1e999"),
-        (b'{"a": 1, "a": 2}', "twice"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b"<html>", "no JSON"),
-    ],
-)
-def test_what_is_no_plan_is_refused_and_named(tmp_path: Path, text: bytes, said: str) -> None:
-    path = tmp_path / "plan.json"
-    path.write_bytes(text)
-
-    with pytest.raises(InputError) as error:
-        read_plan(path)
-
-    assert said in str(error.value)
-    assert "plan.json" in str(error.value)
-
-
-def damaged(document: dict[str, Any], where: str, value: Any) -> dict[str, Any]:
-    changed: Any = copy.deepcopy(document)
-    *path, last = [int(step) if step.isdigit() else step for step in where.split(".")]
-    inner = changed
-    for step in path:
-        inner = inner[step]
-    inner[last] = value
-    return dict(changed)
-
-
-@pytest.mark.parametrize(
-    ("where", "value", "said"),
-    [
-        ("placement.domains.0.ranks", [0, 1, 2, 2], "each rank from 0 to 7 exactly once"),
-        ("placement.domains.0.ranks", [0, 1, 2, 99], "each rank from 0 to 7 exactly once"),
-        ("placement.domains.0.capacity", 3, "4 ranks on 3 GPUs"),
-        ("placement.rank_to_gpu.0", 1, "two ranks on one GPU"),
-        ("placement.rank_to_gpu.0", -1, "placement.rank_to_gpu[0]: expected at least 0"),
-        ("placement.gpus", [], "expected 8 names"),
-        ("axes.1.stride", 3, "axes[1].stride: expected 2"),
-        ("axes.2.size", 4, "have 16 ranks in all"),
-        ("traffic.0.axes", ["zz"], "traffic[0].axes"),
-        ("traffic.0.members", [[0, 1]], "traffic[0].members"),
-        ("cut.gap", 2, "cut.gap: expected at most 1"),
-        ("cut.proof", "trust me", "cut.proof: expected one of"),
-        ("step.total_s", "long", "step.total_s: expected number"),
-        ("step.total_s", True, "step.total_s: expected number"),
-        ("step.critical_path.0.seconds", "x", "critical_path[0].seconds"),
-        ("inputs.sha256", "beef", "inputs.sha256"),
-        ("memory", {}, "memory.parts: is missing"),
-    ],
-)
-def test_a_damaged_plan_is_refused_and_the_fault_named(
-    tmp_path: Path, where: str, value: Any, said: str
-) -> None:
-    with pytest.raises(InputError) as error:
-        saved(tmp_path, damaged(small_plan(), where, value))
-
-    assert said in str(error.value)
-
-
-def test_every_key_may_be_missing_without_a_traceback(tmp_path: Path) -> None:
-    """Whatever one key of the document is missing: a page, or a refusal."""
-
-    def keys(value: Any, at: str = "") -> list[str]:
-        items = value.items() if isinstance(value, dict) else enumerate(value[:1])
-        found = []
-        for key, item in items:
-            found.append(f"{at}{key}")
-            if isinstance(item, dict | list):
-                found += keys(item, f"{at}{key}.")
-        return found
-
-    for where in keys(small_plan()):
-        values: tuple[Any, ...] = (None, "x", [], -1)
-        for value in values:
-            try:
-                report([saved(tmp_path, damaged(small_plan(), where, value))])
-            except InputError:
-                continue
 
 
 def test_a_cluster_on_file_is_drawn_and_one_that_differs_is_not() -> None:

@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.procure.bill import bill_of_materials
 from planner.procure.prices import Price, PriceList
-from tests.unit.test_report_html import HOSTILE, saved, small_plan
+from tests.report_plans import HOSTILE, saved, small_plan
 
 LINES = [
     {"item": "chip", "count": 8, "link_bytes_per_s": 0.0, "power_w": 500.0},

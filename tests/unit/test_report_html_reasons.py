@@ -10,7 +10,8 @@ import pytest
 from cli.report_html import report
 from cli.report_html_reasons import port_premises, ports_table, reasons_section
 from planner.errors import InputError
-from tests.unit.test_report_html import HOSTILE, Tags, saved, small_plan
+from tests.report_plans import HOSTILE, saved, small_plan
+from tests.unit.test_report_html import Tags
 
 
 def kept(least: float, most: float) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from cli.report_pictures_file import (
 )
 from cli.report_pictures_plots import compare_sheet, search_sheet, step_sheet
 from planner.errors import InputError
-from tests.unit.test_report_html import HOSTILE, small_plan
+from tests.report_plans import HOSTILE, small_plan
 from tests.unit.test_report_timeline import stages
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,0 +1,123 @@
+"""``planner compare a.json b.json``: what changed between two plans, and what is no plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.conftest import Ran
+
+Planner = Callable[..., Ran]
+SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "compare.json"
+MOE = ("--gpus", "64", "--model", "mixtral-8x7b")
+
+
+KINDS = """
+currency: USD
+gpu_hour:
+  H100-SXM: {price: 2.0, source: quote, date: 2026-01-01}
+  B200-SXM: {price: 4.0, source: quote, date: 2026-01-01}
+"""
+
+
+def plan(planner: Planner, path: Path, *arguments: str) -> Path:
+    ran = planner("place", "--gpus", "32", "--model", "llama-3.1-8b", "--global-batch", "64",
+                  *arguments, "--out", str(path))  # fmt: skip
+    assert ran.code == 0, ran.err
+    return path
+
+
+def test_two_plans_differ_by_what_was_changed(planner: Planner, tmp_path: Path) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8", "--pp", "1")
+    two = plan(planner, tmp_path / "b.json", "--supernode", "8", "--tp", "4", "--pp", "1")
+
+    ran = planner("compare", str(one), str(two), "--json")
+
+    assert ran.code == 0, ran.err
+    diff = json.loads(ran.out)
+    before, after = (json.loads(path.read_text()) for path in (one, two))
+    assert diff["changed_layout"]["tp"] == {"before": 8, "after": 4}
+    assert not diff["same"]
+    figures = {figure["name"]: figure for figure in diff["figures"]}
+    assert figures["cut.objective_bytes"]["change"] == pytest.approx(
+        after["cut"]["objective_bytes"] - before["cut"]["objective_bytes"]
+    )
+    assert figures["step.total_s"]["change"] == pytest.approx(
+        after["step"]["total_s"] - before["step"]["total_s"]
+    )
+    page = planner("compare", str(one), str(two)).out
+    assert "~ tp: 8 -> 4" in page
+    assert max(map(len, page.splitlines())) <= max(80, len(f"From {one} to {two}"))
+
+
+def test_a_faster_plan_costs_less_a_token_and_the_same_to_buy(
+    planner: Planner, tmp_path: Path
+) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8", "--pp", "1")
+    two = plan(planner, tmp_path / "b.json", "--supernode", "8", "--tp", "1", "--pp", "1")
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(KINDS)
+
+    ran = planner("compare", str(one), str(two), "--prices", str(prices), "--json")
+
+    assert ran.code == 0, ran.err
+    diff = json.loads(ran.out)
+    jsonschema.validate(diff, json.loads((SCHEMA.parent / "compare-plans.json").read_text()))
+    money = {figure["name"]: figure for figure in diff["money"]}
+    rates = [json.loads(path.read_text())["step"]["tokens_per_s"] for path in (one, two)]
+    costs = [32 * 2.0 / 3600 / rate * 1e6 for rate in rates]
+    assert money["cost_per_million_tokens"]["before"] == pytest.approx(costs[0])
+    assert money["cost_per_million_tokens"]["after"] == pytest.approx(costs[1])
+    assert diff["why_no_money"] == []
+    page = planner("compare", str(one), str(two), "--prices", str(prices)).out
+    assert "Money (USD)" in page
+
+
+def test_a_plan_does_not_differ_from_itself(planner: Planner, tmp_path: Path) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
+
+    ran = planner("compare", str(one), str(one))
+
+    assert ran.code == 0
+    assert ran.out.startswith("No change")
+
+
+def test_swapped_ranks_are_counted_as_moved_and_regrouped(planner: Planner, tmp_path: Path) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
+    document = json.loads(one.read_text())
+    seats, domains = document["placement"]["rank_to_gpu"], document["placement"]["domains"]
+    home = {rank: domain for domain in domains for rank in domain["ranks"]}
+    a, b = 0, next(rank for rank in home if home[rank] is not home[0])
+    seats[a], seats[b] = seats[b], seats[a]
+    home[a]["ranks"][home[a]["ranks"].index(a)] = b
+    home[b]["ranks"][home[b]["ranks"].index(b)] = a
+    two = tmp_path / "b.json"
+    two.write_text(json.dumps(document))
+
+    diff = json.loads(planner("compare", str(one), str(two), "--json").out)
+
+    assert diff["moved_ranks"] == 2
+    assert diff["regrouped_ranks"] == 16
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "3", '{"schema": "planner.search/1"}', '{"schema": "planner.place/1"}',
+     '{"schema": "planner.place/1", "inputs": 1, "placement": [], "cut": {}, "step": {}}'],
+)  # fmt: skip
+def test_what_is_no_plan_is_refused_with_its_name(
+    planner: Planner, tmp_path: Path, text: str
+) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text(text)
+
+    ran = planner("compare", str(bad), str(tmp_path / "missing.json"))
+
+    assert ran.code == 2
+    assert "bad.json" in ran.err
+    assert "missing.json" in ran.err
+    assert "Traceback" not in ran.err
