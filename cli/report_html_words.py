@@ -231,7 +231,8 @@ def _decided(
     fewer = 1 - 1 / (1 + faster_by)
     text = (
         f"The next, {names[second]}, brings {small_share(fewer)} fewer tokens a second: it wins "
-        f"only where it turns out {small_share(faster_by)} faster, or costs {small_share(fewer)} less"
+        f"only where it turns out {small_share(faster_by)} faster, or costs {small_share(fewer)} "
+        "less"
     )
     low_s, high_s = plans[first].document["step"]["interval_s"]
     cut = plans[first].document["cut"]
