@@ -5,13 +5,15 @@ means as many as heads, for a window none.
 
 Source: the configuration classes of transformers 5.24.0 (Apache-2.0), each made without arguments,
 and once more with other heads to tell a number from a rule; a test does so again where that
-package is installed.
+package is installed. Those of ``hf_hub_classes`` are as the copies named there have them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from topologies.hf_hub_classes import HUB_CLASSES
 
 SOURCE = "the default of its class in transformers 5.24.0"
 
@@ -43,6 +45,8 @@ _8_BY_128 = ClassNumbers(kv_heads=8, head_dim=128)
 
 CLASS_NUMBERS = MappingProxyType(
     {
+        "Yi": ClassNumbers(kv_heads=4),
+        "chatglm": ClassNumbers(kv_heads=1, head_dim=128),
         "cohere2": ClassNumbers(window=4096),
         "deepseek_v2": ClassNumbers(shared_experts=2),
         "deepseek_v3": _DEEPSEEK3,
@@ -98,6 +102,16 @@ def class_numbers(model_type: str) -> ClassNumbers:
     8
     """
     return CLASS_NUMBERS.get(model_type, _NONE)
+
+
+def default_source(model_type: str) -> str:
+    """Return what says the defaults of the class of *model_type*.
+
+    >>> default_source("Yi")
+    'the default of its class, configuration_yi.py as vLLM 0.2 has it'
+    """
+    hub = HUB_CLASSES.get(model_type)
+    return SOURCE if hub is None else f"the default of its class, {hub.source}"
 
 
 _NONE = ClassNumbers()

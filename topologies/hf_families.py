@@ -5,8 +5,8 @@ its embeddings). Each entry says so for the ``model_type`` it stands for. An unk
 entry; ``import_hf_config`` then takes it for a Llama only if the file says all that makes it one.
 
 Source: the configuration classes of transformers 5.24.0 say what is tied and what has a bias by
-default (held against them by a test where the package is installed); what a class fixes in its
-modeling code (norms, parallel blocks, three matrices) is known from that code in 4.x and 5.x.
+default (held against them by a test where the package is installed), and ``hf_hub_classes`` whose
+copies say so of classes that are not among them; what a class fixes in its modeling code (norms, parallel blocks, three matrices) is known from that code in 4.x and 5.x.
 """
 
 from __future__ import annotations
@@ -132,18 +132,17 @@ FAMILIES: dict[str, HfFamily] = {
     "granite": LLAMA,
     "granitemoe": HfFamily(expert_is_intermediate=True),
     "grok-1": HfFamily(norms=4, expert_is_intermediate=True),
-    "grok1": HfFamily(norms=4, expert_is_intermediate=True),
     "helium": LLAMA,
     "hunyuan_v1_dense": HfFamily(qk_norm=True),
     "hunyuan_v1_moe": HfFamily(qk_norm=True),
     "internlm": HfFamily(qkv_bias=True, out_bias=True, bias_keys=("bias",)),
-    "internlm2": HfFamily(bias_keys=("bias",)),
+    "internlm2": HfFamily(qkv_bias=True, out_bias=True, bias_keys=("bias",)),
     "internlm3": HfFamily(bias_keys=("qkv_bias",), out_follows=False),
     "kimi_k2": _DEEPSEEK3,
     "llama": LLAMA,
     "llama4": HfFamily(expert_is_intermediate=True, windows="chunk"),
     "llama4_text": HfFamily(expert_is_intermediate=True, windows="chunk"),
-    "minicpm": LLAMA,
+    "minicpm": HfFamily(tied=True),
     "minimax_m2": HfFamily(expert_is_intermediate=True, router_bias=True, qk_norm=True),
     "ministral": _MISTRAL,
     "mistral": _MISTRAL,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from planner.documents import Node
-from topologies.hf_class_numbers import SOURCE
+from topologies.hf_class_numbers import default_source
 from topologies.pattern_text import MOST_ENTRIES
 
 MOST = 10**9
@@ -96,7 +96,8 @@ class HfKeys:
             aliases: names of the key.
         """
         if default and self.absent(*aliases):
-            self.assumed[called] = f"not stated: {default}, {SOURCE}"
+            source = default_source(self.text("model_type"))
+            self.assumed[called] = f"not stated: {default}, {source}"
             return default
         return self.count(*aliases, default=0, minimum=0)
 

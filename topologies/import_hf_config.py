@@ -15,9 +15,10 @@ from typing import Any
 from planner.documents import Document, Node
 from planner.errors import SpecError
 from planner.model import Attention, ModelSpec
-from topologies.hf_class_numbers import class_numbers
+from topologies.hf_class_numbers import class_numbers, default_source
 from topologies.hf_families import FAMILIES, LLAMA, REFUSED_TYPES, HfFamily
 from topologies.hf_feed_forward import dense_width, read_moe
+from topologies.hf_hub_classes import HUB_CLASSES
 from topologies.hf_keys import HfKeys
 from topologies.hf_layers import entries_allowed, refuse_mixed_shapes, windows
 
@@ -118,6 +119,7 @@ def _family(keys: HfKeys) -> HfFamily | None:
     """Return the class's defaults, none for a class we do not know but that reads like Llama."""
     kind = keys.text("model_type")
     if kind in FAMILIES:
+        _refuse_what_copies_differ_in(keys, kind)
         return FAMILIES[kind]
     if kind in REFUSED_TYPES:
         keys.part.fault(f"{kind!r}: {REFUSED_TYPES[kind]}, not modelled", key="model_type")
@@ -134,6 +136,17 @@ def _family(keys: HfKeys) -> HfFamily | None:
         return LLAMA
     _check_reads_like_llama(keys, kind)
     return None
+
+
+def _refuse_what_copies_differ_in(keys: HfKeys, kind: str) -> None:
+    """Record every key that the class of *kind* defaults in one copy so, in another otherwise."""
+    hub = HUB_CLASSES.get(kind)
+    for key in hub.must_say if hub is not None else ():
+        if keys.absent(key) and not keys.whole.has(key):
+            keys.part.fault(
+                f"missing key {key!r}: copies of the class {kind!r} (code on the hub) have "
+                "different defaults"
+            )
 
 
 def _check_reads_like_llama(keys: HfKeys, kind: str) -> None:
@@ -209,7 +222,8 @@ def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> dict[str, 
     bias = keys.flag(*family.bias_keys, default=family.qkv_bias)
     out = bias if family.out_follows and keys.has(*family.bias_keys) else family.out_bias
     if bias and family.bias_keys and not keys.has(*family.bias_keys):
-        keys.assumed["qkv_bias"] = "not stated: biases on queries, keys and values, as its class"
+        source = default_source(keys.text("model_type"))
+        keys.assumed["qkv_bias"] = f"not stated: biases on queries, keys and values, {source}"
     if keys.text("model_type") == "mpt":
         bias = out = not keys.flag("no_bias", default=False)
     common = {
@@ -286,5 +300,7 @@ def _tied(keys: HfKeys, family: HfFamily) -> bool:
     if outer is not None and outer.kind != "null":
         return keys.whole.flag("tie_word_embeddings")
     word = "tied" if family.tied else "apart"
-    keys.assumed["tied_embeddings"] = f"not stated: {word}, the default of its class"
+    kind = keys.text("model_type")
+    source = default_source(kind) if kind in FAMILIES else "as Llama"
+    keys.assumed["tied_embeddings"] = f"not stated: {word}, {source}"
     return family.tied
