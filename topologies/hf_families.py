@@ -5,8 +5,9 @@ its embeddings). Each entry says so for the ``model_type`` it stands for. An unk
 entry; ``import_hf_config`` then takes it for a Llama only if the file says all that makes it one.
 
 Source: the configuration classes of transformers 5.24.0 say what is tied and what has a bias by
-default (held against them by a test where the package is installed), and ``hf_hub_classes`` whose
-copies say so of classes that are not among them; what a class fixes in its modeling code (norms, parallel blocks, three matrices) is known from that code in 4.x and 5.x.
+default (held against them by a test where the package is installed), and of classes that are not
+among them the copies that ``hf_hub_classes`` names; what a class fixes in its modeling code (norms,
+parallel blocks, three matrices) is known from that code in 4.x and 5.x.
 """
 
 from __future__ import annotations
