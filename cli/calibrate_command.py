@@ -30,6 +30,16 @@ Written = Annotated[
         help="Write the efficiencies here; planner validate --efficiency reads them.",
     ),
 ]
+Catalogue = Annotated[
+    Path | None,
+    typer.Option(
+        "--catalogue",
+        metavar="FOLDER",
+        show_default=False,
+        help="Write the three files of fitted numbers that ship with the program into this folder: "
+        "fitted on every row, on each half of the layouts, and without each source. Takes minutes.",
+    ),
+]
 All = Annotated[
     bool,
     typer.Option(
@@ -39,15 +49,30 @@ All = Annotated[
 
 
 @app.command("calibrate")
-def calibrate(table: Table, out: Written = None, every: All = False, as_json: Json = False) -> None:
+def calibrate(
+    table: Table,
+    out: Written = None,
+    catalogue: Catalogue = None,
+    every: All = False,
+    as_json: Json = False,
+) -> None:
     """Fit what each accelerator of a table reaches, and print how well the rest is predicted.
 
     Few numbers, each drawn to what other generations reach, so that a small table is enough.
     """
-    from cli.calibrate_report import calibrate_document, fit_table, print_fit
+    from cli.calibrate_report import calibrate_document, fit_table, print_fit, write_catalogue
     from cli.planner_output import console, emit, json_text, note, write_file
-    from topologies.efficiency_catalogue import efficiencies_text
+    from planner.errors import InputError
+    from topologies.efficiency_text import efficiencies_text
 
+    if catalogue is not None:
+        if out is not None or every or as_json:
+            raise InputError(
+                "--catalogue writes files of its own, from all fits: leave out --out, --all, --json"
+            )
+        for written in write_catalogue(table, catalogue, say=note):
+            note(f"wrote {written}")
+        return
     fitted = fit_table(table, every=every, say=note)
     if out is not None:
         text = efficiencies_text({one.chip: one.efficiency for one in fitted.fits})

@@ -13,12 +13,14 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from cli.planner_output import document
+from cli.planner_output import document, write_file
 from planner.errors import InputError
 from planner.steptime.calibrate import Fitted, fit, fitting_half, residuals_of
 from planner.steptime.rates import Efficiency
+from planner.steptime.refit import refit
 from planner.steptime.runs import Run, batches
 from planner.units import format_share, format_time
+from topologies.efficiency_text import catalogue_texts
 from topologies.steps_table import read_steps
 
 if TYPE_CHECKING:
@@ -106,6 +108,15 @@ def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedT
         scored=tuple(scored),
         skipped={row.name: row.because for row in table.skipped},
     )
+
+
+def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> tuple[Path, ...]:
+    """Write the files of fitted numbers that ship, fitted on the table at *path*; return them."""
+    fits = refit(read_steps(path).runs, say)
+    texts = catalogue_texts(fits)
+    for name, text in texts.items():
+        write_file(folder / name, text)
+    return tuple(folder / name for name in texts)
 
 
 def _scored(fitted: Fitted, runs: list[Run], held_out: bool) -> Scored:

@@ -11,11 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from planner.documents import Document, Node, read_document, yaml_text
+from planner.documents import Document, Node, read_document
 from planner.fabric import Accelerator
 from planner.steptime.columns import PRECISIONS, STACKS
 from planner.steptime.rates import Efficiency
-from planner.units import US
 from topologies.fabric_accelerators import accelerator_names, load_accelerator
 from topologies.fabric_figures import positive
 
@@ -108,11 +107,6 @@ def chip_named(name: str) -> Chip | None:
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     known = _names().get(wanted) or _names().get(wanted.removeprefix("nvidia-"))
     return _chip(known) if known else None
-
-
-def efficiencies_text(fitted: Mapping[str, Efficiency]) -> str:
-    """Return the YAML of *fitted*, as ``read_efficiencies`` reads it."""
-    return yaml_text({name: _plain(one) for name, one in sorted(fitted.items())})
 
 
 @lru_cache(maxsize=1)
@@ -209,22 +203,3 @@ def _pace(node: Node) -> dict[str, float]:
         return {}
     pace = node.map("pace")
     return {name: pace.number(name, minimum=0.1, maximum=10.0) for name, _ in pace.items()}
-
-
-def _plain(one: Efficiency) -> dict[str, object]:
-    def rounded(shares: Mapping[str, float]) -> dict[str, float]:
-        return {name: float(f"{share:.4g}") for name, share in shares.items()}
-
-    return {
-        "gemm": rounded(one.gemm_share),
-        "attention": rounded(one.attention_share),
-        "memory": rounded(one.memory_share),
-        "inner": float(f"{one.inner_share:.4g}"),
-        "outer": float(f"{one.outer_share:.4g}"),
-        "host": {name: f"{value / US:.4g}us" for name, value in one.host_s.items()},
-        "step": f"{one.step_s * 1e3:.4g}ms",
-        "spread": float(f"{one.spread:.3g}"),
-        "rows": one.rows,
-        "pace": rounded(one.pace_ratio),
-        "source": one.fitted_on,
-    }

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.steptime.refit import refit
 from planner.steptime.runs import Run
 from planner.steptime.validate import (
     Score,
@@ -23,10 +24,12 @@ from planner.steptime.validate import (
     scores,
 )
 from topologies.efficiency_catalogue import (
+    CATALOGUE,
     shipped_efficiencies,
     shipped_halves,
     shipped_left_out,
 )
+from topologies.efficiency_text import catalogue_texts
 from topologies.steps_table import StepsTable, read_steps
 
 SAME = ("global_batch", "seq", "precision")
@@ -220,3 +223,13 @@ def test_machines_of_different_size_are_ranked_as_measured(table: StepsTable) ->
 
     assert pairs > 100
     assert right / pairs > 0.98
+
+
+@pytest.mark.nightly
+def test_the_shipped_numbers_come_from_the_published_table_and_this_program(
+    table: StepsTable,
+) -> None:
+    texts = catalogue_texts(refit(table.runs, lambda _: None))
+
+    for name, text in texts.items():
+        assert text == CATALOGUE.with_name(name).read_text(encoding="utf-8")

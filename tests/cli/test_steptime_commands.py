@@ -214,3 +214,15 @@ def test_calibrate_says_when_there_is_nothing_to_fit(planner: Planner, tmp_path:
 
     assert ran.code == 2
     assert "no accelerator has 3 measured rows" in ran.err
+
+
+def test_calibrate_writes_the_files_that_ship(planner: Planner, tmp_path: Path) -> None:
+    ran = planner("calibrate", str(OWN), "--catalogue", str(tmp_path))
+
+    assert ran.code == 0, ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "step_efficiency.yaml", "step_efficiency_halves.yaml", "step_efficiency_left_out.yaml",
+    ]  # fmt: skip
+    both = planner("calibrate", str(OWN), "--catalogue", str(tmp_path), "--all")
+    assert both.code == 2
+    assert "leave out" in both.err
