@@ -209,7 +209,7 @@ def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:
 def _spread(model: ModelSpec, found: _Found) -> float:
     """Return the fit's spread, in log [1]."""
     columns = taken(found.space.columns(found.fixed, found.some.rows[:1]), slice(None))
-    spreads = found.machine.seats.spreads(columns)[0]
+    spreads = found.machine.seats.spreads(columns)
     return float(step_of(model, columns, found.machine, spreads).spread)
 
 

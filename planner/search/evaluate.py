@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.search.seats import RankOrderSeats
-from planner.steptime.columns import LayoutColumns
+from planner.steptime.columns import LayoutColumns, Values
 from planner.steptime.memory import step_memory
 from planner.steptime.spread import Spreads
 from planner.steptime.step import Step, step_columns
@@ -132,12 +132,16 @@ def _timed_again(
 
 def times(model: ModelSpec, columns: LayoutColumns, machine: Machine) -> tuple[Floats, Floats]:
     """Return total and serial step of each row in the better of the seatings [s]."""
-    steps = [step_of(model, columns, machine, one) for one in machine.seats.spreads(columns)]
-    shape = columns.tp.shape
-    total = np.stack([np.broadcast_to(step.total_s, shape) for step in steps])
-    serial = np.stack([np.broadcast_to(step.serial_s, shape) for step in steps])
-    better, every = total.argmin(axis=0), np.arange(shape[0])
+    step = step_of(model, columns, machine, machine.seats.spreads(columns))
+    total, serial = (by_seating(value, columns) for value in (step.total_s, step.serial_s))
+    better, every = total.argmin(axis=0), np.arange(total.shape[1])
     return total[better, every], serial[better, every]
+
+
+def by_seating(values: Values, columns: LayoutColumns) -> Floats:
+    """Return a column of steps as one row of values a seating."""
+    shape = np.broadcast_shapes(np.shape(values), (1, len(columns.tp)))
+    return np.broadcast_to(np.asarray(values, float), shape)
 
 
 def step_of(model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads) -> Step:

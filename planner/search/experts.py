@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.errors import SpecError
 from planner.layout import EP_COPIES, SCHEDULES
-from planner.search.evaluate import evaluate, step_of, taken
+from planner.search.evaluate import by_seating, evaluate, step_of, taken
 from planner.search.space import DEGREES, Choices, degree_reasons, layout_space
 from planner.steptime.columns import CP_KINDS, RECOMPUTE, LayoutColumns
 from planner.steptime.memory import step_memory
@@ -58,11 +58,8 @@ def best_with_experts(pool: Pool, experts: int) -> tuple[float, Layout | None]:
     if not kept.size:
         return float("inf"), None
     columns = taken(columns, kept)
-    steps: list[Any] = [
-        step_of(model, columns, pool.machine, one).total_s
-        for one in pool.machine.seats.spreads(columns)
-    ]
-    total = np.min([np.broadcast_to(one, kept.shape) for one in steps], axis=0)
+    step = step_of(model, columns, pool.machine, pool.machine.seats.spreads(columns))
+    total = by_seating(step.total_s, columns).min(axis=0)
     best = int(total.argmin())
     return float(total[best]), _layout(pool, columns, best)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, TierNumbers, in_flight_bytes_per_s
-from planner.search.evaluate import Machine, step_of, taken
-from planner.search.seats import joined, rows_of
+from planner.search.evaluate import Machine, by_seating, step_of, taken
+from planner.search.seats import rows_of
 from planner.search.space import first_of_each
 from planner.steptime.columns import LayoutColumns
 from planner.steptime.memory import step_memory
@@ -74,8 +74,7 @@ class Pool:
         columns: the layouts.
         swept: the space they are of.
         rows: their rows in it.
-        spreads: how their groups sit, seating after seating.
-        seatings: how many there are [1].
+        spreads: how their groups sit, in each seating.
         fitting: by sequence length, as a factor, which fit; filled when asked.
     """
 
@@ -88,7 +87,6 @@ class Pool:
     swept: Swept
     rows: NDArray[np.int64]
     spreads: Spreads
-    seatings: int
     fitting: dict[float, NDArray[np.bool_]] = field(default_factory=dict, compare=False)
 
     def best(self, change: Change = AS_IT_IS) -> tuple[float, int]:
@@ -117,23 +115,18 @@ class Pool:
         rows = np.flatnonzero(wanted)
         if rows.size:
             machine = replace(self.machine, links=self.changed_links(change))
-            # A call costs as much as a thousand rows: all seatings go in one.
-            every = rows + len(self.rows) * np.arange(self.seatings)[:, None]
-            step = step_of(
-                self.model, taken(columns, np.tile(rows, self.seatings)), machine,
-                rows_of(self.spreads, every.ravel()),
-            )  # fmt: skip
-            total[rows] = np.reshape(step.total_s, every.shape).min(axis=0)
+            some = taken(columns, rows)
+            step = step_of(self.model, some, machine, rows_of(self.spreads, rows))
+            total[rows] = by_seating(step.total_s, some).min(axis=0)
         return total
 
     def on(self, machine: Machine) -> Pool:
         """Return the same candidates on another machine, its NICs in flight as they are."""
-        seatings = machine.seats.spreads(self.columns)
         outer = machine.links.outer
         return replace(
-            self, machine=machine, spreads=joined(seatings, len(self.rows)),
+            self, machine=machine, spreads=machine.seats.spreads(self.columns),
             raw_bytes_per_s=tuple(float(np.asarray(tier.bytes_per_s)) for tier in outer),
-            seatings=len(seatings), fitting={},
+            fitting={},
         )  # fmt: skip
 
     @property
@@ -185,12 +178,10 @@ def pool_of(name: str, model: ModelSpec, fabric: Fabric, swept: Swept) -> Pool:
     outer = fabric.tiers[names.index("supernode") + 1 :]
     rows = _candidates(swept)
     columns = _columns(swept, rows)
-    seatings = swept.machine.seats.spreads(columns)
     every = Pool(
         name=name, model=model, machine=swept.machine,
         raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), nic=fabric.nic,
-        columns=columns, swept=swept, rows=rows, spreads=joined(seatings, len(rows)),
-        seatings=len(seatings),
+        columns=columns, swept=swept, rows=rows, spreads=swept.machine.seats.spreads(columns),
     )  # fmt: skip
     now = swept.evaluated.total_s[np.searchsorted(swept.evaluated.rows, rows)]
     good = [np.argsort(now, kind="stable")[:KEPT_ROWS]]
@@ -235,11 +226,9 @@ def shared_pools(pools: Sequence[Pool]) -> tuple[Pool, ...]:
 
 def _with_rows(pool: Pool, rows: NDArray[np.int64]) -> Pool:
     columns = _columns(pool.swept, rows)
-    seatings = pool.machine.seats.spreads(columns)
     return replace(
-        pool, rows=rows, columns=columns, spreads=joined(seatings, len(rows)),
-        seatings=len(seatings), fitting={},
-    )  # fmt: skip
+        pool, rows=rows, columns=columns, spreads=pool.machine.seats.spreads(columns), fitting={}
+    )
 
 
 def _columns(swept: Swept, rows: NDArray[np.int64]) -> LayoutColumns:

@@ -8,6 +8,7 @@ the seats themselves, once for each size and stride, and looked up for every lay
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEATINGS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
+_MOVED = ("dp", "edp", "pp")  # digits whose groups sit otherwise in the other order
 
 
 class RankOrderSeats:
@@ -46,17 +48,21 @@ class RankOrderSeats:
         sizes = np.bincount(self._homes[0])
         return tuple(int(size) for size in np.unique(sizes[sizes > 0]))
 
-    def spreads(self, columns: LayoutColumns) -> list[Spreads]:
-        """Return the spreads of *columns* in the seating of each rank order."""
+    def spreads(self, columns: LayoutColumns) -> Spreads:
+        """Return the spreads of *columns* in the seating of each rank order.
+
+        What the order moves has an axis before that of the rows, one entry an order; the rest has
+        none, so that what does not depend on the order is worked out once.
+        """
         if not self._homes:
-            return [inside_spreads(columns)]
+            return inside_spreads(columns)
         if not self._uneven:
-            return [contiguous_spread(columns, self._domain_gpus, order) for order in SEATINGS]
+            return _by_order(
+                [contiguous_spread(columns, self._domain_gpus, order) for order in SEATINGS]
+            )
         few, which = _unique_degrees(columns)
-        return [
-            rows_of(stacked([self._of(degrees, order) for degrees in few]), which)
-            for order in SEATINGS
-        ]
+        counted = [stacked([self._of(degrees, order) for degrees in few]) for order in SEATINGS]
+        return rows_of(_by_order(counted), which)
 
     def _of(self, degrees: tuple[int, ...], order: str) -> Spreads:
         key = (degrees, order)
@@ -109,31 +115,33 @@ def _unique_degrees(columns: LayoutColumns) -> tuple[list[tuple[int, ...]], NDAr
     return [tuple(map(int, row)) for row in few], np.repeat(place.ravel(), lengths)
 
 
-def joined(spreads: Sequence[Spreads], rows: int) -> Spreads:
-    """Return several spreads of the same *rows* rows as one, one after the other."""
+def _by_order(orders: Sequence[Spreads]) -> Spreads:
+    """Return the spreads of all *orders*, side by side where the order moves a group."""
+    moved = {name: _side_by_side([getattr(one, name) for one in orders]) for name in _MOVED}
+    return replace(orders[0], **moved)
+
+
+def _side_by_side(spreads: Sequence[Spread]) -> Spread:
+    tiers = range(len(spreads[0].members))
 
     def both(values: Sequence[Any]) -> Any:
-        return np.concatenate([np.broadcast_to(np.asarray(v, float), rows) for v in values])
+        return np.stack(np.broadcast_arrays(*(np.atleast_1d(value) for value in values)))
 
-    def one(name: str) -> Spread:
-        parts = [getattr(each, name) for each in spreads]
-        tiers = range(len(parts[0].members))
-        return Spread(
-            group_size=both([p.group_size for p in parts]),
-            members=tuple(both([p.members[t] for p in parts]) for t in tiers),
-            domains=tuple(both([p.domains[t] for p in parts]) for t in tiers),
-            least_members=both([p.least_members for p in parts]),
-        )
-
-    return Spreads(**{name: one(name) for name in DIGITS})
+    return Spread(
+        group_size=spreads[0].group_size,
+        members=tuple(both([s.members[tier] for s in spreads]) for tier in tiers),
+        domains=tuple(both([s.domains[tier] for s in spreads]) for tier in tiers),
+        least_members=both([s.least_members for s in spreads]),
+    )
 
 
 def rows_of(spreads: Spreads, rows: NDArray[np.int64]) -> Spreads:
-    """Return the spreads of some rows; scalars stay scalars."""
+    """Return the spreads of some rows; what is alike in all of them stays so."""
 
     def some(spread: Spread) -> Spread:
         def take(value: Any) -> Any:
-            return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
+            alike = not isinstance(value, np.ndarray) or value.ndim == 0 or value.shape[-1] == 1
+            return value if alike else value[..., rows]
 
         return Spread(
             group_size=take(spread.group_size), members=tuple(map(take, spread.members)),
