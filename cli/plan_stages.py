@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.procure.bill import bill_of_materials
 from planner.steptime.columns import SCHEDULES, columns_of
-from planner.steptime.memory import STAGES, stage_memory
+from planner.steptime.memory import each_stage_memory
 from planner.steptime.trace import stage_values
 
 if TYPE_CHECKING:
@@ -56,19 +56,16 @@ def _families(parts: Mapping[str, StageSeconds], stages: int) -> Mapping[str, li
 
 
 def stage_memory_document(inputs: Inputs) -> list[Mapping[str, Any]]:
-    """Return what one GPU holds on the first, the second and the last stage, where they differ."""
-    columns = columns_of(inputs.layout)
-    stages = int(columns.pp)
-    found = stage_memory(inputs.model, columns)
-    numbers = {"first": 0, "middle": 1, "last": stages - 1}
-    shown = [name for i, name in enumerate(STAGES) if stages > (0, 2, 1)[i]]
+    """Return what one GPU of every pipeline stage holds, part by part [bytes]."""
+    found = each_stage_memory(inputs.model, columns_of(inputs.layout))
+    kinds = {len(found) - 1: "last", 0: "first"}  # one stage alone is the first
     return [
         {
-            "stage": numbers[name],
-            "kind": name,
-            "parts": {part: float(value) for part, value in found[name].items()},
+            "stage": stage,
+            "kind": kinds.get(stage, "middle"),
+            "parts": {part: float(value) for part, value in parts.items()},
         }
-        for name in shown
+        for stage, parts in enumerate(found)
     ]
 
 

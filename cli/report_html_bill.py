@@ -9,7 +9,8 @@ from typing import Any
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_words import Cost
-from cli.report_pictures import Bar, bars, safe
+from cli.report_pictures import safe
+from cli.report_pictures_bars import Bar, bars
 from planner.procure.bill import Bill, BillLine
 from planner.procure.prices import PriceList
 from planner.procure.run import Run, run_of

@@ -9,7 +9,9 @@ from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_traffic import crossings
 from cli.report_html_words import DIGITS, layout_words, small_share
-from cli.report_pictures import Bar, Point, bars, plane, safe
+from cli.report_pictures import safe
+from cli.report_pictures_bars import Bar, bars
+from cli.report_pictures_plane import Axis, Point, plane
 from planner.units import format_bytes, format_power, format_share, format_time
 
 
@@ -60,8 +62,9 @@ def candidates(
         + bars("Bytes of a step across the cut, by family and candidate", _falls(plans, names))
         + "<h3>Time of a step against bytes that cross</h3>"
         + plane("Time of a step against bytes across the cut", _points(plans, names),
-                "time of a step, with the range of 90 % of such estimates",
-                "bytes of one step across the cut", format_time, format_bytes)
+                Axis(name="time of a step, with the range of 90 % of such estimates",
+                     text=format_time),
+                Axis(name="bytes of one step across the cut", text=format_bytes))
         + "<p>Filled points are on the front: no other candidate that fits has both a shorter step "
         "and fewer bytes. Where the ranges of two overlap, their order is in doubt.</p>"
         + table("Where the winner flips",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cli.report_pictures import safe
 
 _LONGEST_WORD = 40  # a longer one may break anywhere
+_MOST_COLUMNS = 3  # that a telephone shows side by side; more become a card for each row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +42,25 @@ class Num:
 
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str | Num]]) -> str:
-    """Return a table that can be sorted; numbers stand to the right."""
+    """Return a table that can be sorted; numbers stand to the right.
+
+    On narrow pages a row of many columns becomes a card with its heads beside its cells. The roles
+    are written out, for a table that is laid out otherwise is none to some screen readers.
+    """
     if not rows:
         return f"<p>{safe(caption)}: none.</p>"
     right = {i for i, cell in enumerate(rows[0]) if isinstance(cell, Num)}
     head = "".join(
-        f'<th scope="col"{_n(i in right)}>{safe(text)}</th>' for i, text in enumerate(heads)
+        f'<th scope="col" role="columnheader"{_n(i in right)}>{safe(text)}</th>'
+        for i, text in enumerate(heads)
     )
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "".join(f'<tr role="row">{"".join(map(_cell, row, heads))}</tr>' for row in rows)
+    style = "sortable cards" if len(heads) > _MOST_COLUMNS else "sortable"
     return (
-        f'<div class="scroll"><table class="sortable"><caption>{safe(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="scroll"><table class="{style}" role="table">'
+        f"<caption>{safe(caption)}</caption>"
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
+        f'<tbody role="rowgroup">{body}</tbody></table></div>'
     )
 
 
@@ -59,8 +68,13 @@ def _n(numeric: bool) -> str:
     return ' class="n"' if numeric else ""
 
 
-def _cell(cell: str | Num) -> str:
-    if isinstance(cell, Num):
-        return f'<td class="n" data-v="{cell.value!r}">{safe(cell.text)}</td>'
-    endless = ' class="wrap"' if any(len(w) > _LONGEST_WORD for w in cell.split()) else ""
-    return f"<td{endless}>{safe(cell)}</td>"
+def _cell(cell: str | Num, head: str) -> str:
+    text = cell.text if isinstance(cell, Num) else cell
+    classes = ["n"] if isinstance(cell, Num) else []
+    if any(len(word) > _LONGEST_WORD for word in text.split()):
+        classes.append("wrap")
+    if not text:
+        classes.append("none")
+    style = f' class="{" ".join(classes)}"' if classes else ""
+    sorts = f' data-v="{cell.value!r}"' if isinstance(cell, Num) else ""
+    return f'<td role="cell" data-h="{safe(head)}"{style}{sorts}>{safe(text)}</td>'

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from cli.report_html_cluster import dead_words, drawing_of_cluster
+from cli.report_html_memory import memory_section
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import ports_table, reasons_section
 from cli.report_html_seats import seats_section
-from cli.report_html_step import memory_section, step_section
+from cli.report_html_step import step_section
 from cli.report_html_traffic import (
     Crossing,
     adds_up,
@@ -22,7 +23,8 @@ from cli.report_html_traffic import (
     total_between,
 )
 from cli.report_html_words import DIGITS, proof_words, seating_words
-from cli.report_pictures import Bar, bars, safe
+from cli.report_pictures import safe
+from cli.report_pictures_bars import Bar, bars
 from cli.report_pictures_seats import heat
 from planner.units import format_bytes, format_rate, format_share, format_time
 

@@ -1,4 +1,4 @@
-"""The step of a plan in time, part by part, and what each stage holds in memory."""
+"""The step of a plan: in time, part by part, and its critical path."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report_html_parts import Num, table
-from cli.report_html_words import part_words
-from cli.report_pictures import Piece, legend, safe, stacked
-from cli.report_pictures_timeline import KEY, Tail, step_picture
+from cli.report_html_words import part_words, small_share
+from cli.report_pictures import Piece, legend, safe
+from cli.report_pictures_bars import stacked
+from cli.report_pictures_timeline import PASSES, step_picture
 from cli.report_timeline import MOST_PASSES, StepLine, passes_drawn, step_line
-from planner.units import format_bytes, format_share, format_time
+from planner.units import format_share, format_time
 
-_PATH_COLOURS = {"gemm": "c0", "attention": "c4", "memory": "c3", "recompute": "c7", "host": "c7",
-                 "bubble": "c7", "update": "c6", "fixed": "c6"}  # fmt: skip
-_WIRE_COLOURS = {"tp": "c5", "ep": "c1", "pp": "c2", "dp": "c6"}
-_MEMORY_ORDER = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
-_STAGES = {"first": "first", "middle": "second", "last": "last"}
+_STRIPED = "stripes"
+_LOOKS = {
+    "gemm": ("c0", ""), "recompute": ("c0", _STRIPED), "attention": ("c4", ""),
+    "memory": ("c3", ""), "host": ("c3", _STRIPED), "bubble": ("room", ""),
+    "straggling": ("c7", ""), "update": ("c6", ""), "fixed": ("c6", _STRIPED),
+}  # fmt: skip
+_WIRE_LOOKS = {
+    "tp": ("c5", ""), "cp": ("c5", _STRIPED), "ep": ("c1", ""), "dp": ("c1", _STRIPED),
+    "pp": ("c2", ""),
+}  # fmt: skip
+_OTHER_LOOK = ("c7", _STRIPED)
 _CLOSE_SHARE = 0.005  # passes and closed form that differ by less are said to agree
 
 
@@ -41,34 +48,59 @@ def step_section(document: Mapping[str, Any]) -> str:
 
 
 def _in_time(document: Mapping[str, Any]) -> str:
-    if not _drawable(document):
+    line = line_of(document)
+    if line is None:
         return (
             "<p>Not drawn: too many passes.</p>"
             if "stages" in document
             else "<p>Not drawn: this plan file does not say what each stage takes. Make it again "
             "with <code>planner place --json</code>.</p>"
         )
-    line = step_line(document["stages"])
-    key = legend([Piece(label=text, value=0, text="", colour=colour) for colour, text in KEY])
-    return f"<p>{safe(timeline_words(document, line))}</p>{timeline_picture(document)}{key}"
-
-
-def _drawable(document: Mapping[str, Any]) -> bool:
-    return "stages" in document and passes_drawn(document["stages"]) <= MOST_PASSES
-
-
-def timeline_picture(document: Mapping[str, Any]) -> str:
-    """Return the picture of a plan's step in time; empty where the plan does not say enough."""
-    if not _drawable(document):
-        return ""
     step = document["step"]
-    tail = [
-        Tail(label="gradients and parameters that show", seconds=step["exposed_s"].get("dp", 0.0),
-             colour="c5"),
-        Tail(label="optimizer", seconds=step["update_s"], colour="c6"),
-        Tail(label="data and logging", seconds=step.get("fixed_s", 0.0), colour="c7"),
+    return (
+        f"<p>{safe(timeline_words(document, line))}</p>{timeline_picture(line, step)}"
+        f"{legend(timeline_key(line, step))}"
+    )
+
+
+def line_of(document: Mapping[str, Any]) -> StepLine | None:
+    """Return a plan's step in time; None where the plan does not say enough, or far too much."""
+    if "stages" not in document or passes_drawn(document["stages"]) > MOST_PASSES:
+        return None
+    return step_line(document["stages"])
+
+
+def timeline_picture(line: StepLine, step: Mapping[str, Any]) -> str:
+    """Return the picture of a step in time."""
+    return step_picture(line, _tail(step))
+
+
+def timeline_key(line: StepLine, step: Mapping[str, Any]) -> list[Piece]:
+    """Return the key of ``timeline_picture``: what it has, and what follows with its time."""
+    kinds = {span.kind for span in line.spans}
+    seen = {
+        "weight gradients apart": "W" in kinds,
+        "traffic that lengthens the step": any(span.shown_s for span in line.spans),
+        "traffic hidden under the passes": any(span.hidden_s for span in line.spans),
+    }
+    passes = [piece for piece in PASSES if seen.get(piece.label, True)]
+    return [*passes, *(piece for piece in _tail(step) if piece.value > 0)]
+
+
+def _tail(step: Mapping[str, Any]) -> list[Piece]:
+    """Return what follows the passes on every stage [s]."""
+    follows = (
+        ("gradients and parameters that show", step["exposed_s"].get("dp", 0.0), "dp"),
+        ("optimizer", step["update_s"], "update"),
+        ("data and logging", step.get("fixed_s", 0.0), "fixed"),
+        ("waiting for the slowest GPU", step.get("straggling_s", 0.0), "straggling"),
+    )
+    looks = {**_LOOKS, "dp": ("c5", "")}
+    return [
+        Piece(label=label, value=seconds, text=format_time(seconds), colour=looks[name][0],
+              pattern=looks[name][1])
+        for label, seconds, name in follows
     ]  # fmt: skip
-    return step_picture(step_line(document["stages"]), tail)
 
 
 def timeline_words(document: Mapping[str, Any], line: StepLine) -> str:
@@ -99,8 +131,8 @@ def timeline_words(document: Mapping[str, Any], line: StepLine) -> str:
     waiting = step.get("straggling_s", 0.0)
     if waiting > 0:
         said.append(
-            f"Not drawn: waiting for the slowest of many GPUs, {format_time(waiting)}, which "
-            "stretches all passes alike."
+            f"Waiting for the slowest of many GPUs, {format_time(waiting)}, is drawn at the end; "
+            "it stretches all passes alike."
         )
     return " ".join(said)
 
@@ -135,7 +167,7 @@ def _part_rows(step: Mapping[str, Any]) -> list[tuple[str, Sequence[Piece]]]:
 def _path_rows(step: Mapping[str, Any]) -> list[list[str | Num]]:
     return [
         [part_words(e), Num(e["seconds"], format_time(e["seconds"])),
-         Num(e["share"], format_share(e["share"])),
+         Num(e["share"], small_share(e["share"])),
          Num(max(e["own_s"] - e["seconds"], 0), format_time(max(e["own_s"] - e["seconds"], 0))),
          Num(e["gain_if_free_s"], format_time(e["gain_if_free_s"])), str(e["premise"])]
         for e in step["critical_path"]
@@ -144,62 +176,9 @@ def _path_rows(step: Mapping[str, Any]) -> list[list[str | Num]]:
 
 
 def _piece(entry: Mapping[str, Any], value: float, more: str = "") -> Piece:
-    wire = entry["kind"] == "communication"
-    colour = (_WIRE_COLOURS if wire else _PATH_COLOURS).get(entry["name"], "c7")
+    looks = _WIRE_LOOKS if entry["kind"] == "communication" else _LOOKS
+    colour, pattern = looks.get(entry["name"], _OTHER_LOOK)
     return Piece(
-        label=part_words(entry) + more, value=value, text=format_time(value), colour=colour
-    )
-
-
-def memory_section(memory: Mapping[str, Any]) -> str:
-    """Return what one GPU of each kind of stage holds, against what it has."""
-    margin = memory.get("margin_bytes", 0.0)
-    full, used = memory["capacity_bytes"], memory["worst_stage_bytes"] + margin
-    apart = full - used
-    verdict = (
-        f"it fits, with {format_bytes(apart)} to spare"
-        if memory["fits"]
-        else f"it does not fit: {format_bytes(-apart)} too much"
-    )
-    fullest = memory.get("stage", "fullest")
-    told = (
-        f"The {_STAGES.get(fullest, fullest)} stage is the fullest: a GPU of it needs "
-        f"{format_bytes(used)} with its margin, of {format_bytes(full)}; {verdict}."
-    )
-    by_stage = memory.get("by_stage", ())
-    if len(by_stage) > 2:
-        told += " Of the stages between the ends the second keeps the most micro-batches."
-    stages = by_stage or [{"kind": "fullest", "stage": -1, "parts": memory["parts"]}]
-    lines = [(_stage_words(one), _held(one["parts"], margin)) for one in stages]
-    rows: list[list[str | Num]] = [
-        [_stage_words(one),
-         *(Num(one["parts"].get(p, 0.0), format_bytes(one["parts"].get(p, 0.0)))
-           for p in _MEMORY_ORDER),
-         Num(sum(one["parts"].values()), format_bytes(sum(one["parts"].values())))]
-        for one in stages
-    ]  # fmt: skip
-    return (
-        f"<p>{safe(told)}</p>"
-        + stacked("Memory of one GPU", lines, full, f"{format_bytes(full)} on the GPU")
-        + table("Memory of one GPU, without the margin", ["Stage", *map(str.title, _MEMORY_ORDER),
-                "All"], rows)
+        label=part_words(entry) + more, value=value, text=format_time(value), colour=colour,
+        pattern=pattern,
     )  # fmt: skip
-
-
-def _stage_words(one: Mapping[str, Any]) -> str:
-    return f"stage {one['stage']}" if one["stage"] >= 0 else "fullest GPU"
-
-
-def _held(parts: Mapping[str, float], margin: float) -> list[Piece]:
-    pieces = [
-        Piece(label=name, value=parts[name], text=format_bytes(parts[name]),
-              colour=f"c{_MEMORY_ORDER.index(name) if name in _MEMORY_ORDER else 7}")
-        for name in sorted(parts, key=lambda n: (n not in _MEMORY_ORDER,
-                           _MEMORY_ORDER.index(n) if n in _MEMORY_ORDER else 0, n))
-        if parts[name] > 0
-    ]  # fmt: skip
-    if margin > 0:
-        pieces.append(
-            Piece(label="margin", value=margin, text=format_bytes(margin), colour="hatch")
-        )
-    return pieces

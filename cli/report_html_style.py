@@ -49,6 +49,7 @@ svg.scale{width:400px;max-width:100%}
 .axis{stroke:var(--soft);fill:none}
 .mark{stroke:var(--ink);stroke-dasharray:4 3;fill:none}
 .front{stroke:var(--soft);fill:none;stroke-width:1.5}
+.stripes{stroke:var(--page);stroke-width:2;fill:none;pointer-events:none}
 .whisker{stroke:var(--soft);stroke-width:2;fill:none}
 .edge{stroke:var(--page);stroke-width:1}
 .open{fill:var(--page);stroke:var(--soft);stroke-width:2}
@@ -86,7 +87,6 @@ nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:6px 0;list-styl
 .warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
 svg{display:block;width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
 .scroll,.frame{overflow-x:auto}
-@media screen and (max-width:700px){.frame>svg{min-width:700px}main,header,footer,nav{padding-left:14px;padding-right:14px}}
 table{border-collapse:collapse;margin:10px 0;font-size:14px;min-width:50%}
 caption{text-align:left;font-weight:600;padding:4px 0}
 th,td{padding:4px 12px 4px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
@@ -110,6 +110,25 @@ pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wr
 .scripted .ask{display:block}
 .ask input{width:7em}
 footer{padding-top:16px;padding-bottom:40px;color:var(--soft);font-size:13px}
+.narrow{display:none}
+@media screen and (max-width:700px){
+main,header,footer,nav{padding-left:14px;padding-right:14px}
+h1{font-size:22px;overflow-wrap:anywhere}
+.wide{display:none}.narrow{display:block}
+.frame>svg{min-width:700px}.narrow>.frame>svg{min-width:0}
+.frame:not(.narrow>.frame){border-right:1px dashed var(--line)}
+table{width:100%}
+td{overflow-wrap:anywhere}
+tr>:first-child{min-width:8.5em}
+.cards thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.cards,.cards caption,.cards tbody,.cards tr{display:block}
+.cards tr{border:1px solid var(--line);border-radius:6px;padding:4px 10px;margin:8px 0}
+.cards tr[hidden],.cards td.none{display:none}
+.cards td{display:grid;grid-template-columns:minmax(6.5em,38%) 1fr;gap:10px;border:0;padding:2px 0;text-align:left;white-space:normal}
+.cards td::before{content:attr(data-h);color:var(--soft)}
+.cards td:first-child{font-weight:600}
+}
+@media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @page{size:A4;margin:14mm}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--page:#fff;--panel:#f5f6f8;--line:#b5b9bf;--inside:#dfe2e6;--free:#fff;--link:#000;--warn:#fff;--warnline:#000}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}
@@ -123,7 +142,8 @@ thead{display:table-header-group;break-after:avoid}
 tr[hidden]{display:table-row}
 table{font-size:9pt}
 th,td{padding:3px 8px 3px 0}
-.scroll,.frame{overflow:visible}}
+.scroll,.frame{overflow:visible}
+.narrow{display:none!important}.wide{display:block!important}}
 """
 
 
@@ -170,6 +190,15 @@ for (const table of document.querySelectorAll('table.sortable')) {
     });
   });
 }
+const scrollers = document.querySelectorAll('.frame,.scroll');
+const reach = () => {
+  for (const one of scrollers) {
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+    else one.removeAttribute('tabindex');
+  }
+};
+addEventListener('resize', reach);
+reach();
 for (const table of document.querySelectorAll('table.sortable')) {
   const rows = [...table.tBodies[0].rows];
   if (rows.length < 12) continue;

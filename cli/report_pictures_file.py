@@ -21,7 +21,7 @@ from cli.report_html_seats import seat_map
 from cli.report_html_style import PICTURE_STYLE
 from cli.report_html_traffic import crossings, total_between
 from cli.report_html_words import layout_words
-from cli.report_pictures import WIDTH, Piece, box, number, safe, word
+from cli.report_pictures import WIDTH, Piece, number, patterned, safe, word
 from planner.errors import InputError
 
 PNG_PIXELS = 1600  # wide: sharp on a slide
@@ -136,7 +136,7 @@ def key(pieces: Sequence[Piece]) -> str:
         width = 30 + 6.6 * len(label)
         if x + width > WIDTH:
             x, y = 4.0, y + 20
-        parts.append(box(x, y, 12, 12, f"{piece.colour} edge"))
+        parts.append(patterned(x, y, 12, 12, piece, ""))
         parts.append(word(x + 18, y + 10.5, label))
         x += width
     return f'<svg viewBox="0 0 {WIDTH} {number(y + 20)}">{"".join(parts)}</svg>'

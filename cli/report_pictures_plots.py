@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report_html_step import parts_picture, step_keys, timeline_picture
+from cli.report_html_step import line_of, parts_picture, step_keys, timeline_key, timeline_picture
 from cli.report_html_words import DIGITS, layout_words
-from cli.report_pictures import Bar, Piece, Point, bars, plane
+from cli.report_pictures_bars import Bar, bars
 from cli.report_pictures_file import Sheet, key
-from cli.report_pictures_timeline import KEY
+from cli.report_pictures_plane import Axis, Point, plane
 from planner.units import format_bytes, format_time
 
 _FAR = 3  # a layout that takes so many times as long as the best one is no choice
@@ -22,10 +22,12 @@ def step_sheet(document: Mapping[str, Any], stages: Mapping[str, Any]) -> Sheet:
         document: of ``planner step --json``.
         stages: as ``cli.plan_stages.stages_document`` has it.
     """
-    inputs, step = document["inputs"], document["step"]
-    told = [Piece(label=text, value=0, text="", colour=colour) for colour, text in KEY]
-    drawn = timeline_picture({**document, "stages": stages})
-    timed = [("In time, stage by stage", drawn), ("", key(told))] if drawn else []
+    inputs = document["inputs"]
+    line, step = line_of({**document, "stages": stages}), document["step"]
+    timed = [] if line is None else [
+        ("In time, stage by stage", timeline_picture(line, step)),
+        ("", key(timeline_key(line, step))),
+    ]  # fmt: skip
     title = (
         f"{format_time(step['total_s'])} a step: {inputs['model']} on {inputs['gpus']:,} GPUs of "
         f"{inputs['cluster']}, {layout_words(document)}"
@@ -72,8 +74,12 @@ def _front(near: Sequence[Mapping[str, Any]]) -> str:
                    f"{format_bytes(one['memory_bytes'])}", best=True)
         for one in near
     ]  # fmt: skip
-    return plane("Time of a step against memory", points, "time of a step",
-                 "memory of the fullest GPU", format_time, format_bytes)  # fmt: skip
+    return plane(
+        "Time of a step against memory",
+        points,
+        Axis(name="time of a step", text=format_time),
+        Axis(name="memory of the fullest GPU", text=format_bytes),
+    )
 
 
 def _tie(one: Mapping[str, Any], place: int) -> str:

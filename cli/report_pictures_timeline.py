@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cli.report_pictures import WIDTH, box, number, picture, word
+from cli.report_pictures import WIDTH, Piece, box, number, patterned, picture, word
 from cli.report_timeline import KINDS, Span, StepLine
 from planner.units import format_time
 
@@ -15,27 +15,14 @@ _LONG_SHARE = 0.6  # of the passes: a piece after them that is longer is broken
 _MOST_TOLD = 4096  # above it passes are too narrow to be pointed at, and none says what it is
 _LEAST = 0.25  # pixels below which nothing can be seen
 _COLOURS = {"F": "c0", "B": "c4", "W": "c2"}
-KEY = (
-    ("c0", "forward"), ("c4", "backward"), ("c2", "weight gradients apart"),
-    ("c5", "traffic that lengthens the step"), ("c1", "traffic hidden under the passes"),
-    ("room", "idle: the pipeline fills, drains or waits"), ("c6", "optimizer"),
-    ("c7", "data and logging"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
-    """What comes after the passes on every stage.
-
-    Args:
-        label: what it is.
-        seconds: how long [s].
-        colour: class of its colour.
-    """
-
-    label: str
-    seconds: float
-    colour: str
+PASSES = (
+    Piece(label="forward", value=0, text="", colour="c0"),
+    Piece(label="backward", value=0, text="", colour="c4"),
+    Piece(label="weight gradients apart", value=0, text="", colour="c2"),
+    Piece(label="traffic that lengthens the step", value=0, text="", colour="c5"),
+    Piece(label="traffic hidden under the passes", value=0, text="", colour="c1"),
+    Piece(label="idle: the pipeline fills, drains or waits", value=0, text="", colour="room"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,22 +41,27 @@ class _Scale:
         return _LEFT + time_s * self.per_s + gap
 
 
-def step_picture(line: StepLine, tail: Sequence[Tail]) -> str:
+def step_picture(line: StepLine, tail: Sequence[Piece]) -> str:
     """Return the picture of a step.
 
     Args:
         line: the passes.
-        tail: what follows them, in order; empty pieces are not drawn.
+        tail: what follows them on every stage, in order, values in seconds; empty pieces are not
+            drawn.
     """
-    after = [piece for piece in tail if piece.seconds > 0]
+    after = [piece for piece in tail if piece.value > 0]
     row = 30.0 if len(line.rows) <= 8 else 21.0
     scale, widths = _scaled(line, after)
     top, parts = 16.0, []
     places = {stage: top + i * row for i, stage in enumerate(line.rows)}
     end = scale.end_x(line.end_s)
-    for stage, y in places.items():
+    for (stage, y), idle_s in zip(places.items(), line.idle_s, strict=True):
         parts.append(word(_LEFT - 8, y + row * 0.55, f"stage {stage}", anchor="end", style="small"))
-        parts.append(box(_LEFT, y, end - _LEFT, row - 8, "room"))
+        told = (
+            f"idle on stage {stage}: {format_time(idle_s)} of the {format_time(line.pipeline_s)} "
+            "of the passes"
+        )
+        parts.append(box(_LEFT, y, end - _LEFT, row - 8, "room", told))
     if len(line.spans) <= _MOST_TOLD:
         parts += [_pass(s, line, scale, places[s.stage], row - 8) for s in line.spans]
     else:
@@ -80,7 +72,7 @@ def step_picture(line: StepLine, tail: Sequence[Tail]) -> str:
     parts.append(_critical(line, scale, places))
     if line.left_out:
         parts.append(_break(line, scale, top, foot))
-    parts += _axis(line, scale, foot, end + sum(widths), sum(piece.seconds for piece in after))
+    parts += _axis(line, scale, foot, end + sum(widths), sum(piece.value for piece in after))
     told = (
         f"The step in time, {line.stages} stages: the passes end after "
         f"{format_time(line.pipeline_s)}, the stages work {line.busy_share:.0%} of it"
@@ -88,14 +80,14 @@ def step_picture(line: StepLine, tail: Sequence[Tail]) -> str:
     return picture(told, foot + 24, "".join(parts))
 
 
-def _scaled(line: StepLine, tail: Sequence[Tail]) -> tuple[_Scale, list[float]]:
+def _scaled(line: StepLine, tail: Sequence[Piece]) -> tuple[_Scale, list[float]]:
     """Return the scale, and how wide each piece after the passes is."""
     room = WIDTH - _LEFT - _RIGHT - (_BREAK if line.left_out else 0.0)
-    broken = [piece.seconds > _LONG_SHARE * line.end_s for piece in tail]
-    rest = sum(p.seconds for p, is_long in zip(tail, broken, strict=True) if not is_long)
+    broken = [piece.value > _LONG_SHARE * line.end_s for piece in tail]
+    rest = sum(p.value for p, is_long in zip(tail, broken, strict=True) if not is_long)
     per_s = (room - _BROKEN_TAIL * sum(broken)) / (line.end_s + rest)
     widths = [
-        _BROKEN_TAIL if is_long else piece.seconds * per_s
+        _BROKEN_TAIL if is_long else piece.value * per_s
         for piece, is_long in zip(tail, broken, strict=True)
     ]
     return _Scale(per_s=per_s, line=line), widths
@@ -166,13 +158,14 @@ def _lanes(line: StepLine, scale: _Scale, places: dict[int, float], below: float
 
 
 def _tail(
-    tail: Sequence[Tail], widths: Sequence[float], x: float, places: dict[int, float], height: float
-) -> list[str]:
+    tail: Sequence[Piece], widths: Sequence[float], x: float, places: dict[int, float],
+    height: float,
+) -> list[str]:  # fmt: skip
     parts = []
     for piece, width in zip(tail, widths, strict=True):
         for y in places.values():
-            text = f"{piece.label}: {format_time(piece.seconds)}"
-            parts.append(box(x, y, max(width, 0.8), height, piece.colour, text))
+            text = f"{piece.label}: {piece.text}"
+            parts.append(patterned(x, y, max(width, 0.8), height, piece, text))
         if width == _BROKEN_TAIL:
             first, last = min(places.values()), max(places.values()) + height
             parts.append(_zigzag(x + width / 2, first, last))

@@ -56,6 +56,7 @@ class StepLine:
         cut_s: where what repeats is left out, in the shortened step [s].
         left_out: micro-batches that are left out [1].
         left_out_s: how long they take [s].
+        idle_s: of the pipeline's time, what each of *rows* does not work [s].
         busy_share: of the pipeline's time, what the stages work on average [1].
     """
 
@@ -67,6 +68,7 @@ class StepLine:
     cut_s: float
     left_out: int
     left_out_s: float
+    idle_s: tuple[float, ...]
     busy_share: float
 
     @property
@@ -126,6 +128,7 @@ def step_line(stages: Mapping[str, Any]) -> StepLine:
         cut_s=cut_s,
         left_out=total - drawn,
         left_out_s=left_out_s,
+        idle_s=tuple(max(pipeline_s - total * both[stage], 0.0) for stage in rows),
         busy_share=total * sum(both) / count / pipeline_s if pipeline_s else 1.0,
     )
 

@@ -16,7 +16,7 @@ from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
 from planner.steptime.operators import routed_tokens
 from planner.steptime.parameters import StageLayers, stage_layers, stage_parameters
-from planner.steptime.schedule import in_flight
+from planner.steptime.schedule import in_flight, in_flight_at
 from planner.units import GIB, MIB
 
 CONTEXT_BYTES = 1.2 * GIB
@@ -116,7 +116,24 @@ def stage_memory(model: ModelSpec, columns: LayoutColumns) -> dict[str, dict[str
     that a layout does not have are there, too: with one stage only the first means anything.
     """
     layers = stage_layers(model, columns)
-    return {stage: _stage_parts(model, columns, layers, stage) for stage in STAGES}
+    return {
+        stage: _stage_parts(model, columns, layers, stage, in_flight(columns, stage))
+        for stage in STAGES
+    }
+
+
+def each_stage_memory(model: ModelSpec, columns: LayoutColumns) -> list[dict[str, Values]]:
+    """Return the parts of one GPU's memory on every pipeline stage of one layout [bytes].
+
+    All stages between the ends hold as many layers as the fullest of them; they differ by the
+    micro-batches that they keep in flight.
+    """
+    layers, last = stage_layers(model, columns), int(columns.pp) - 1
+    kinds = ["first", *["middle"] * (last - 1), *["last"] * (last > 0)]
+    return [
+        _stage_parts(model, columns, layers, kind, in_flight_at(columns, float(position)))
+        for position, kind in enumerate(kinds)
+    ]
 
 
 def _total(parts: Mapping[str, Values]) -> Values:
@@ -127,7 +144,7 @@ def _total(parts: Mapping[str, Values]) -> Values:
 
 
 def _stage_parts(
-    model: ModelSpec, columns: LayoutColumns, layers: StageLayers, stage: str
+    model: ModelSpec, columns: LayoutColumns, layers: StageLayers, stage: str, flight: Values
 ) -> dict[str, Values]:
     held = stage_parameters(model, columns, layers, stage)
     zero = columns.zero_stage
@@ -150,7 +167,6 @@ def _stage_parts(
         each = layer_activation_bytes(model, columns, moe=True)
         kept = kept + moe_layers * each
         widest = larger(widest, each)
-    flight = in_flight(columns, stage)
     return {
         "weights": shared(columns.parameter_bytes, 3.0),
         "gradients": shared(columns.gradient_bytes, 2.0),

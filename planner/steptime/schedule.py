@@ -165,8 +165,12 @@ def in_flight(columns: LayoutColumns, stage: str) -> Values:
     1F1B: p on the first stage, 1 on the last; interleaved: 1 + (p-1)/(p v) times p on the first
     (arXiv 2205.05198 §4.2.3); GPipe: all m; DualPipe: p + 1 everywhere.
     """
+    return in_flight_at(columns, {"first": 0.0, "middle": 1.0}.get(stage, columns.pp - 1.0))
+
+
+def in_flight_at(columns: LayoutColumns, position: Values) -> Values:
+    """Return the same for the stage that is the *position*-th from the first, 0 to p - 1 [1]."""
     pp, v, m = columns.pp, columns.vpp, columns.micro_batches
-    position = {"first": 0.0, "middle": 1.0}.get(stage, pp - 1.0)
     plain = smaller(m, larger(1.0, pp - position))
     chunks = 2.0 * (pp - position - 1.0) + (v - 1.0) * pp + 1.0
     inter = smaller(m, chunks / v)

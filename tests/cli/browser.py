@@ -9,8 +9,12 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.conftest import Ran
 
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -142,3 +146,10 @@ class Browser:
             self._process.kill()
         os.close(self._commands)
         os.close(self._answers)
+
+
+def opened(browser: Browser, planner: Callable[..., Ran], out: Path, *plans: Path) -> Path:
+    """Write the report of *plans* to *out*, open it, and return where it is."""
+    assert planner("report", *map(str, plans), "--out", str(out)).code == 0
+    browser.open(out)
+    return out

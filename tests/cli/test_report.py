@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.browser import Browser, chromium
+from tests.cli.browser import Browser, opened
 from tests.conftest import Ran
-
-
-@pytest.fixture(scope="module")
-def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a plan of 64 GPUs in supernodes of 8, with experts."""
-    from cli.planner_app import main
-
-    path = tmp_path_factory.mktemp("plans") / "small.json"
-    sizes = ["--supernode", "8", "--gpus", "64", "--model", "mixtral-8x7b"]
-    layout = ["--tp", "2", "--ep", "8", "--pp", "2", "--ignore-memory"]
-    arguments = ["place", *sizes, *layout, "--with-groups", "--json"]
-    assert main([*arguments, "--out", str(path)]) == 0
-    return path
 
 
 def test_a_plan_becomes_one_page(
@@ -91,29 +77,6 @@ def test_1024_gpus_in_three_seconds_and_six_megabytes(
     assert out.stat().st_size <= 6e6
 
 
-@pytest.fixture(scope="module")
-def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        pytest.skip("no Chromium on this machine")
-    made = Browser(tmp_path_factory.mktemp("profile"), program)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def browser(one_browser: Browser) -> Browser:
-    """Return the browser as new: an empty page, nothing seen, nothing pretended."""
-    one_browser.reset()
-    return one_browser
-
-
-def opened(browser: Browser, planner: Callable[..., Ran], out: Path, *plans: Path) -> Path:
-    assert planner("report", *map(str, plans), "--out", str(out)).code == 0
-    browser.open(out)
-    return out
-
-
 def test_a_browser_shows_it_without_an_error_or_a_request(
     browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
 ) -> None:
@@ -166,38 +129,6 @@ def test_a_click_shows_the_group_of_a_rank(
     assert browser.value("document.querySelector('.said').textContent") == (
         "Rank 4 is in the group of ranks 4, 5."
     )
-
-
-def test_a_table_sorts_by_keyboard(
-    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
-) -> None:
-    opened(browser, planner, tmp_path / "report.html", plan_file)
-    table = (
-        "[...document.querySelectorAll('caption')]"
-        ".find(c => c.textContent.startsWith('Every')).parentNode"
-    )
-    enter = "new KeyboardEvent('keydown', {key: 'Enter'})"
-    for _ in range(2):
-        browser.value(f"{table}.tHead.rows[0].cells[3].dispatchEvent({enter})")
-
-    payloads = browser.value(f"[...{table}.tBodies[0].rows].map(r => Number(r.cells[3].dataset.v))")
-
-    assert payloads == sorted(payloads, reverse=True)
-    assert len(set(payloads)) > 1
-
-
-def test_it_prints_on_whole_pages_and_nothing_is_wider(
-    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
-) -> None:
-    opened(browser, planner, tmp_path / "report.html", plan_file)
-
-    paper = browser.paper()
-
-    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12
-    browser.send("Emulation.setEmulatedMedia", media="print")
-    browser.send("Emulation.setDeviceMetricsOverride", width=688, height=1000, deviceScaleFactor=1,
-                 mobile=False)  # fmt: skip
-    assert browser.value("document.documentElement.scrollWidth") <= 688
 
 
 def test_a_hostile_name_runs_nothing(
@@ -260,57 +191,6 @@ def test_long_tables_can_be_filtered(
     assert browser.value("document.querySelector('.filter span').textContent").startswith(
         f"{len(left)} of "
     )
-
-
-def test_on_a_phone_the_page_keeps_its_width_and_pictures_scroll(
-    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
-) -> None:
-    browser.send("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1,
-                 mobile=True)  # fmt: skip
-    opened(browser, planner, tmp_path / "report.html", plan_file, plan_file)
-
-    assert browser.value("document.documentElement.scrollWidth") <= 390
-    frames = "[...document.querySelectorAll('.frame')]"
-    assert browser.value(f"{frames}.length") > 6
-    assert browser.value(f"{frames}.every(f => f.scrollWidth >= 700 && f.clientWidth <= 390)")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_words_can_be_read_in_both_themes(
-    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path, theme: str
-) -> None:
-    browser.send("Emulation.setEmulatedMedia",
-                 features=[{"name": "prefers-color-scheme", "value": theme}])  # fmt: skip
-    opened(browser, planner, tmp_path / "report.html", plan_file)
-
-    def colour(selector: str, name: str) -> list[float]:
-        found = browser.value(f"getComputedStyle(document.querySelector('{selector}')).{name}")
-        return [int(part) / 255 for part in re.findall(r"\d+", found)[:3]]
-
-    def light(rgb: list[float]) -> float:
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    page = light(colour("body", "backgroundColor"))
-    assert (page > 0.5) == (theme == "light")
-    for selector, name in (("body", "color"), ("nav a", "color"), ("footer", "color"),
-                           ("svg text", "fill"), ("svg .small", "fill")):  # fmt: skip
-        word = light(colour(selector, name))
-        contrast = (max(word, page) + 0.05) / (min(word, page) + 0.05)
-        assert contrast >= 4.5, (selector, contrast)
-
-
-def test_printed_no_picture_is_taller_than_a_page(
-    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
-) -> None:
-    browser.send("Emulation.setEmulatedMedia", media="print")
-    browser.send("Emulation.setDeviceMetricsOverride", width=688, height=1000, deviceScaleFactor=1,
-                 mobile=False)  # fmt: skip
-    opened(browser, planner, tmp_path / "report.html", plan_file)
-
-    tallest = "Math.max(...[...document.querySelectorAll('svg')].map(s => s.clientHeight))"
-    assert browser.value(tallest) <= 1016  # A4 less its margins
-    assert browser.value("getComputedStyle(document.querySelector('.filter')).display") == "none"
 
 
 def test_prices_and_tokens_fill_the_columns_of_money(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -47,10 +48,15 @@ def test_memory_of_the_stages_has_the_fullest_among_them() -> None:
     assert [(one["stage"], one["kind"]) for one in told] == [
         (0, "first"),
         (1, "middle"),
+        (2, "middle"),
         (3, "last"),
     ]
     sums = [sum(one["parts"].values()) for one in told]
     assert max(sums) == pytest.approx(float(plan.memory.worst_stage_bytes))
+    kept = [one["parts"]["activations"] for one in told]
+    fewer = [more - less for more, less in pairwise(kept)]
+    assert fewer == pytest.approx([fewer[0]] * 3)  # 1F1B: 4, 3, 2 and 1 micro-batches in flight
+    assert fewer[0] > 0
     one_stage = stage_memory_document(plan_of(LAYOUTS["one stage"]).inputs)
     assert [one["kind"] for one in one_stage] == ["first"]
 

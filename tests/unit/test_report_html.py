@@ -20,7 +20,8 @@ from cli.report_html_traffic import (
     total_between,
 )
 from cli.report_html_words import proof_words
-from cli.report_pictures import Bar, bars, safe
+from cli.report_pictures import safe
+from cli.report_pictures_bars import Bar, bars
 from planner.errors import InputError
 from tests.report_plans import HOSTILE, family, saved, small_plan
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli.report_pictures_timeline import Tail, step_picture
+from cli.report_pictures import Piece
+from cli.report_pictures_timeline import step_picture
 from cli.report_timeline import passes_drawn, step_line
 
 
@@ -81,8 +82,8 @@ def test_as_many_passes_as_are_said_are_drawn() -> None:
 
 
 def test_the_picture_has_every_pass_in_its_place_and_the_chain_above_them() -> None:
-    tail = [Tail(label="gradients", seconds=2.0, colour="c5"),
-            Tail(label="nothing", seconds=0.0, colour="c6")]  # fmt: skip
+    tail = [Piece(label="gradients", value=2.0, text="2 s", colour="c5"),
+            Piece(label="nothing", value=0.0, text="0 s", colour="c6")]  # fmt: skip
     drawn = step_picture(step_line(stages(2, 3)), tail)
 
     root = ET.fromstring(drawn)[0]
@@ -95,11 +96,14 @@ def test_the_picture_has_every_pass_in_its_place_and_the_chain_above_them() -> N
     assert len(re.findall("gradients: 2 s", drawn)) == 2
     assert "nothing" not in drawn
     assert len(root.findall("polyline[@class='critical']")) == 1
+    assert "idle on stage 1: 3 s of the 12 s of the passes" in told  # works 3 x 3 s
     assert "the passes end after 12 s, the stages work 75%" in root.get("aria-label", "")
 
 
 def test_a_long_piece_after_the_passes_is_broken_and_leaves_them_their_room() -> None:
-    drawn = step_picture(step_line(stages(2, 3)), [Tail(label="gather", seconds=500, colour="c5")])
+    gather = Piece(label="gather", value=500, text="500 s", colour="c5")
+
+    drawn = step_picture(step_line(stages(2, 3)), [gather])
 
     widest = max(
         float(w) for w, text in re.findall(r'width="([\d.]+)"[^>]*><title>([^<]*)', drawn)
@@ -115,7 +119,7 @@ def test_thousands_of_passes_become_a_few_shapes() -> None:
     drawn = step_picture(line, [])
 
     assert len(line.spans) > 4096
-    assert drawn.count("<title>") == 0
+    assert drawn.count("<title>") == 16  # the idle time of each row
     assert len(drawn) < 300_000
     assert f"{line.left_out:,} more" in drawn
 

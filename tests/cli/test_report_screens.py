@@ -1,0 +1,123 @@
+"""The report on every screen and on paper: what is seen, how it is reached, and its contrast."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.browser import Browser, opened
+from tests.conftest import Ran
+
+PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+
+
+def test_on_a_phone_the_page_keeps_its_width_and_every_number_is_on_it(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    browser.send("Emulation.setDeviceMetricsOverride", **PHONE)
+    opened(browser, planner, tmp_path / "report.html", plan_file, plan_file)
+
+    def rightmost(selector: str) -> float:
+        seen = f"[...document.querySelectorAll('{selector}')]"
+        sides = f"{seen}.map(e => e.getBoundingClientRect()).filter(r => r.width)"
+        assert browser.value(f"{sides}.length") > 20, selector
+        return float(browser.value(f"Math.max(...{sides}.map(r => r.right))"))
+
+    assert browser.value("document.documentElement.scrollWidth") <= 390
+    assert rightmost(".narrow text") <= 390  # bars, parts of the step, memory
+    assert rightmost("td") <= 390
+    wide = "[...document.querySelectorAll('.frame')].filter(f => f.clientWidth > 0)"
+    assert browser.value(f"{wide}.every(f => f.clientWidth <= 390)")
+    assert browser.value(f"{wide}.filter(f => f.scrollWidth >= 700).every(f => f.tabIndex === 0)")
+    small = "[...document.querySelectorAll('.narrow text')].map(t => t.getBoundingClientRect())"
+    assert browser.value(f"Math.min(...{small}.filter(r => r.width).map(r => r.height))") >= 11
+
+
+def test_on_a_phone_each_cell_of_a_card_says_what_it_is(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    browser.send("Emulation.setDeviceMetricsOverride", **PHONE)
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+
+    cells = "[...document.querySelectorAll('.cards td')].filter(c => c.clientWidth)"
+    told = browser.value(f"{cells}.map(c => getComputedStyle(c, '::before').content)")
+    assert len(told) > 100
+    assert {'"Share"', '"Premise"', '"Crosses"', '"Power"'} <= set(told)
+    heights = (
+        "[...document.querySelectorAll('.cards tr')].filter(r => r.cells.length > 3 "
+        "&& r.clientHeight).map(r => r.clientHeight / r.cells.length)"
+    )
+    assert browser.value(f"Math.max(...{heights})") < 60  # no card with blank space in it
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_can_be_read_in_both_themes(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path, theme: str
+) -> None:
+    browser.send("Emulation.setEmulatedMedia",
+                 features=[{"name": "prefers-color-scheme", "value": theme}])  # fmt: skip
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+
+    def colour(selector: str, name: str) -> list[float]:
+        found = browser.value(f"getComputedStyle(document.querySelector('{selector}')).{name}")
+        return [int(part) / 255 for part in re.findall(r"\d+", found)[:3]]
+
+    def light(rgb: list[float]) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    page = light(colour("body", "backgroundColor"))
+    assert (page > 0.5) == (theme == "light")
+    for selector, name in (("body", "color"), ("nav a", "color"), ("footer", "color"),
+                           ("svg text", "fill"), ("svg .small", "fill")):  # fmt: skip
+        word = light(colour(selector, name))
+        contrast = (max(word, page) + 0.05) / (min(word, page) + 0.05)
+        assert contrast >= 4.5, (selector, contrast)
+
+
+def test_a_table_sorts_by_keyboard(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    table = (
+        "[...document.querySelectorAll('caption')]"
+        ".find(c => c.textContent.startsWith('Every')).parentNode"
+    )
+    enter = "new KeyboardEvent('keydown', {key: 'Enter'})"
+    for _ in range(2):
+        browser.value(f"{table}.tHead.rows[0].cells[3].dispatchEvent({enter})")
+
+    payloads = browser.value(f"[...{table}.tBodies[0].rows].map(r => Number(r.cells[3].dataset.v))")
+
+    assert payloads == sorted(payloads, reverse=True)
+    assert len(set(payloads)) > 1
+
+
+def test_it_prints_on_whole_pages_and_nothing_is_wider(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+
+    paper = browser.paper()
+
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12
+    browser.send("Emulation.setEmulatedMedia", media="print")
+    browser.send("Emulation.setDeviceMetricsOverride", width=688, height=1000, deviceScaleFactor=1,
+                 mobile=False)  # fmt: skip
+    assert browser.value("document.documentElement.scrollWidth") <= 688
+
+
+def test_printed_no_picture_is_taller_than_a_page(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    browser.send("Emulation.setEmulatedMedia", media="print")
+    browser.send("Emulation.setDeviceMetricsOverride", width=688, height=1000, deviceScaleFactor=1,
+                 mobile=False)  # fmt: skip
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+
+    tallest = "Math.max(...[...document.querySelectorAll('svg')].map(s => s.clientHeight))"
+    assert browser.value(tallest) <= 1016  # A4 less its margins
+    assert browser.value("getComputedStyle(document.querySelector('.filter')).display") == "none"
