@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.search.pool import Pool, pool_of, shared_pools
-from planner.search.search import Finalist, Swept, fastest_seated, machine_of, seat, sweep
+from planner.search.search import Finalist, Swept, fastest_seated, machine_of, seat, sweep_on
+from planner.search.together import grouped
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
@@ -98,21 +99,22 @@ def compare(
 
 
 def _swept(candidates: Sequence[Candidate]) -> list[Swept]:
-    """Return each cluster's space, made once for all that differ in their network alone."""
-    found: list[Swept] = []
-    for one in candidates:
-        like = next(
-            (
-                space
-                for other, space in zip(candidates, found, strict=False)
-                if (other.model, other.gpus, other.fixed, other.fabric.accelerator)
-                == (one.model, one.gpus, one.fixed, one.fabric.accelerator)
-            ),
-            None,
-        )
-        machine = machine_of(one.fabric, one.gpus, one.efficiency)
-        found.append(sweep(one.model, machine, one.gpus, one.fixed, like=like))
-    return found
+    """Return each cluster's space, once for all that differ in their network alone."""
+    found: dict[int, Swept] = {}
+    for some in grouped(candidates, key=_but_for_the_network):
+        alike = [candidates[position] for position in some]
+        first = alike[0]
+        machines = [machine_of(one.fabric, one.gpus, one.efficiency) for one in alike]
+        found |= zip(
+            some, sweep_on(first.model, machines, first.gpus, first.fixed), strict=True
+        )  # fmt: skip
+    return [found[position] for position in range(len(candidates))]
+
+
+def _but_for_the_network(one: Candidate) -> Hashable:
+    """Return all that decides on a space and its steps but for the network, as text."""
+    return repr((one.model, one.gpus, sorted(one.fixed.items()), one.fabric.accelerator,
+                 one.efficiency))  # fmt: skip
 
 
 def compare_layouts(

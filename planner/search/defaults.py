@@ -197,13 +197,12 @@ def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:
     """
     close = some.total_s <= some.total_s.min() * (1.0 + _AS_GOOD_SHARE)
     seconds = np.where(close, some.serial_s, some.total_s)
-    # 1e-9 apart is rounding, not a difference.
     stages = np.where(close, space.table["pp"][some.rows], 0)
-    order = np.lexsort(
-        (some.rows, some.worst_bytes, np.round(np.log(seconds) * 1e9), stages, ~close)
-    )
-    first = first_of_each(list(space.degrees(some.rows[order]).T))
-    return order[np.sort(first)]
+    # 1e-9 apart is rounding, not a difference.
+    return first_of_each(
+        space.sets(some.rows), (~close).astype(float), stages, np.round(np.log(seconds) * 1e9),
+        some.worst_bytes,
+    )  # fmt: skip
 
 
 def _spread(model: ModelSpec, found: _Found) -> float:

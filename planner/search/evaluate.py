@@ -6,14 +6,15 @@ layout.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.search.seats import RankOrderSeats
-from planner.steptime.columns import LayoutColumns, Values
+from planner.search.together import grouped, shape_of, stacked_links, stacked_spreads
+from planner.steptime.columns import LayoutColumns
 from planner.steptime.memory import step_memory
 from planner.steptime.spread import Spreads
 from planner.steptime.step import Step, step_columns
@@ -77,24 +78,37 @@ def evaluate(
     machine: Machine,
     *,
     most_bytes: float | None = None,
-    like: Evaluated | None = None,
     without: NDArray[np.int64] | None = None,
 ) -> Evaluated:
-    """Return memory and step of every layout of *space* that fits.
+    """Return memory and step of every layout of *space* that fits; see ``evaluate_on``."""
+    return evaluate_on(
+        model, space, fixed, (machine,), most_bytes=most_bytes, without=without
+    )[0]  # fmt: skip
+
+
+def evaluate_on(
+    model: ModelSpec,
+    space: Space,
+    fixed: Mapping[str, Any],
+    machines: Sequence[Machine],
+    *,
+    most_bytes: float | None = None,
+    without: NDArray[np.int64] | None = None,
+) -> list[Evaluated]:
+    """Return memory and step of every layout of *space* that fits, on each machine.
 
     Args:
         model: the transformer's shape.
         space: the layouts.
         fixed: the fields of ``Layout`` that they share.
-        machine: where they run.
+        machines: where they run; they differ in their network alone.
         most_bytes: what a stage may hold; left out, the GPU's memory less the margin [bytes].
-        like: the same space on another machine with the same GPUs: what fits is known then.
         without: rows that are of no interest, as if they did not fit.
     """
-    if like is not None:
-        return _timed_again(model, space, fixed, machine, like)
-    capacity = machine.accelerator.memory_bytes
-    found: list[tuple[Any, ...]] = []
+    capacity = machines[0].accelerator.memory_bytes
+    kept_rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    held: list[Floats] = [np.empty(0)]
+    steps: list[Floats] = [np.empty((2, len(machines), 0))]
     least, nearest = np.inf, -1
     for start in range(0, space.size, CHUNK_ROWS):
         columns = space.columns(fixed, slice(start, start + CHUNK_ROWS))
@@ -109,39 +123,34 @@ def evaluate(
             wanted = wanted & ~np.isin(among, without, assume_unique=True)
         kept = np.flatnonzero(wanted)
         if kept.size:
-            total, serial = times(model, taken(columns, kept), machine)
-            found.append((start + kept, total, serial, worst[kept]))
-    if not found:
-        none = np.empty(0)
-        found.append((np.empty(0, np.int64), none, none, none))
-    rows, total_s, serial_s, held = (np.concatenate(part) for part in zip(*found, strict=True))
-    return Evaluated(rows=rows, total_s=total_s, serial_s=serial_s, worst_bytes=held,
-                     too_large=space.size - len(rows), nearest=nearest)  # fmt: skip
+            steps.append(times_on(model, taken(columns, kept), machines))
+            kept_rows.append(start + kept)
+            held.append(worst[kept])
+    rows, worst_bytes = np.concatenate(kept_rows), np.concatenate(held)
+    total_s, serial_s = np.concatenate(steps, axis=2)
+    return [
+        Evaluated(rows=rows, total_s=total, serial_s=serial, worst_bytes=worst_bytes,
+                  too_large=space.size - len(rows), nearest=nearest)
+        for total, serial in zip(total_s, serial_s, strict=True)
+    ]  # fmt: skip
 
 
-def _timed_again(
-    model: ModelSpec, space: Space, fixed: Mapping[str, Any], machine: Machine, like: Evaluated
-) -> Evaluated:
-    parts = [
-        times(model, space.columns(fixed, like.rows[start : start + CHUNK_ROWS]), machine)
-        for start in range(0, len(like.rows), CHUNK_ROWS)
-    ]
-    total_s, serial_s = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return replace(like, total_s=total_s, serial_s=serial_s)
+def times_on(model: ModelSpec, columns: LayoutColumns, machines: Sequence[Machine]) -> Floats:
+    """Return the steps of *columns* in the better of the seatings [s].
 
-
-def times(model: ModelSpec, columns: LayoutColumns, machine: Machine) -> tuple[Floats, Floats]:
-    """Return total and serial step of each row in the better of the seatings [s]."""
-    step = step_of(model, columns, machine, machine.seats.spreads(columns))
-    total, serial = (by_seating(value, columns) for value in (step.total_s, step.serial_s))
-    better, every = total.argmin(axis=0), np.arange(total.shape[1])
-    return total[better, every], serial[better, every]
-
-
-def by_seating(values: Values, columns: LayoutColumns) -> Floats:
-    """Return a column of steps as one row of values a seating."""
-    shape = np.broadcast_shapes(np.shape(values), (1, len(columns.tp)))
-    return np.broadcast_to(np.asarray(values, float), shape)
+    Shape [2, machines, rows]: the step, and the step if no communication were hidden.
+    """
+    found = np.empty((2, len(machines), len(columns.tp)))
+    for some in grouped(machines, key=lambda machine: shape_of(machine.links)):
+        alike = [machines[position] for position in some]
+        together = replace(alike[0], links=stacked_links([one.links for one in alike]))
+        spreads = stacked_spreads([one.seats.spreads(columns) for one in alike])
+        step = step_of(model, columns, together, spreads)
+        shape = np.broadcast_shapes(np.shape(step.total_s), (len(alike), 1, len(columns.tp)))
+        total, serial = (np.broadcast_to(v, shape) for v in (step.total_s, step.serial_s))
+        better = total.argmin(axis=1)[:, None]
+        found[:, some] = [np.take_along_axis(v, better, axis=1)[:, 0] for v in (total, serial)]
+    return found
 
 
 def step_of(model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads) -> Step:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.errors import SpecError
 from planner.layout import EP_COPIES, SCHEDULES
-from planner.search.evaluate import by_seating, evaluate, step_of, taken
+from planner.search.evaluate import evaluate_on, taken, times_on
 from planner.search.space import DEGREES, Choices, degree_reasons, layout_space
+from planner.search.together import grouped
 from planner.steptime.columns import CP_KINDS, RECOMPUTE, LayoutColumns
 from planner.steptime.memory import step_memory
 
@@ -36,32 +38,66 @@ def expert_counts(experts: int) -> tuple[int, ...]:
     return (*fewer, *(experts << k for k in range(1, _DOUBLINGS + 1)))
 
 
-def best_with_experts(pool: Pool, experts: int) -> tuple[float, Layout | None]:
-    """Return the shortest step [s] and its layout when the model has *experts* experts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The fastest layout when a model has another number of experts.
+
+    Args:
+        step_s: its step, infinite where none fits [s].
+        layout: itself, None where none fits.
+    """
+
+    step_s: float
+    layout: Layout | None
+
+
+NONE_FITS = Best(step_s=float("inf"), layout=None)
+
+
+def best_with_experts(pools: Sequence[Pool], experts: int) -> list[Best]:
+    """Return each pool's fastest layout when its model has *experts* experts.
 
     Tokens still visit ``top_k`` of them. With more experts the pool's candidates are tried, the
     best of them with their experts over 1/8 to 8 times as many GPUs too. With fewer, layouts fit
-    that no candidate stands for: the usual ways to run a step are searched anew. Infinite where
-    none fits.
+    that no candidate stands for: the usual ways to run a step are searched anew.
+
+    Args:
+        pools: the clusters' candidates.
+        experts: of each of their models [1].
     """
-    try:
-        model = replace(pool.model, experts=experts)
-    except SpecError:
-        return float("inf"), None
-    if experts < pool.model.experts:
-        return _anew(pool, model)
+    found = dict.fromkeys(range(len(pools)), NONE_FITS)
+    for some in grouped(pools, key=_but_for_the_network):
+        alike = [pools[position] for position in some]
+        try:
+            model = replace(alike[0].model, experts=experts)
+        except SpecError:  # a shape that cannot have so many
+            continue
+        if experts < alike[0].model.experts:
+            found |= zip(some, _anew(alike, model), strict=True)
+        else:
+            found |= zip(some, [_of_candidates(pool, model) for pool in alike], strict=True)
+    return [found[position] for position in range(len(pools))]
+
+
+def _but_for_the_network(pool: Pool) -> Hashable:
+    """Return all that decides on a pool's steps but for the network, as text."""
+    machine = pool.machine
+    return repr((pool.model, int(pool.columns.gpus[0]), sorted(pool.swept.fixed.items()),
+                 machine.accelerator, machine.efficiency))  # fmt: skip
+
+
+def _of_candidates(pool: Pool, model: ModelSpec) -> Best:
     columns = _candidates(pool, model)
     if not len(columns.tp):
-        return float("inf"), None
+        return NONE_FITS
     fits = step_memory(model, columns, pool.machine.accelerator.memory_bytes).fits
     kept = np.flatnonzero(np.broadcast_to(fits, columns.tp.shape))
     if not kept.size:
-        return float("inf"), None
+        return NONE_FITS
     columns = taken(columns, kept)
-    step = step_of(model, columns, pool.machine, pool.machine.seats.spreads(columns))
-    total = by_seating(step.total_s, columns).min(axis=0)
+    total, _ = times_on(model, columns, (pool.machine,))[:, 0]
     best = int(total.argmin())
-    return float(total[best]), _layout(pool, columns, best)
+    return Best(step_s=float(total[best]), layout=_layout(pool, columns, best))
 
 
 def _layout(pool: Pool, columns: LayoutColumns, row: int) -> Layout:
@@ -78,16 +114,20 @@ def _layout(pool: Pool, columns: LayoutColumns, row: int) -> Layout:
     )  # fmt: skip
 
 
-def _anew(pool: Pool, model: ModelSpec) -> tuple[float, Layout | None]:
-    fixed, gpus = pool.swept.fixed, int(pool.columns.gpus[0])
+def _anew(pools: Sequence[Pool], model: ModelSpec) -> list[Best]:
+    """Return each pool's fastest layout of *model*; the pools differ in their network alone."""
+    fixed, gpus = pools[0].swept.fixed, int(pools[0].columns.gpus[0])
     space = layout_space(model, gpus, fixed, _USUAL_OF_BOTH)
     if not space.size:
-        return float("inf"), None
-    found = evaluate(model, space, fixed, pool.machine)
-    if not len(found.rows):
-        return float("inf"), None
-    best = int(found.total_s.argmin())
-    return float(found.total_s[best]), space.layout(int(found.rows[best]), fixed)
+        return [NONE_FITS] * len(pools)
+    found = evaluate_on(model, space, fixed, [pool.machine for pool in pools])
+    if not len(found[0].rows):
+        return [NONE_FITS] * len(pools)
+    best = [int(one.total_s.argmin()) for one in found]
+    return [
+        Best(step_s=float(one.total_s[entry]), layout=space.layout(int(one.rows[entry]), fixed))
+        for one, entry in zip(found, best, strict=True)
+    ]
 
 
 def _candidates(pool: Pool, model: ModelSpec) -> LayoutColumns:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.search.experts import best_with_experts, expert_counts
+from planner.search.experts import Best, best_with_experts, expert_counts
 from planner.search.pool import AS_IT_IS, Change, Pool
+from planner.search.together import grouped
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
@@ -63,12 +64,11 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
     """
     steps = _Steps(pools)
     winner = steps.ranked(AS_IT_IS)[0][0]
+    if len(pools) > 1:  # all of the grid is asked about
+        for factors in _far_to_near():
+            steps.find([change(x) for change in PROPERTIES.values() for x in factors])
     found: list[Flip] = []
     for name, change in PROPERTIES.items():
-        if len(pools) > 1:  # all of the grid is asked about: from far to near, so that each bounds
-            for factor in _far_to_near():
-                for pool in pools:
-                    steps.best(pool, change(factor))
         asked: dict[str, Callable[[float], str]] = {
             "layout": partial(_layout_at, steps, winner, change)
         }
@@ -100,16 +100,28 @@ class _Steps:
 
     def best(self, pool: Pool, change: Change) -> tuple[float, int]:
         """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
-        key = (pool.name, change)
-        if key not in self._known:
-            name, factor = _varied(change)
-            total = pool.steps_s(change, self._among(pool.name, name, factor))
+        if (pool.name, change) not in self._known:
+            self._find(pool, (change,))
+        return self._known[pool.name, change]
+
+    def find(self, changes: Sequence[Change]) -> None:
+        """Find the best steps of all pools under *changes*, all of one sequence length at once."""
+        for pool in self._pools:
+            for some in grouped(changes, key=lambda change: change.seq):
+                self._find(pool, [changes[position] for position in some])
+
+    def _find(self, pool: Pool, changes: Sequence[Change]) -> None:
+        varied = [_varied(change) for change in changes]
+        among = [self._among(pool.name, name, factor) for name, factor in varied]
+        bounded = [rows for rows in among if rows is not None]
+        wanted = np.logical_or.reduce(bounded) if len(bounded) == len(among) else None
+        found = pool.steps_under_s(changes, wanted)
+        for change, key, total in zip(changes, varied, found, strict=True):
             row = int(total.argmin())
-            self._known[key] = (
+            self._known[pool.name, change] = (
                 (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
             )
-            self._steps_s.setdefault(pool.name, {})[name, factor] = total
-        return self._known[key]
+            self._steps_s.setdefault(pool.name, {})[key] = total
 
     def _among(self, pool: str, name: str, factor: float) -> NDArray[np.bool_] | None:
         """Return the rows that can be the best at *factor*, or None where nothing bounds it."""
@@ -189,17 +201,20 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
         return []
 
     @cache
-    def best(pool_at: int, count: int) -> tuple[float, Layout | None]:
-        pool = pools[pool_at]
-        if count == experts:
-            step_s, row = pool.best()
-            return step_s / pool.tokens, pool.layout(row) if row >= 0 else None
-        step_s, layout = best_with_experts(pool, count)
-        return step_s / pool.tokens, layout
+    def best(count: int) -> list[Best]:
+        if count != experts:
+            return best_with_experts(pools, count)
+        now = [(pool, *pool.best()) for pool in pools]
+        return [
+            Best(step_s=step_s, layout=pool.layout(row) if row >= 0 else None)
+            for pool, step_s, row in now
+        ]
 
     def ranked(count: int) -> list[tuple[str, float]]:
-        found = [(pool.name, best(i, count)[0]) for i, pool in enumerate(pools)]
-        return sorted(found, key=lambda one: one[1])
+        found = zip(pools, best(count), strict=True)
+        return sorted(
+            ((pool.name, one.step_s / pool.tokens) for pool, one in found), key=lambda one: one[1]
+        )
 
     def winner_at(count: int) -> str:
         (first, least), *_ = ranked(count)
@@ -211,7 +226,7 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
         return _standing(first, first_s, second_s, spread)
 
     def layout_at(count: int) -> str:
-        layout = best([pool is winner for pool in pools].index(True), count)[1]
+        layout = best(count)[[pool is winner for pool in pools].index(True)].layout
         return "nothing fits" if layout is None else spelled_degrees(layout)
 
     asked: dict[str, Callable[[int], str]]
@@ -233,14 +248,14 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
     return found
 
 
-def _far_to_near() -> list[float]:
-    """Return the factors of the grid, each half way between two that came before it."""
-    order: list[int] = [_GRID]
+def _far_to_near() -> list[list[float]]:
+    """Return the factors of the grid by rounds, each half way between two of rounds before it."""
+    rounds = [[_GRID]]
     step = _GRID
     while step > 1:
-        order += range(step // 2, _GRID, step)
+        rounds.append(list(range(step // 2, _GRID, step)))
         step //= 2
-    return [_factor(sign * i) for i in order for sign in (-1, 1)]
+    return [[_factor(sign * i) for i in positions for sign in (-1, 1)] for positions in rounds]
 
 
 def _factor(position: int) -> float:

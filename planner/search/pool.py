@@ -8,17 +8,18 @@ share a space share their candidates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, TierNumbers, in_flight_bytes_per_s
-from planner.search.evaluate import Machine, by_seating, step_of, taken
+from planner.search.evaluate import Machine, step_of, taken
 from planner.search.seats import rows_of
 from planner.search.space import first_of_each
-from planner.steptime.columns import LayoutColumns
+from planner.search.together import stacked_links
+from planner.steptime.columns import RECOMPUTE, LayoutColumns
 from planner.steptime.memory import step_memory
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from planner.steptime.spread import Spreads
 
 KEPT_ROWS = 320
+ZERO_STAGES = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,27 +100,37 @@ class Pool:
     def steps_s(
         self, change: Change = AS_IT_IS, among: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """Return the step of every row under *change* [s], infinite where it does not fit.
+        """Return the step of every row under *change* [s]; see ``steps_under_s``."""
+        step_s: NDArray[np.float64] = self.steps_under_s((change,), among)[0]
+        return step_s
+
+    def steps_under_s(
+        self, changes: Sequence[Change], among: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the step of every row under each change [s], infinite where it does not fit.
 
         Args:
-            change: what differs.
+            changes: what differs; the sequence length is the same in all of them.
             among: the rows that matter; all others are infinite.
         """
-        columns = self.columns
-        if change.seq != 1.0:
-            columns = replace(columns, seq=columns.seq * change.seq)
-        if change.seq not in self.fitting:
+        columns, seq = self.columns, changes[0].seq
+        if seq != 1.0:
+            columns = replace(columns, seq=columns.seq * seq)
+        if seq not in self.fitting:
             capacity = self.machine.accelerator.memory_bytes
-            self.fitting[change.seq] = step_memory(self.model, columns, capacity).fits
-        wanted = self.fitting[change.seq] if among is None else self.fitting[change.seq] & among
-        total = np.full(len(self.rows), np.inf)
+            self.fitting[seq] = step_memory(self.model, columns, capacity).fits
+        wanted = self.fitting[seq] if among is None else self.fitting[seq] & among
+        found = np.full((len(changes), len(self.rows)), np.inf)
         rows = np.flatnonzero(wanted)
         if rows.size:
-            machine = replace(self.machine, links=self.changed_links(change))
-            some = taken(columns, rows)
-            step = step_of(self.model, some, machine, rows_of(self.spreads, rows))
-            total[rows] = by_seating(step.total_s, some).min(axis=0)
-        return total
+            links = stacked_links([self.changed_links(change) for change in changes])
+            step = step_of(
+                self.model, taken(columns, rows), replace(self.machine, links=links),
+                rows_of(self.spreads, rows),
+            )  # fmt: skip
+            shape = np.broadcast_shapes(np.shape(step.total_s), (len(changes), 1, rows.size))
+            found[:, rows] = np.broadcast_to(step.total_s, shape).min(axis=1)
+        return found
 
     def on(self, machine: Machine) -> Pool:
         """Return the same candidates on another machine, its NICs in flight as they are."""
@@ -241,16 +253,14 @@ def _candidates(swept: Swept) -> NDArray[np.int64]:
     And the best of those with the smallest micro-batch, which long sequences need.
     """
     found, table = swept.evaluated, swept.space.table
-    rows = found.rows[np.argsort(found.total_s, kind="stable")]
-    small = rows[table["micro_batch"][rows] == table["micro_batch"][rows].min()]
-    return np.unique(np.concatenate([_first_of_each(table, some) for some in (rows, small)]))
-
-
-def _first_of_each(
-    table: Mapping[str, NDArray[np.int64]], rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    names = ("tp", "cp", "ep", "etp", "dp", "pp", "recompute", "zero_stage")
-    return rows[first_of_each([table[name][rows] for name in names])]
+    rows = found.rows
+    way = table["recompute"][rows].astype(np.int64) * len(ZERO_STAGES) + table["zero_stage"][rows]
+    group = swept.space.sets(rows) * (len(RECOMPUTE) * len(ZERO_STAGES)) + way
+    micro = table["micro_batch"][rows]
+    small = np.flatnonzero(micro == micro.min())
+    best = first_of_each(group, found.total_s)
+    best_small = small[first_of_each(group[small], found.total_s[small])]
+    return np.unique(rows[np.concatenate([best, best_small])])
 
 
 def _filled(columns: LayoutColumns) -> LayoutColumns:

@@ -7,7 +7,7 @@ go on, and the first few are seated by ``planner.place`` and timed again as they
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from planner.errors import InfeasibleError, LayoutError
 from planner.layout import Layout
 from planner.place import place
 from planner.place.check import CheckedEntry, judged
-from planner.search.evaluate import Evaluated, Machine, evaluate
+from planner.search.evaluate import Evaluated, Machine, evaluate_on
 from planner.search.given import out_of_memory
 from planner.search.placed import placed_spreads, tier_indices
 from planner.search.seats import RankOrderSeats
@@ -136,60 +136,72 @@ def sweep(
     fixed: Mapping[str, Any],
     choices: Choices | None = None,
     rules: Sequence[Rule] = (),
-    like: Swept | None = None,
 ) -> Swept:
-    """Return every layout of *model* on *gpus* GPUs, evaluated.
+    """Return every layout of *model* on *gpus* GPUs, evaluated; see ``sweep_on``."""
+    return sweep_on(model, (machine,), gpus, fixed, choices, rules)[0]
+
+
+def sweep_on(
+    model: ModelSpec,
+    machines: Sequence[Machine],
+    gpus: int,
+    fixed: Mapping[str, Any],
+    choices: Choices | None = None,
+    rules: Sequence[Rule] = (),
+) -> list[Swept]:
+    """Return every layout of *model* on *gpus* GPUs, evaluated on each machine.
 
     Args:
         model: the transformer's shape.
-        machine: where it runs.
+        machines: where it runs; they differ in their network alone.
         gpus: GPUs every layout occupies [1].
         fixed: fields of ``Layout`` that are given; ``seq`` and ``global_batch`` must be.
         choices: what is tried where nothing is fixed; left out, ``wide_choices``.
         rules: conditions that every layout must meet.
-        like: the same question on another cluster with the same GPUs; saves what is the same.
 
     Raises:
         LayoutError: no combination can run; says how many fell to each reason.
         InfeasibleError: none fits in memory; says by how much the nearest misses.
     """
-    if like is not None:
-        found = evaluate(model, like.space, fixed, machine, like=like.evaluated)
-        return replace(like, evaluated=found, machine=machine,
-                       best=best_of_each(like.space, found))  # fmt: skip
+    sizes = sorted({size for one in machines for size in one.seats.supernode_gpus})
     space = layout_space(
-        model, gpus, fixed, choices or wide_choices(model, rules), rules=rules,
-        domain_gpus=machine.seats.supernode_gpus,
-    )  # fmt: skip
+        model, gpus, fixed, choices or wide_choices(model, rules), rules=rules, domain_gpus=sizes
+    )
     if not space.size:
         counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
         raise LayoutError(
             f"no layout for {gpus} GPUs is left: of {space.considered:,} considered, {counted}"
         )
-    found = evaluate(model, space, fixed, machine)
-    if not len(found.rows):
-        nearest = space.layout(found.nearest, fixed)
-        memory = step_memory(model, columns_of(nearest), machine.accelerator.memory_bytes)
+    found = evaluate_on(model, space, fixed, machines)
+    if not len(found[0].rows):
+        nearest = space.layout(found[0].nearest, fixed)
+        memory = step_memory(model, columns_of(nearest), machines[0].accelerator.memory_bytes)
         raise InfeasibleError(
             out_of_memory(model, nearest, memory, space.size).partition("; take more GPUs")[0]
             + "; take more GPUs, a smaller batch or a shorter sequence"
         )
-    return Swept(space=space, evaluated=found, fixed=fixed, machine=machine,
-                 best=best_of_each(space, found))  # fmt: skip
+    sets = space.sets(found[0].rows)
+    return [
+        Swept(space=space, evaluated=one, fixed=fixed, machine=machine,
+              best=best_of_each(one, sets))
+        for machine, one in zip(machines, found, strict=True)
+    ]  # fmt: skip
 
 
-def best_of_each(space: Space, found: Evaluated) -> NDArray[np.int64]:
+def best_of_each(found: Evaluated, sets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the fastest entry of each set of parallel degrees, fastest first.
 
     Steps 1e-9 apart are equal; then the one that rests less on hidden communication, then the
     one that needs less memory, then the one considered first.
+
+    Args:
+        found: the layouts, in the order in which they were considered.
+        sets: the set of degrees that each has, as of ``Space.sets``.
     """
-    order = np.lexsort((
-        found.rows, found.worst_bytes, np.round(np.log(found.serial_s) * 1e9),
-        np.round(np.log(found.total_s) * 1e9),
-    ))  # fmt: skip
-    first = first_of_each(list(space.degrees(found.rows[order]).T))
-    return order[np.sort(first)]
+    return first_of_each(
+        sets, np.round(np.log(found.total_s) * 1e9), np.round(np.log(found.serial_s) * 1e9),
+        found.worst_bytes,
+    )  # fmt: skip
 
 
 def finalists(

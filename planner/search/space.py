@@ -122,6 +122,20 @@ class Space:
         """Return the parallel degrees of *rows*, shape [rows, 6]."""
         return np.stack([self.table[name][rows] for name in DEGREES], axis=1)
 
+    def sets(self, rows: Ints) -> Ints:
+        """Return which set of degrees each of *rows* has, as a number from 0 on.
+
+        Rows of one set usually follow each other: only where it changes is it looked up.
+        """
+        degrees = [self.table[name][rows] for name in DEGREES]
+        changes = np.ones(len(rows), dtype=bool)
+        changes[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in degrees])
+        starts = np.flatnonzero(changes)
+        _, number = np.unique(
+            np.stack([one[starts] for one in degrees], axis=1), axis=0, return_inverse=True
+        )
+        return np.repeat(number.ravel(), np.diff(np.append(starts, len(rows))))
+
     def rows_like(self, layout: Layout) -> Ints:
         """Return the rows with all that *layout* has of what the table varies."""
         alike = np.ones(self.size, dtype=bool)
@@ -197,21 +211,23 @@ def layout_space(
     return Space(table=whole, considered=considered, rejected=rejected, alike=alike)
 
 
-def first_of_each(keys: Sequence[Ints]) -> Ints:
-    """Return the positions at which each combination of *keys* occurs first, by combination.
+def first_of_each(group: Ints, *keys: NDArray[Any]) -> Ints:
+    """Return the position of the least entry of each group, the groups by their least entries.
 
     Args:
-        keys: whole numbers of at least 0, one array for each part of the combination.
+        group: the group of each entry, a number from 0 on.
+        keys: what entries are ordered by, the most important first; then the one that is first.
 
-    >>> first_of_each([np.array([2, 1, 2]), np.array([0, 5, 0])]).tolist()
-    [1, 0]
+    >>> first_of_each(np.array([0, 1, 0, 1]), np.array([3, 2, 1, 2])).tolist()
+    [2, 1]
     """
-    code = np.zeros(len(keys[0]), dtype=np.int64)
-    for key in keys:
-        values, place = np.unique(key, return_inverse=True)
-        code = code * len(values) + place.ravel()
-    _, first = np.unique(code, return_index=True)
-    return first
+    first, *others = keys
+    least = np.full(int(group.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(least, group, first)
+    few = np.flatnonzero(first == least[group])
+    order = few[np.lexsort([few, *(key[few] for key in reversed(others)), first[few]])]
+    _, leaders = np.unique(group[order], return_index=True)
+    return order[np.sort(leaders)]
 
 
 def divisors(number: int) -> tuple[int, ...]:

@@ -128,12 +128,12 @@ def test_more_or_fewer_experts_are_within_one_percent_of_searching_anew(experts:
     inputs, swept, pool = searched(8)
     model = replace(inputs.model, experts=experts)
 
-    step_s, layout = best_with_experts(pool, experts)
+    (best,) = best_with_experts([pool], experts)
 
     anew = sweep(model, swept.machine, GPUS, swept.fixed).evaluated.total_s.min()
-    assert layout is not None
-    assert experts % layout.ep == 0
-    assert anew * (1 - 1e-12) <= step_s <= anew * 1.01
+    assert best.layout is not None
+    assert experts % best.layout.ep == 0
+    assert anew * (1 - 1e-12) <= best.step_s <= anew * 1.01
 
 
 def test_experts_flip_by_doublings_where_they_no_longer_fit_or_spread_otherwise() -> None:
