@@ -15,7 +15,12 @@ app = command_app()
 
 Plans = Annotated[
     list[Path],
-    typer.Argument(metavar="PLAN…", help="Plan files of planner place --json.", show_default=False),
+    typer.Argument(
+        metavar="FILE|FOLDER…",
+        show_default=False,
+        help="Plans of planner place --json, a comparison of planner compare --json, or folders "
+        "with them.",
+    ),
 ]
 HtmlOut = Annotated[
     Path | None,
@@ -45,37 +50,40 @@ Tokens = Annotated[
 
 @app.command("report")
 def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: HtmlOut = None) -> None:
-    """Write one HTML file about a plan, or about several side by side.
+    """Write one HTML file about a plan, several side by side, or a comparison.
 
     It opens in any browser without a network, prints on A4, and reads without JavaScript.
     """
     from cli.planner_output import emit, note, write_file
     from cli.report_html import report as page_of
-    from cli.report_html_read import read_plan
+    from cli.report_html_inputs import read_given
     from planner.errors import InputError
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
 
-    read = []
     faults: list[str] = []
-    listed = None
+    listed, given = None, None
     if prices is not None:
         try:
             listed = read_prices(prices)
         except InputError as error:
             faults += error.faults
     wanted = None if tokens is None else parse_tokens(tokens)
-    for path in plans:
-        try:
-            read.append(read_plan(path))
-        except InputError as error:
-            faults += error.faults
-    if faults:
+    try:
+        given = read_given(plans)
+    except InputError as error:
+        faults += error.faults
+    if faults or given is None:
         raise InputError(*faults)
-    for plan in read:
-        if not plan.untouched:
-            note(f"{plan.name}: the hash is not that of its inputs; the report says so")
-    text = page_of(read, listed, wanted)
+    if not given.plans and (prices is not None or tokens is not None):
+        raise InputError(
+            "--prices and --tokens are for plans: a comparison has those that planner compare got"
+        )
+    for name in given.skipped:
+        note(f"{name}: skipped, for it is neither a plan nor a comparison")
+    for name in given.changed:
+        note(f"{name}: the hash is not that of its inputs; the report says so")
+    text = page_of(given.plans, listed, wanted, given.comparison)
     if out is None:
         emit(text)
         return

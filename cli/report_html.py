@@ -5,49 +5,73 @@ The same plans give the same bytes: no date, no folder, no order that chance dec
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from cli.planner_output import inputs_sha256
 from cli.planner_version import __version__
-from cli.report_html_bill import Account, accounts, bill_part, costs_of
-from cli.report_html_compare import candidates
+from cli.report_html_bill import accounts, bill_part
+from cli.report_html_candidates import Candidate, candidates_of
+from cli.report_html_compare import flips_of_speed, side_by_side
+from cli.report_html_compared import compared_candidates, compared_parts
+from cli.report_html_compared_read import ComparisonFile
+from cli.report_html_origin import origin
 from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import premises_of
 from cli.report_html_style import SCRIPT, STYLE, policy
-from cli.report_html_words import Cost, assumptions, command_of, comparison, recommendation, sources
+from cli.report_html_verdict import comparison
+from cli.report_html_words import assumptions, recommendation, sources
 from cli.report_pictures import safe
 from planner.procure.prices import PriceList
 
 
 def report(
-    plans: Sequence[PlanFile], prices: PriceList | None = None, tokens: float | None = None
+    plans: Sequence[PlanFile],
+    prices: PriceList | None = None,
+    tokens: float | None = None,
+    compared: ComparisonFile | None = None,
 ) -> str:
     """Return the report about *plans*: one, or a comparison of several.
 
     Args:
-        plans: at least one plan.
+        plans: at least one plan, or none where there is a comparison.
         prices: the reader's price list; without one no money is shown.
         tokens: of the whole training run, for its days and its cost [1].
+        compared: what ``planner compare`` found, if it was named.
     """
     names = candidate_names(plans)
     several = len(plans) > 1
-    first = plans[0].document["inputs"]
-    title = (
-        f"{len(plans)} plans compared"
-        if several
-        else f"{first['model']} on {first['gpus']:,} GPUs of {first['cluster']}"
-    )
     found = accounts(plans, prices, tokens)
-    parts = [_recommended(plans, names, costs_of(found))]
+    ours = candidates_of(plans, names, found)
+    theirs = compared_candidates(compared) if compared else []
+    parts = [_recommended(plans, names, ours, compared, theirs)]
     if several:
-        parts.append(candidates(plans, names, found))
+        body = side_by_side(ours, "Plan") + flips_of_speed(ours) + _ask_for_flips(compared)
+        parts.append(Part(anchor="candidates", title="Plans side by side", body=body))
+    if compared is not None:
+        parts += compared_parts(compared)
     for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
-        parts += plan_parts(plan, i, name if several else "")
-    parts += [_bill(found, names, prices, tokens), *_premises(plans, names)]
-    parts.append(_origin(plans, names, prices, tokens))
+        parts += plan_parts(plan, i, name if several or compared else "")
+    if plans:
+        parts.append(
+            bill_part(found, names, priced=prices is not None, asked_tokens=tokens is not None)
+        )
+    parts += [_premises(plans, names, compared), origin(plans, names, compared, prices, tokens)]
+    return _page(_title(plans, theirs), parts)
+
+
+def _title(plans: Sequence[PlanFile], theirs: Sequence[Candidate]) -> str:
+    if len(plans) > 1:
+        return f"{len(plans)} plans compared"
+    if not plans:
+        return f"{len(theirs)} candidates compared: {theirs[0].model}"
+    first = plans[0].document["inputs"]
+    gpus = f"{first['gpus']:,} GPU{'s' if first['gpus'] > 1 else ''}"
+    return f"{first['model']} on {gpus} of {first['cluster']}"
+
+
+def _page(title: str, parts: Sequence[Part]) -> str:
     body = "".join(
         f'<section aria-labelledby="{p.anchor}"><h2 id="{p.anchor}">{safe(p.heading)}</h2>'
         f"{p.body}</section>"
@@ -59,7 +83,8 @@ def report(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer">'
         f"<title>{safe(title)} - planner report</title><style>{STYLE}</style></head>\n"
-        f"<body><header><h1>{safe(title)}</h1></header>\n"
+        f'<body><a class="skip" href="#recommendation">To the recommendation</a>'
+        f"<header><h1>{safe(title)}</h1></header>\n"
         f'<nav aria-label="Contents">{contents(parts)}</nav>\n<main>{body}</main>\n'
         f"<footer>planner {safe(__version__)}</footer>\n<script>{SCRIPT}</script></body></html>\n"
     )
@@ -89,46 +114,63 @@ def candidate_names(plans: Sequence[PlanFile]) -> list[str]:
     return [f"{stem} ({i + 1})" if stems.count(stem) > 1 else stem for i, stem in enumerate(stems)]
 
 
-def _bill(
-    found: Sequence[Account | None], names: Sequence[str], prices: PriceList | None,
-    tokens: float | None,
+def _recommended(
+    plans: Sequence[PlanFile], names: Sequence[str], ours: Sequence[Candidate],
+    compared: ComparisonFile | None, theirs: Sequence[Candidate],
 ) -> Part:  # fmt: skip
-    return bill_part(found, names, priced=prices is not None, asked_tokens=tokens is not None)
-
-
-def _recommended(plans: Sequence[PlanFile], names: Sequence[str], costs: Sequence[Cost]) -> Part:
-    sentences = recommendation(plans[0]) if len(plans) == 1 else comparison(plans, names, costs)
+    sentences = (
+        comparison(theirs)
+        if compared is not None
+        else recommendation(plans[0])
+        if len(plans) == 1
+        else comparison(ours)
+    )
     body = "".join(f'<p class="lead">{safe(sentence)}</p>' for sentence in sentences)
-    for plan, name in zip(plans, names, strict=True):
-        if not plan.untouched:
-            body += (
-                f'<p class="warn">The inputs of {safe(name)} are not those its hash was taken of: '
-                "the file was changed after it was made.</p>"
-            )
+    changed = [name for plan, name in zip(plans, names, strict=True) if not plan.untouched]
+    changed += [compared.name] if compared is not None and not compared.untouched else []
+    for name in changed:
+        body += (
+            f'<p class="warn">The inputs of {safe(name)} are not those its hash was taken of: '
+            "the file was changed after it was made.</p>"
+        )
     return Part(anchor="recommendation", title="Recommendation", body=body)
 
 
-def _premises(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Part]:
-    """Return what the figures rest on; what several plans share stands once."""
-    assumed = _shared([assumptions(plan.document) for plan in plans], names)
-    filed = _shared([sources(plan.document) for plan in plans], names)
-    premises = _shared([premises_of(plan.document) for plan in plans], names)
-    head = (
-        ["Number", "Value and source", "Plans"]
-        if len(plans) > 1
-        else ["Number", "Value and source"]
+def _ask_for_flips(compared: ComparisonFile | None) -> str:
+    """Return how the flips over rates of the network come into a report of plans."""
+    if compared is not None:
+        return ""
+    return (
+        "<p>At which NIC rate, latency, in-flight limit, oversubscription or sequence length "
+        "another cluster wins is what <code>planner compare --json</code> looks for: name its file "
+        "beside the plans, and it stands here.</p>"
     )
-    return [
-        Part(
-            anchor="assumed",
-            title="Assumed numbers and premises",
-            body=table("Assumed: nobody stated these", head, assumed)
-            + table("What must hold", ["Part", "Premise", *head[2:]], premises)
-            + table(
-                "Where the cluster's figures come from", ["Figure", "Source", *head[2:]], filed
-            ),
-        )
-    ]
+
+
+def _premises(
+    plans: Sequence[PlanFile], names: Sequence[str], compared: ComparisonFile | None
+) -> Part:
+    """Return what the figures rest on; what several plans share stands once."""
+    documents: list[Mapping[str, Any]] = [plan.document for plan in plans]
+    whose = list(names)
+    if compared is not None:
+        first = {one["cluster"]: one["step"] for one in reversed(compared.document["ranked"])}
+        documents += [
+            {"inputs": asked, "step": first[name]}
+            for name, asked in compared.clusters.items() if name in first
+        ]  # fmt: skip
+        whose += [name for name in compared.clusters if name in first]
+    more = ["Of"] if len(documents) > 1 else []
+    assumed = _shared([assumptions(one) for one in documents], whose)
+    filed = _shared([sources(one) for one in documents], whose)
+    premises = _shared([premises_of(one) for one in documents], whose)
+    return Part(
+        anchor="assumed",
+        title="Assumed numbers and premises",
+        body=table("Assumed: nobody stated these", ["Number", "Value and source", *more], assumed)
+        + table("What must hold", ["Part", "Premise", *more], premises)
+        + table("Where the cluster's figures come from", ["Figure", "Source", *more], filed),
+    )
 
 
 def _shared(found: Sequence[dict[str, str]], names: Sequence[str]) -> list[list[str]]:
@@ -139,27 +181,3 @@ def _shared(found: Sequence[dict[str, str]], names: Sequence[str]) -> list[list[
             rows.setdefault(pair, []).append(name)
     whose = {pair: "all" if len(n) == len(names) else ", ".join(n) for pair, n in rows.items()}
     return [[*pair, whose[pair]] if len(names) > 1 else list(pair) for pair in sorted(rows)]
-
-
-def _origin(
-    plans: Sequence[PlanFile], names: Sequence[str], prices: PriceList | None, tokens: float | None
-) -> Part:
-    rows = [
-        [name, plan.document["inputs"]["sha256"], plan.document["version"]]
-        for plan, name in zip(plans, names, strict=True)
-    ]
-    if prices is not None:
-        rows.append(["the price list", inputs_sha256({"prices": prices}), ""])
-    asked = ["planner", "report", *(plan.name for plan in plans)]
-    asked += [] if prices is None else ["--prices", "prices.yaml"]
-    asked += [] if tokens is None else ["--tokens", f"{tokens:g}"]
-    commands = "\n".join(
-        [*(command_of(plan.document) + " --out " + shlex.quote(plan.name) for plan in plans),
-         shlex.join([*asked, "--out", "report.html"])]
-    )  # fmt: skip
-    body = (
-        table("Hash of the inputs", ["Plan", "SHA-256 of its inputs", "Made by planner"], rows)
-        + "<p>These commands ask for the plans again, from what their inputs say; a cluster or a "
-        f"model that came from a file needs that file.</p><pre><code>{safe(commands)}</code></pre>"
-    )
-    return Part(anchor="origin", title="Where this comes from", body=body)

@@ -8,7 +8,6 @@ from typing import Any
 
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
-from cli.report_html_words import Cost
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
 from planner.procure.bill import Bill, BillLine
@@ -16,10 +15,18 @@ from planner.procure.prices import PriceList
 from planner.procure.run import Run, run_of
 from planner.units import format_power, format_rate
 
-_NAMES = {
+NAMES = {
     "nic": "NIC", "scale_up_switch": "scale-up switch", "leaf": "leaf switch",
     "spine": "spine switch", "core": "core switch",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a million tokens cost: a number, and as people read it."""
+
+    amount: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +182,7 @@ def _missing(known: Sequence[Account], *, priced: bool, asked_tokens: bool) -> l
     silent = sorted({item for one in known for item in one.bill.without_power})
     if silent:
         said.append(
-            f"The power lacks {', '.join(_NAMES.get(item, item) for item in silent)}: nobody said "
+            f"The power lacks {', '.join(NAMES.get(item, item) for item in silent)}: nobody said "
             "what they draw."
         )
     if not asked_tokens:
@@ -189,7 +196,7 @@ def _lines(
     heads = ["Part", "Pieces", "Rate of one", "Power of one", "Power", "Price of one", "Price",
              "Source of the price"]  # fmt: skip
     rows: list[list[str | Num]] = [
-        [_NAMES.get(line.item, line.item), Num(line.count, f"{line.count:,}"),
+        [NAMES.get(line.item, line.item), Num(line.count, f"{line.count:,}"),
          Num(line.link_bytes_per_s, format_rate(line.link_bytes_per_s))
          if line.link_bytes_per_s else Num(0, ""),
          Num(line.power_w or 0.0, format_power(line.power_w) if line.power_w else ""),

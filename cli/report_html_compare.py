@@ -1,83 +1,96 @@
-"""Several plans side by side: table, time of a step, and the front of time against traffic."""
+"""Several candidates side by side: table, speed, cuts, and the front of time against traffic."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cli.report_html_bill import Account, costs_of
-from cli.report_html_parts import Num, Part, table
-from cli.report_html_read import PlanFile
-from cli.report_html_traffic import crossings
+from cli.report_html_candidates import Candidate
+from cli.report_html_memory import close_words, held_pieces, used_bytes
+from cli.report_html_parts import Num, table
+from cli.report_html_step import path_pieces
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
-from cli.report_pictures_bars import Bar, bars
+from cli.report_pictures_bars import Bar, bars, stacked
 from cli.report_pictures_plane import Axis, Point, plane
 from planner.units import format_bytes, format_power, format_share, format_time
 
 
-def candidates(
-    plans: Sequence[PlanFile], names: Sequence[str], found: Sequence[Account | None]
-) -> Part:
-    """Return the part that compares *plans*.
+def side_by_side(all_of_them: Sequence[Candidate], head: str) -> str:
+    """Return what compares the candidates.
 
     Args:
-        plans: at least two.
-        names: what they are called.
-        found: what each takes to run; money is shown where it is known of all.
+        all_of_them: at least one.
+        head: what the first column calls one.
     """
-    costs = costs_of(found)
-    heads = ["Plan", "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Cut", "Gap",
-             "Memory", "Fits"]  # fmt: skip
-    powered = all(one is not None and one.run.power_w for one in found)
-    heads += ["Power"] if powered else []
-    heads += ["A million tokens"] if costs else []
-    rows: list[list[str | Num]] = []
-    for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
-        d = plan.document
-        inputs, step, cut, memory = d["inputs"], d["step"], d["cut"], d["memory"]
-        rows.append([
-            name, inputs["model"], Num(inputs["gpus"], f"{inputs['gpus']:,}"), inputs["cluster"],
-            layout_words(d), Num(step["total_s"], format_time(step["total_s"])),
-            Num(step["tokens_per_s"], f"{step['tokens_per_s']:,.0f}"),
-            Num(step["mfu"], format_share(step["mfu"])),
-            Num(cut["objective_bytes"], format_bytes(cut["objective_bytes"])),
-            Num(cut["gap"], format_share(cut["gap"])),
-            Num(memory["worst_stage_bytes"], format_bytes(memory["worst_stage_bytes"])),
-            "yes" if memory["fits"] else "no",
-            *([_power(found[i])] if powered else []),
-            *([Num(costs[i].amount, costs[i].text)] if costs else []),
-        ])  # fmt: skip
-    common, heads, rows = _without_common(heads, rows, ("Model", "GPUs", "Cluster"))
-    speed = [
-        Bar(label=name, value=p.document["step"]["tokens_per_s"],
-            text=f"{p.document['step']['tokens_per_s']:,.0f} tokens/s", colour="c0")
-        for p, name in zip(plans, names, strict=True)
-    ]  # fmt: skip
-    body = (
-        (f"<p>All of them: {safe(common)}.</p>" if common else "")
-        + table("The candidates", heads, rows)
+    return (
+        _table(all_of_them, head)
         + "<h3>Tokens a second</h3>"
-        + bars("Tokens a second by candidate", speed)
+        + bars("Tokens a second by candidate", [_speed(one) for one in all_of_them])
         + "<h3>What falls on the cut, by family</h3>"
-        + bars("Bytes of a step across the cut, by family and candidate", _falls(plans, names))
+        + _falls(all_of_them)
         + "<h3>Time of a step against bytes that cross</h3>"
-        + plane("Time of a step against bytes across the cut", _points(plans, names),
+        + plane("Time of a step against bytes across the cut", _points(all_of_them),
                 Axis(name="time of a step, with the range of 90 % of such estimates",
                      text=format_time),
                 Axis(name="bytes of one step across the cut", text=format_bytes))
         + "<p>Filled points are on the front: no other candidate that fits has both a shorter step "
         "and fewer bytes. Where the ranges of two overlap, their order is in doubt.</p>"
-        + table("Where the winner flips",
-                ["From the fastest", "To", "Flips when faster by", "Or at this share of its price"],
-                _flips(plans, names))
+        + "<h3>The step, part by part</h3>" + _steps(all_of_them)
+        + "<h3>Memory of the fullest GPU</h3>" + _memories(all_of_them)
+    )  # fmt: skip
+
+
+def flips_of_speed(all_of_them: Sequence[Candidate]) -> str:
+    """Return how much faster or cheaper each slower candidate would have to be."""
+    order = sorted((one for one in all_of_them if one.fits), key=lambda one: -one.tokens_per_s)
+    rows: list[list[str | Num]] = [
+        [order[0].name, one.name,
+         Num(order[0].tokens_per_s / one.tokens_per_s - 1,
+             small_share(order[0].tokens_per_s / one.tokens_per_s - 1)),
+         Num(one.tokens_per_s / order[0].tokens_per_s,
+             format_share(one.tokens_per_s / order[0].tokens_per_s))]
+        for one in order[1:] if one.tokens_per_s > 0
+    ]  # fmt: skip
+    if not rows:
+        return ""
+    return (
+        table("Where the winner flips by speed or price",
+              ["From the fastest", "To", "Flips when faster by", "Or at this share of its price"],
+              rows)
         + "<p>At that share of what the fastest costs an hour, both cost the same a token.</p>"
     )  # fmt: skip
-    return Part(anchor="candidates", title="Candidates side by side", body=body)
 
 
-def _power(account: Account | None) -> Num:
-    power_w = account.run.power_w if account else 0.0
-    return Num(power_w, format_power(power_w))
+def _table(all_of_them: Sequence[Candidate], head: str) -> str:
+    powered = all(one.power_w for one in all_of_them)
+    priced = all(one.cost is not None for one in all_of_them)
+    heads = [head, "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Crosses",
+             "Gap", "Memory", "Of", "Fits", *(["Power"] if powered else []),
+             *(["A million tokens"] if priced else [])]  # fmt: skip
+    rows: list[list[str | Num]] = [
+        [one.name, one.model, Num(one.gpus, f"{one.gpus:,}"), one.cluster,
+         layout_words(one.layout), Num(one.step["total_s"], format_time(one.step["total_s"])),
+         Num(one.tokens_per_s, f"{one.tokens_per_s:,.0f}"),
+         Num(one.step["mfu"], format_share(one.step["mfu"])),
+         Num(one.cut_bytes, format_bytes(one.cut_bytes)), Num(one.gap, format_share(one.gap)),
+         Num(used_bytes(one.memory), format_bytes(used_bytes(one.memory))),
+         Num(one.memory["capacity_bytes"], format_bytes(one.memory["capacity_bytes"])),
+         "yes" if one.fits else "no",
+         *([Num(one.power_w, format_power(one.power_w))] if powered else []),
+         *([Num(one.cost.amount, one.cost.text)] if priced and one.cost else [])]
+        for one in all_of_them
+    ]  # fmt: skip
+    if all(one.name == one.cluster for one in all_of_them):  # one column says it
+        heads.remove("Cluster")
+        rows = [[*row[:3], *row[4:]] for row in rows]
+    common, heads, rows = _without_common(heads, rows, ("Model", "GPUs", "Cluster"))
+    close = [f"{one.name}: {words}" for one in all_of_them if (words := close_words(one.memory))]
+    return (
+        (f"<p>All of them: {safe(common)}.</p>" if common else "")
+        + table("The candidates", heads, rows)
+        + "<p>Memory is that of the fullest GPU with its margin for fragments: what must fit.</p>"
+        + "".join(f'<p class="warn">{safe(words)}</p>' for words in close)
+    )
 
 
 def _without_common(
@@ -96,50 +109,52 @@ def _without_common(
     return ", ".join(words), [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
-def _falls(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Bar]:
+def _speed(one: Candidate) -> Bar:
+    return Bar(label=one.name, value=one.tokens_per_s, text=f"{one.tokens_per_s:,.0f} tokens/s")
+
+
+def _falls(all_of_them: Sequence[Candidate]) -> str:
     """Return a bar for each digit and candidate: what of it crosses."""
-    cuts: dict[str, list[float]] = {}
-    for i, plan in enumerate(plans):
-        for crossing in crossings(plan):
-            digit = crossing.family["digit"]
-            cuts.setdefault(digit, [0.0] * len(plans))[i] += crossing.cut_bytes
-    return [
-        Bar(label=name, value=value, text=format_bytes(value) if value else "none",
+    digits = dict.fromkeys(
+        digit for one in all_of_them for digit, value in one.crossed.items() if value
+    )
+    rows = [
+        Bar(label=one.name, value=value, text=format_bytes(value) if value else "none",
             group=f"{digit.upper()} ({DIGITS[digit]})")
-        for digit, values in cuts.items() if any(values)
-        for name, value in zip(names, values, strict=True)
+        for digit in digits for one in all_of_them for value in [one.crossed.get(digit, 0.0)]
     ]  # fmt: skip
+    if not rows:
+        return "<p>Nothing crosses, on any of them.</p>"
+    return bars("Bytes of a step across the cut, by family and candidate", rows)
 
 
-def _points(plans: Sequence[PlanFile], names: Sequence[str]) -> list[Point]:
-    places = [(p.document["step"]["total_s"], p.document["cut"]["objective_bytes"]) for p in plans]
-    fits = [p.document["memory"]["fits"] for p in plans]
+def _steps(all_of_them: Sequence[Candidate]) -> str:
+    longest = max(one.step["total_s"] for one in all_of_them)
+    rows = [(one.name, path_pieces(one.step)) for one in all_of_them]
+    return stacked("The step, part by part", rows, longest, format_time(longest))
+
+
+def _memories(all_of_them: Sequence[Candidate]) -> str:
+    most = max(one.memory["capacity_bytes"] for one in all_of_them)
+    rows = [
+        (one.name, held_pieces(one.memory["parts"], one.memory.get("margin_bytes", 0.0)))
+        for one in all_of_them
+    ]
+    return stacked("Memory of the fullest GPU", rows, most, f"{format_bytes(most)} on a GPU")
+
+
+def _points(all_of_them: Sequence[Candidate]) -> list[Point]:
+    places = [(one.step["total_s"], one.cut_bytes) for one in all_of_them]
     points = []
-    for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
-        step_s, cut_bytes = places[i]
-        low, high = plan.document["step"]["interval_s"]
+    for one, place in zip(all_of_them, places, strict=True):
+        low, high = one.step["interval_s"]
         beaten = any(
-            fits[j] and other != places[i] and other[0] <= step_s and other[1] <= cut_bytes
-            for j, other in enumerate(places)
+            other.fits and theirs != place and theirs[0] <= place[0] and theirs[1] <= place[1]
+            for other, theirs in zip(all_of_them, places, strict=True)
         )
         points.append(
-            Point(label=name, x=step_s, low=low, high=high, y=cut_bytes,
-                  best=fits[i] and not beaten,
-                  text=f"{format_time(step_s)}, {format_bytes(cut_bytes)}")
+            Point(label=one.name, x=place[0], low=low, high=high, y=place[1],
+                  best=one.fits and not beaten,
+                  text=f"{format_time(place[0])}, {format_bytes(place[1])}")
         )  # fmt: skip
     return points
-
-
-def _flips(plans: Sequence[PlanFile], names: Sequence[str]) -> list[list[str | Num]]:
-    rates = {
-        i: float(p.document["step"]["tokens_per_s"])
-        for i, p in enumerate(plans)
-        if p.document["memory"]["fits"]
-    }
-    order = sorted(rates, key=lambda i: -rates[i])
-    return [
-        [names[order[0]], names[i],
-         Num(rates[order[0]] / rates[i] - 1, small_share(rates[order[0]] / rates[i] - 1)),
-         Num(rates[i] / rates[order[0]], format_share(rates[i] / rates[order[0]]))]
-        for i in order[1:] if rates[i] > 0
-    ]  # fmt: skip

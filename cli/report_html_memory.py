@@ -25,7 +25,7 @@ def memory_section(memory: Mapping[str, Any]) -> str:
     """
     margin, full = memory.get("margin_bytes", 0.0), memory["capacity_bytes"]
     shown = _shown(memory)
-    lines = [(one["label"], _held(one["parts"], margin)) for one in shown]
+    lines = [(one["label"], held_pieces(one["parts"], margin)) for one in shown]
     rows: list[list[str | Num]] = [
         [Num(one["stage"], one["label"]),
          *(Num(one["parts"].get(p, 0.0), format_bytes(one["parts"].get(p, 0.0))) for p in _ORDER),
@@ -116,7 +116,8 @@ def _bytes(value: float) -> Num:
     return Num(value, format_bytes(value))
 
 
-def _held(parts: Mapping[str, float], margin: float) -> list[Piece]:
+def held_pieces(parts: Mapping[str, float], margin: float) -> list[Piece]:
+    """Return what a GPU holds, part by part, and the margin that must stay free [bytes]."""
     known = [name for name in _ORDER if parts.get(name, 0.0) > 0]
     others = sorted(name for name in parts if name not in _ORDER and parts[name] > 0)
     pieces = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from cli.report_html_read import PlanFile
 from cli.report_html_reasons import ports_table, reasons_section
 from cli.report_html_seats import seats_section
 from cli.report_html_step import step_section
+from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_traffic import (
     Crossing,
     adds_up,
@@ -26,7 +26,7 @@ from cli.report_html_words import DIGITS, proof_words, seating_words
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
 from cli.report_pictures_seats import heat
-from planner.units import format_bytes, format_rate, format_share, format_time
+from planner.units import format_bytes, format_share, format_time
 
 _PAIRS_SHOWN = 10
 
@@ -58,20 +58,6 @@ def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
 def _cluster(plan: PlanFile) -> str:
     inputs = plan.document["inputs"]
     fabric = inputs["fabric"]
-    rows: list[list[str | Num]] = []
-    for tier in fabric["tiers"]:
-        sizes = tier.get("capacities", [])
-        alone, shared = tier.get("bytes_per_s", 0.0), tier.get("shared_bytes_per_s", 0.0)
-        over = alone / shared if shared else 1.0
-        rows.append([
-            str(tier.get("tier", "")),
-            Num(len(sizes), f"{len(sizes):,}"),
-            _sizes(sizes),
-            Num(alone, format_rate(alone)), Num(shared, format_rate(shared)),
-            Num(over, f"{over:.3g} : 1"),
-            Num(tier.get("latency_s", 0.0), format_time(tier.get("latency_s", 0.0))),
-            "yes" if tier.get("in_network_reduction") else "no",
-        ])  # fmt: skip
     seats_ = sum(d["capacity"] for d in plan.document["placement"]["domains"])
     spare = seats_ - plan.home.size
     chip = fabric["accelerator"].get("name", "")
@@ -82,16 +68,8 @@ def _cluster(plan: PlanFile) -> str:
         f"{f'{spare:,} of them' if spare else 'none'} without a rank. "
         f"{safe(dead_words(plan.document))}</p>"
         + table("Tiers, the innermost first; rates are of one GPU, one direction",
-                ["Tier", "Domains", "GPUs in one", "One GPU alone", "All at once",
-                 "Oversubscription", "Start-up", "Reduces in network"], rows)
+                TIER_HEADS, tier_rows(fabric["tiers"]))
     )  # fmt: skip
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    if not sizes:
-        return ""
-    least, most = min(sizes), max(sizes)
-    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def cut_bars(plan: PlanFile) -> str:
@@ -120,8 +98,8 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
             family["family"], family["collective"].replace("_", "-"), family["phase"],
             Num(family["payload_bytes"], format_bytes(family["payload_bytes"])),
             Num(family["times_per_step"], f"{family['times_per_step']:,.6g}"),
-            Num(crossing.cut_bytes, format_bytes(crossing.cut_bytes)),
-            *([Num(theirs[i], format_bytes(theirs[i]))] if theirs else []),
+            Num(crossing.cut_bytes, _bytes(crossing.cut_bytes)),
+            *([Num(theirs[i], _bytes(theirs[i]))] if theirs else []),
         ])  # fmt: skip
     for digit in dict.fromkeys(c.family["digit"] for c in found):
         picked = [i for i, c in enumerate(found) if c.family["digit"] == digit]

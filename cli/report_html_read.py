@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cli.planner_output import inputs_sha256
-from cli.report_html_schema import SHOWN, place_schema, schema_faults
+from cli.report_html_schema import SHOWN, published_schema, schema_faults
 from planner.errors import InputError
 from planner.layout import groups_along
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+PLAN = "planner.place/1"
 MOST_BYTES = 256 * 2**20
 _MOST_FAULTS = 20
 _MOST_STAGES = 1024
@@ -63,18 +64,18 @@ def read_plan(path: Path) -> PlanFile:
         InputError: no file, too large, cut off, no JSON, no plan, or a plan that contradicts
             itself; with every fault that was found.
     """
-    return checked_plan(_loaded(path), path)
+    return checked_plan(loaded(path), path)
 
 
 def checked_plan(document: Any, path: Path) -> PlanFile:
     """Return the plan of *document*, checked as ``read_plan`` does; *path* names it in faults."""
-    if not isinstance(document, dict) or document.get("schema") != "planner.place/1":
+    if not isinstance(document, dict) or document.get("schema") != PLAN:
         seen = document.get("schema") if isinstance(document, dict) else type(document).__name__
         raise InputError(
-            f"{path}: is no plan: expected an object with schema 'planner.place/1', the output of "
+            f"{path}: is no plan: expected an object with schema {PLAN!r}, the output of "
             f"planner place --json; got {seen!r:.60}"
         )
-    faults = [*schema_faults(document, place_schema()), *schema_faults(document, SHOWN)]
+    faults = [*schema_faults(document, published_schema("place")), *schema_faults(document, SHOWN)]
     faults = list(dict.fromkeys(faults)) or list(_contradictions(document))
     if faults:
         shown = [f"{path}: {fault}" for fault in faults[:_MOST_FAULTS]]
@@ -84,7 +85,7 @@ def checked_plan(document: Any, path: Path) -> PlanFile:
     home = np.empty(len(document["placement"]["rank_to_gpu"]), np.int64)
     for index, domain in enumerate(document["placement"]["domains"]):
         home[domain["ranks"]] = index
-    plan = PlanFile(name=path.name, document=document, home=home, untouched=_untouched(document))
+    plan = PlanFile(name=path.name, document=document, home=home, untouched=untouched(document))
     wrong = [
         f"{path}: traffic[{i}].members: are not the groups along {family['axes']}"
         for i, family in enumerate(document["traffic"])
@@ -95,7 +96,12 @@ def checked_plan(document: Any, path: Path) -> PlanFile:
     return plan
 
 
-def _loaded(path: Path) -> Any:
+def loaded(path: Path) -> Any:
+    """Return what a file of JSON holds.
+
+    Raises:
+        InputError: no file, too large, cut off, or no JSON.
+    """
     try:
         with path.open("rb") as stream:
             raw = stream.read(MOST_BYTES + 1)
@@ -212,6 +218,7 @@ def _same_members(plan: PlanFile, family: Mapping[str, Any]) -> bool:
     return bool(np.array_equal(np.array(groups), wanted))
 
 
-def _untouched(document: Mapping[str, Any]) -> bool:
+def untouched(document: Mapping[str, Any]) -> bool:
+    """Return whether the hash in a document is the hash of its inputs."""
     inputs = {key: value for key, value in document["inputs"].items() if key != "sha256"}
     return inputs_sha256(inputs) == str(document["inputs"]["sha256"])

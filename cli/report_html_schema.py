@@ -14,23 +14,24 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,),
     "number": (int, float), "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
-_AMOUNT = {"type": "number", "minimum": 0}
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "object", "additionalProperties": _TEXT}
+AMOUNT = {"type": "number", "minimum": 0}
+TEXT = {"type": "string"}
+TEXTS = {"type": "object", "additionalProperties": TEXT}
 _TIER = {
     "type": "object",
     "required": ["tier", "capacities", "bytes_per_s", "shared_bytes_per_s", "latency_s"],
     "properties": {
-        "tier": _TEXT, "capacities": {"type": "array", "items": {"type": "integer", "minimum": 1}},
-        "bytes_per_s": _AMOUNT, "shared_bytes_per_s": {"type": "number", "exclusiveMinimum": 0},
-        "latency_s": _AMOUNT,
+        "tier": TEXT, "capacities": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+        "bytes_per_s": AMOUNT, "shared_bytes_per_s": {"type": "number", "exclusiveMinimum": 0},
+        "latency_s": AMOUNT,
     },
 }  # fmt: skip
+TIERS = {"type": "array", "items": _TIER}
 _ENTRY = {
     "type": "object",
     "properties": {
-        "name": _TEXT, "kind": _TEXT, "premise": _TEXT, "seconds": _AMOUNT, "share": _AMOUNT,
-        "own_s": _AMOUNT, "gain_if_free_s": _AMOUNT,
+        "name": TEXT, "kind": TEXT, "premise": TEXT, "seconds": AMOUNT, "share": AMOUNT,
+        "own_s": AMOUNT, "gain_if_free_s": AMOUNT,
     },
 }  # fmt: skip
 
@@ -38,7 +39,7 @@ _ENTRY = {
 _GATE = {
     "type": "object",
     "properties": {
-        "tier": _TEXT, "family": _TEXT, "peak_bytes": _AMOUNT, "room_bytes": _AMOUNT,
+        "tier": TEXT, "family": TEXT, "peak_bytes": AMOUNT, "room_bytes": AMOUNT,
         "safe_degree": {"type": "integer", "minimum": 0},
         "premises": {
             "type": "array",
@@ -46,7 +47,7 @@ _GATE = {
                 "type": "object",
                 "required": ["states", "otherwise", "holds"],
                 "properties": {
-                    "states": _TEXT, "otherwise": _TEXT, "holds": {"type": ["boolean", "null"]},
+                    "states": TEXT, "otherwise": TEXT, "holds": {"type": ["boolean", "null"]},
                 },
             },
         },
@@ -62,28 +63,28 @@ def _object(**properties: Any) -> dict[str, Any]:
 SHOWN: Mapping[str, Any] = _object(
     inputs=_object(
         fabric=_object(
-            tiers={"type": "array", "items": _TIER},
-            accelerator={**_object(name=_TEXT), "required": ["name"]},
-            sources=_TEXTS,
+            tiers=TIERS,
+            accelerator={**_object(name=TEXT), "required": ["name"]},
+            sources=TEXTS,
         )
     ),
     placement=_object(domains={"type": "array", "minItems": 1}),
-    tiers={"type": "array", "items": _object(lower_bound_bytes=_AMOUNT, among=_TEXT)},
+    tiers={"type": "array", "items": _object(lower_bound_bytes=AMOUNT, among=TEXT)},
     incast={"type": "array", "items": _GATE},
     step=_object(
         total_s={"type": "number", "exclusiveMinimum": 0},
         critical_path={"type": "array", "items": _ENTRY},
-        assumed=_TEXTS,
+        assumed=TEXTS,
     ),
     memory=_object(
-        capacity_bytes={"type": "number", "exclusiveMinimum": 0}, margin_bytes=_AMOUNT, stage=_TEXT
+        capacity_bytes={"type": "number", "exclusiveMinimum": 0}, margin_bytes=AMOUNT, stage=TEXT
     ),
 )
 
 
-def place_schema() -> Mapping[str, Any]:
-    """Return the published schema of ``planner place --json``."""
-    path = Path(__file__).parent / "schemas" / "place.json"
+def published_schema(command: str) -> Mapping[str, Any]:
+    """Return the published schema of ``planner COMMAND --json``."""
+    path = Path(__file__).parent / "schemas" / f"{command}.json"
     schema: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return schema
 
@@ -102,6 +103,8 @@ def _faults(
 ) -> Iterator[str]:
     if "$ref" in schema:
         schema = defs[schema["$ref"].rsplit("/", 1)[1]]
+    for also in schema.get("allOf", ()):
+        yield from _faults(value, also, defs, at)
     here = at or "the document"
     wanted = schema.get("type", [])
     kinds = [wanted] if isinstance(wanted, str) else wanted

@@ -149,18 +149,23 @@ def step_keys(step: Mapping[str, Any]) -> list[Piece]:
     return [piece for _, pieces in _part_rows(step) for piece in pieces]
 
 
-def _part_rows(step: Mapping[str, Any]) -> list[tuple[str, Sequence[Piece]]]:
+def path_pieces(step: Mapping[str, Any]) -> list[Piece]:
+    """Return the parts of a step's critical path; they add up to the step."""
     path = [entry for entry in step["critical_path"] if entry["seconds"] > 0]
     shown = [_piece(entry, entry["seconds"]) for entry in path]
     rest = step["total_s"] - sum(entry["seconds"] for entry in path)
     if rest > 1e-6 * step["total_s"]:
         shown.append(Piece(label="in no part", value=rest, text=format_time(rest), colour="hatch"))
+    return shown
+
+
+def _part_rows(step: Mapping[str, Any]) -> list[tuple[str, Sequence[Piece]]]:
     hidden = [
         _piece(entry, entry["own_s"] - entry["seconds"], ", hidden")
         for entry in step["critical_path"]
         if entry["kind"] == "communication" and entry["own_s"] - entry["seconds"] > 1e-9
     ]
-    lines: list[tuple[str, Sequence[Piece]]] = [("on the path", shown)]
+    lines: list[tuple[str, Sequence[Piece]]] = [("on the path", path_pieces(step))]
     return [*lines, ("hidden under it", hidden)] if hidden else lines
 
 

@@ -45,6 +45,7 @@ _PICTURES = """
 svg text{fill:var(--ink)}
 svg .small{font-size:10.5px;fill:var(--soft)}
 svg .strong{font-weight:600}
+svg .halo{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
 svg.scale{width:400px;max-width:100%}
 .axis{stroke:var(--soft);fill:none}
 .mark{stroke:var(--ink);stroke-dasharray:4 3;fill:none}
@@ -82,6 +83,8 @@ p{margin:6px 0;max-width:76ch}
 a{color:var(--link)}
 nav b{font-weight:600}
 nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:6px 0;list-style:none;font-size:14px}
+.skip{position:absolute;left:-999px}
+.skip:focus{left:8px;top:8px;background:var(--page);padding:6px 10px;outline:3px solid #56b4e9}
 .lead{font-size:17px}
 .soft{color:var(--soft);font-size:13.5px}
 .warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
@@ -97,6 +100,7 @@ th[tabindex]{cursor:pointer}
 th[aria-sort=ascending]::after{content:" \\2191"}
 th[aria-sort=descending]::after{content:" \\2193"}
 td.wrap{overflow-wrap:anywhere}
+p code{white-space:nowrap}
 code{font:13px ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere}
 pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere;font:13px ui-monospace,"DejaVu Sans Mono",monospace}
 .legend{display:flex;flex-wrap:wrap;gap:2px 18px;list-style:none;padding:0;margin:4px 0 12px;font-size:13.5px}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import log, sqrt
+from collections.abc import Mapping
 from typing import Any
 
 from cli.report_html_read import PlanFile
-from planner.steptime.uncertainty import faster
 from planner.units import format_bytes, format_share, format_time
 
 DIGITS = {
@@ -23,7 +20,7 @@ _PARTS = {
     "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
     "fixed": "data and logging", "straggling": "waiting for the slowest",
 }  # fmt: skip
-_OPTIONS = {
+OPTIONS = {
     "tp": "--tp", "cp": "--cp", "ep": "--ep", "etp": "--etp", "dp": "--dp", "pp": "--pp",
     "vpp": "--vpp", "zero_stage": "--zero", "micro_batch": "--micro-batch",
     "global_batch": "--global-batch", "seq": "--seq", "recompute": "--recompute",
@@ -34,21 +31,11 @@ _ASKED = (
     ("objective", "--objective", "total"), ("tiers", "--tiers", "lexicographic"),
     ("reductions", "--reductions", "hierarchical"), ("seed", "--seed", 0),
 )  # fmt: skip
-_NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
 SEATINGS = {"megatron-order": "Megatron's rank order"}
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a million tokens cost: a number, and as people read it."""
-
-    amount: float
-    text: str
-
-
-def layout_words(document: Mapping[str, Any]) -> str:
-    """Return the degrees above 1 of the plan's layout."""
-    layout = document["inputs"]["layout"]
+def layout_words(layout: Mapping[str, Any]) -> str:
+    """Return the degrees above 1 of a layout."""
     degrees = [
         f"{name} {layout[name]}"
         for name in ("tp", "cp", "ep", "etp", "dp", "pp")
@@ -107,8 +94,8 @@ def recommendation(plan: PlanFile) -> list[str]:
     verb = "Seat" if memory["fits"] else "Do not run this, for it does not fit in memory: seat"
     first = (
         f"{verb} {inputs['model']} on {inputs['gpus']:,} GPUs of {inputs['cluster']} with "
-        f"{layout_words(document)}: {format_bytes(cut['objective_bytes'])} a step cross the border "
-        f"of a {cut['tier']}{against}, and "
+        f"{layout_words(inputs['layout'])}: {format_bytes(cut['objective_bytes'])} a step cross "
+        f"the border of a {cut['tier']}{against}, and "
         f"{proof_words(cut, ruled='rules' in document)}."
     )
     low, high = step["interval_s"]
@@ -145,123 +132,6 @@ def _against(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def comparison(
-    plans: Sequence[PlanFile], names: Sequence[str], costs: Sequence[Cost] = ()
-) -> list[str]:
-    """Return the three sentences about several plans: the best, by how much, and the doubt.
-
-    Args:
-        plans: at least two.
-        names: what they are called.
-        costs: of a million tokens of each plan, as a number and as people read it; empty where
-            one is not known.
-    """
-    fitting = [i for i, plan in enumerate(plans) if plan.document["memory"]["fits"]]
-    if not fitting:
-        return [
-            "None of the candidates fits in memory.",
-            "The side-by-side table says what each needs.",
-            "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
-        ]
-    order = sorted(fitting, key=lambda i: -float(plans[i].document["step"]["tokens_per_s"]))
-    if len(order) == 1:
-        sentences = [
-            f"Take {names[order[0]]}: {_speed(plans[order[0]])}.",
-            "It is the only candidate that fits in memory.",
-            "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
-        ]
-    else:
-        alike = [order[0], *(i for i in order[1:] if not _told_apart(plans, order[0], i))]
-        sentences = (
-            _tied(plans, names, order, alike, costs)
-            if len(alike) > 1
-            else _decided(plans, names, order, costs)
-        )
-    if len({_work(plan) for plan in plans}) > 1:
-        sentences[-1] += (
-            " The candidates do not do the same work (model, batch, sequence or GPUs differ): "
-            "compare tokens a second with care."
-        )
-    return sentences
-
-
-def _speed(plan: PlanFile) -> str:
-    step, cut = plan.document["step"], plan.document["cut"]
-    return (
-        f"{step['tokens_per_s']:,.0f} tokens/s, a step of {format_time(step['total_s'])}, "
-        f"{format_bytes(cut['objective_bytes'])} a step across {cut['tier']}s"
-    )
-
-
-def _tied(
-    plans: Sequence[PlanFile], names: Sequence[str], order: Sequence[int], alike: Sequence[int],
-    costs: Sequence[Cost],
-) -> list[str]:  # fmt: skip
-    """Return what to say when the fastest cannot be told from others."""
-    fewest = min(alike, key=lambda i: float(plans[i].document["cut"]["objective_bytes"]))
-    pick, why = fewest, "the one that asks least of the network between its supernodes"
-    if costs:
-        pick = min(alike, key=lambda i: costs[i].amount)
-        why = f"of the fastest the cheapest, at {costs[pick].text} a million tokens"
-    rest = [i for i in order if i not in alike]
-    behind = f"; {_listed([names[i] for i in rest])} {_is(rest)} surely slower" if rest else ""
-    fewer = 1 - _rate(plans[alike[-1]]) / _rate(plans[alike[0]])
-    order_words = (
-        f"On speed {_listed([names[i] for i in alike])} cannot be told apart: from first to last "
-        f"{small_share(fewer)}, less than the model knows{behind}."
-    )
-    doubt = (
-        "; another price list may turn it."
-        if costs
-        else ", and with it the choice: no prices were given, and price or power may well decide."
-    )
-    return [
-        f"Take {names[pick]}, {why}: {_speed(plans[pick])}.",
-        order_words,
-        f"In doubt: the order of these {len(alike)}{doubt}",
-    ]
-
-
-def _decided(
-    plans: Sequence[PlanFile], names: Sequence[str], order: Sequence[int], costs: Sequence[Cost]
-) -> list[str]:
-    """Return what to say when the fastest is surely the fastest."""
-    first, second = order[:2]
-    faster_by = _rate(plans[first]) / _rate(plans[second]) - 1
-    fewer = 1 - 1 / (1 + faster_by)
-    text = (
-        f"The next, {names[second]}, brings {small_share(fewer)} fewer tokens a second: it wins "
-        f"only where it turns out {small_share(faster_by)} faster, or costs {small_share(fewer)} "
-        "less"
-    )
-    low_s, high_s = plans[first].document["step"]["interval_s"]
-    cut = plans[first].document["cut"]
-    doubt = (
-        f"In doubt: little of the order by speed, for {names[first]} is the faster in nine cases "
-        f"of ten by the model's own error, but its step may take {format_time(low_s)} to "
-        f"{format_time(high_s)}"
-    )
-    if cut["gap"] > 0:
-        doubt += f", and its seating is not proved the best: gap {format_share(cut['gap'])}"
-    if costs:
-        cheapest = min(order, key=lambda i: costs[i].amount)
-        doubt += (
-            f". A million tokens cost least on it, too: {costs[first].text}"
-            if cheapest == first
-            else f". But a million tokens cost least on {names[cheapest]}: {costs[cheapest].text}, "
-            f"against {costs[first].text} on {names[first]}"
-        )
-    return [f"Take {names[first]}: {_speed(plans[first])}.", f"{text}.", f"{doubt}."]
-
-
-def _rate(plan: PlanFile) -> float:
-    return float(plan.document["step"]["tokens_per_s"])
-
-
-def _is(many: Sequence[int]) -> str:
-    return "are" if len(many) > 1 else "is"
-
-
 def small_share(share: float) -> str:
     """Return a share, of which nobody needs to know that it is 0.0131 %.
 
@@ -269,37 +139,6 @@ def small_share(share: float) -> str:
     ('less than 0.1 %', '2.2 %')
     """
     return "less than 0.1 %" if share < 0.001 else format_share(share, digits=2)
-
-
-def _work(plan: PlanFile) -> tuple[Any, ...]:
-    inputs = plan.document["inputs"]
-    layout = inputs["layout"]
-    return inputs["model"], inputs["gpus"], layout["global_batch"], layout["seq"]
-
-
-def _told_apart(plans: Sequence[PlanFile], first: int, other: int) -> bool:
-    """Return whether the first is the faster in nine cases of ten, by the model's own error.
-
-    Part of the error is common to plans of one model of the step, and does not count.
-    """
-    steps = [plans[i].document["step"] for i in (first, other)]
-    if any(step["interval_s"][0] <= 0 for step in steps):
-        return False
-    spreads = [
-        log(high_s / low_s) / (2 * _NINETY_PERCENT)
-        for low_s, high_s in (step["interval_s"] for step in steps)
-    ]
-    first_s, other_s = (1 / max(step["tokens_per_s"], 1e-300) for step in steps)
-    return faster(first_s, other_s, sqrt((spreads[0] ** 2 + spreads[1] ** 2) / 2)).told_apart
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Return words as a list.
-
-    >>> _listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def assumptions(document: Mapping[str, Any]) -> dict[str, str]:
@@ -336,10 +175,10 @@ def command_of(document: Mapping[str, Any]) -> str:
     for rule in inputs.get("rules", ()):
         words += ["--rule", rule]
     given = set(inputs["layout_given"])
-    for key, option in _OPTIONS.items():
+    for key, option in OPTIONS.items():
         if key in given or (key == "zero_stage" and "zero" in given):
             words += [option, str(layout[key])]
-    others = sorted(given - set(_OPTIONS) - {"zero", "order"})
+    others = sorted(given - set(OPTIONS) - {"zero", "order"})
     filed = {key: layout[key] for key in others if key in layout}
     if filed:
         words += ["--layout", "layout.yaml"]

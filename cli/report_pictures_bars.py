@@ -20,7 +20,8 @@ from cli.report_pictures import (
 
 _LABEL_WIDTH, _VALUE_WIDTH = 190, 270
 _ROW, _NARROW_ROW = 26, 34
-_STACKED_LEFT, _STACKED_ROW = 130.0, 40
+_STACKED_LEFT, _STACKED_ROW, _CLOSE_ROW = 130.0, 40, 28
+_FEW_ROWS = 6  # more stand closer together, so that a page of paper holds them
 _LETTER = 7.0  # pixels of one letter, generously
 _NARROW_LETTERS = 56  # that a line of a narrow picture holds
 
@@ -136,10 +137,11 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[Piece]]], full: float
     told = f"{title}: " + "; ".join(f"{p.label} {p.text}" for _, pieces in rows for p in pieces)
     wide, y = [], 22.0
     left, room = _STACKED_LEFT, WIDTH - _STACKED_LEFT - 20.0
+    pitch = _STACKED_ROW if len(rows) <= _FEW_ROWS else _CLOSE_ROW
     for label, pieces in rows:
-        wide.append(word(left - 8, y + 21, label, anchor="end", most=20))
-        wide.append(_pieces(pieces, left, y, room / longest, 32))
-        y += _STACKED_ROW
+        wide.append(word(left - 8, y + pitch / 2 + 1, label, anchor="end", most=20))
+        wide.append(_pieces(pieces, left, y, room / longest, pitch - 8))
+        y += pitch
     wide.append(_end(left + room * full / longest, 16, y, mark))
     wide.append(f'<path class="axis" d="M{number(left)} 18V{number(y)}"/>')
     narrow, below = [], 18.0

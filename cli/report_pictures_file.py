@@ -157,7 +157,7 @@ def plan_sheet(plan: PlanFile) -> Sheet:
     inputs = plan.document["inputs"]
     title = (
         f"{inputs['model']} on {inputs['gpus']:,} GPUs of {inputs['cluster']}, "
-        f"{layout_words(plan.document)}"
+        f"{layout_words(inputs['layout'])}"
     )
     tier = plan.document["cut"]["tier"]
     leaving = total_between(plan).sum(axis=1)

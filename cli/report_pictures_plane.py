@@ -76,8 +76,8 @@ def plane(title: str, points: Sequence[Point], x: Axis, y: Axis) -> str:
     wide = _Frame(left=110, top=26, width=WIDTH - 250, height=240, **scales)
     narrow = _Frame(left=62, top=26, width=NARROW - 72, height=220, **scales)
     return twice(
-        picture(told, 308, _axes(wide, x, y, 4) + _front(wide, points) + _beside(wide, points)),
-        picture(told, 302, _axes(narrow, x, y, 2) + _front(narrow, points)
+        picture(told, 318, _axes(wide, x, y, 4) + _front(wide, points) + _beside(wide, points)),
+        picture(told, 298, _axes(narrow, x, y, 2) + _front(narrow, points)
                 + _above(narrow, points), width=NARROW),
     )  # fmt: skip
 
@@ -121,12 +121,12 @@ def _front(frame: _Frame, points: Sequence[Point]) -> str:
 
 
 def _beside(frame: _Frame, points: Sequence[Point]) -> str:
-    """Return the points' names to the right of their ranges, none on another."""
-    parts, last = [], -20.0
+    """Return the points' names to the right of their ranges, none on another or on the axis."""
+    parts, last, foot = [], -20.0, frame.top + frame.height
     for p in sorted((p for p in points if p.label), key=lambda p: frame.at_y(p.y)):
-        line = max(frame.at_y(p.y) + 4, last + 13)
+        line = max(min(frame.at_y(p.y) + 4, foot - 5), last + 13)
         last = line
-        parts.append(word(frame.at_x(p.high) + 8, line, p.label, most=22, style="small"))
+        parts.append(word(frame.at_x(p.high) + 8, line, p.label, most=22, style="small halo"))
     return "".join(parts)
 
 
@@ -138,5 +138,5 @@ def _above(frame: _Frame, points: Sequence[Point]) -> str:
         last = line
         half = 2.8 * min(len(p.label), 30)
         x = min(max(frame.at_x(p.x), frame.left + half), NARROW - half)
-        parts.append(word(x, line, p.label, anchor="middle", most=30, style="small"))
+        parts.append(word(x, line, p.label, anchor="middle", most=30, style="small halo"))
     return "".join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.report_html_compared import entry_name
 from cli.report_html_step import line_of, parts_picture, step_keys, timeline_key, timeline_picture
 from cli.report_html_words import DIGITS, layout_words
 from cli.report_pictures_bars import Bar, bars
@@ -30,7 +31,7 @@ def step_sheet(document: Mapping[str, Any], stages: Mapping[str, Any]) -> Sheet:
     ]  # fmt: skip
     title = (
         f"{format_time(step['total_s'])} a step: {inputs['model']} on {inputs['gpus']:,} GPUs of "
-        f"{inputs['cluster']}, {layout_words(document)}"
+        f"{inputs['cluster']}, {layout_words(inputs['layout'])}"
     )
     return Sheet(
         title=title,
@@ -46,7 +47,8 @@ def search_sheet(document: Mapping[str, Any]) -> Sheet:
     """
     inputs, best = document["inputs"], document["best"]
     rows = [
-        Bar(label="step", value=one["step"]["total_s"], group=f"{i + 1}. {_short(one)}",
+        Bar(label="step", value=one["step"]["total_s"],
+            group=f"{i + 1}. {layout_words(one['layout'])}",
             text=format_time(one["step"]["total_s"]) + _tie(one, i))
         for i, one in enumerate(best)
     ]  # fmt: skip
@@ -70,7 +72,7 @@ def _front(near: Sequence[Mapping[str, Any]]) -> str:
     points = [
         Point(label="", colour="c0",
               x=one["step_s"], low=one["step_s"], high=one["step_s"], y=one["memory_bytes"],
-              text=f"{_short(one)}: {format_time(one['step_s'])}, "
+              text=f"{layout_words(one['layout'])}: {format_time(one['step_s'])}, "
                    f"{format_bytes(one['memory_bytes'])}", best=True)
         for one in near
     ]  # fmt: skip
@@ -96,14 +98,14 @@ def compare_sheet(document: Mapping[str, Any]) -> Sheet:
     speed = [
         Bar(label="tokens a second", value=one["step"]["tokens_per_s"],
             text=f"{one['step']['tokens_per_s']:,.0f}{_tie(one, i)}",
-            group=f"{i + 1}. {_candidate(one, ranked)}, {_short(one)}")
+            group=f"{i + 1}. {entry_name(one, ranked)}, {layout_words(one['layout'])}")
         for i, one in enumerate(ranked)
     ]  # fmt: skip
     digits = dict.fromkeys(
         digit for one in ranked for digit, crossed in one["crossed_bytes"].items() if crossed
     )
     cuts = [
-        Bar(label=_candidate(one, ranked), value=one["crossed_bytes"].get(digit, 0.0),
+        Bar(label=entry_name(one, ranked), value=one["crossed_bytes"].get(digit, 0.0),
             text=_bytes(one["crossed_bytes"].get(digit, 0.0)),
             group=f"{digit.upper()} ({DIGITS[digit]})", colour="c1")
         for digit in digits for one in ranked
@@ -114,21 +116,8 @@ def compare_sheet(document: Mapping[str, Any]) -> Sheet:
             ("Bytes of a step across supernodes", bars("Bytes across the cut by family", cuts))
         )
     first = ranked[0]
-    return Sheet(title=f"{len(ranked)} candidates: {_candidate(first, ranked)} first",
+    return Sheet(title=f"{len(ranked)} candidates: {entry_name(first, ranked)} first",
                  pictures=pictures)  # fmt: skip
-
-
-def _short(one: Mapping[str, Any]) -> str:
-    """Return the degrees of a layout in a few letters: ``tp 8, dp 128``."""
-    return layout_words({"inputs": {"layout": one["layout"]}})
-
-
-def _candidate(one: Mapping[str, Any], all_of_them: Sequence[Mapping[str, Any]]) -> str:
-    """Return a candidate's cluster, and its label where one cluster has several."""
-    clusters = [other["cluster"] for other in all_of_them]
-    if clusters.count(one["cluster"]) == 1:
-        return str(one["cluster"])
-    return f"{one['cluster']}: {one['label']}"
 
 
 def _bytes(value: float) -> str:

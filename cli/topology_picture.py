@@ -24,8 +24,10 @@ svg{color-scheme:light dark;font:13px system-ui,"DejaVu Sans",sans-serif;backgro
 text{fill:#1a1a1a}.small{font-size:10.5px;fill:#595959}.strong{font-weight:600}
 .supernode{fill:#cfe3f3;stroke:#0072b2}.leaf{fill:#d2ece3;stroke:#009e73}
 .spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}
+.halo{paint-order:stroke;stroke:#fff;stroke-width:4px}
 .wire{stroke:#7a828c;fill:none}.dead{fill:#d55e00;font-weight:600}
-@media (prefers-color-scheme:dark){svg{background:#15171a}text{fill:#ececec}.small{fill:#b3b3b3}
+@media (prefers-color-scheme:dark){svg{background:#15171a}.halo{stroke:#15171a}
+text{fill:#ececec}.small{fill:#b3b3b3}
 .supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}
 .wire{stroke:#8b939e}.dead{fill:#ff9a5c}}
 """
@@ -124,8 +126,8 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
         parts.append(word(x + width / 2, y + 34, inside, anchor="middle", style="small", most=most))
     if left_out > 0:
         x = _LEFT + step * (slots - 2) + step / 2
-        parts.append(word(x, y + 18, "and", anchor="middle", style="small"))
-        parts.append(word(x, y + 32, f"{left_out:,} more", anchor="middle", style="small"))
+        parts.append(word(x, y + 18, "and", anchor="middle", style="small halo"))
+        parts.append(word(x, y + 32, f"{left_out:,} more", anchor="middle", style="small halo"))
     return parts
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.report_html_schema import place_schema, schema_faults
+from cli.report_html_schema import published_schema, schema_faults
 
 DENSE = (
     "--cluster", "dragonfly-plus", "--model", "llama-3.1-8b", "--tp", "8", "--cp", "2",
@@ -21,7 +21,7 @@ def test_every_tier_has_a_bound_a_gap_and_a_proof(planner: Planner) -> None:
     ran = planner("place", *DENSE, "--json")
 
     document = json.loads(ran.out)
-    assert list(schema_faults(document, place_schema())) == []
+    assert list(schema_faults(document, published_schema("place"))) == []
     assert document["inputs"]["tiers"] == "lexicographic"
     assert document["tier_order"]["order"] == ["supernode", "leaf", "pod"]
     proved = document["tier_order"]["proved"]

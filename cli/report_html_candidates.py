@@ -1,0 +1,95 @@
+"""The candidates of a report that compares: plans, or the entries of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cli.report_html_bill import costs_of
+from cli.report_html_traffic import crossings
+
+if TYPE_CHECKING:
+    from cli.report_html_bill import Account, Cost
+    from cli.report_html_read import PlanFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One candidate, whichever document it came from.
+
+    Args:
+        name: what it is called.
+        model, cluster: what it trains, and on which cluster.
+        gpus: of the job [1].
+        layout: degrees and batch, as a document has them.
+        step, memory: entries of its document.
+        tier: whose border the cut is of.
+        cut_bytes: what crosses in the seats that the step is timed in [bytes].
+        gap: of the cut to the lower bound [1].
+        crossed: what of it crosses, by digit [bytes].
+        power_w: known power, 0 where none is known [W].
+        cost: of a million tokens, None where it is not known.
+    """
+
+    name: str
+    model: str
+    cluster: str
+    gpus: int
+    layout: Mapping[str, Any]
+    step: Mapping[str, Any]
+    memory: Mapping[str, Any]
+    tier: str
+    cut_bytes: float
+    gap: float
+    crossed: Mapping[str, float]
+    power_w: float
+    cost: Cost | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits in memory."""
+        return bool(self.memory["fits"])
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens a second [1/s]."""
+        return float(self.step["tokens_per_s"])
+
+
+def candidates_of(
+    plans: Sequence[PlanFile], names: Sequence[str], found: Sequence[Account | None]
+) -> list[Candidate]:
+    """Return the candidates that *plans* are.
+
+    Args:
+        plans: at least one.
+        names: what they are called.
+        found: what each takes to run; money is shown where it is known of all.
+    """
+    costs: list[Cost | None] = [*costs_of(found)] or [None for _ in plans]
+    return [
+        _candidate(plan.document, name, _crossed(plan), account, cost)
+        for plan, name, account, cost in zip(plans, names, found, costs, strict=True)
+    ]
+
+
+def _candidate(
+    document: Mapping[str, Any], name: str, crossed: Mapping[str, float], account: Account | None,
+    cost: Cost | None,
+) -> Candidate:  # fmt: skip
+    inputs, cut = document["inputs"], document["cut"]
+    return Candidate(
+        name=name, model=inputs["model"], cluster=inputs["cluster"], gpus=inputs["gpus"],
+        layout=inputs["layout"], step=document["step"], memory=document["memory"],
+        tier=cut["tier"], cut_bytes=cut["objective_bytes"], gap=cut["gap"], crossed=crossed,
+        power_w=account.run.power_w if account else 0.0, cost=cost,
+    )  # fmt: skip
+
+
+def _crossed(plan: PlanFile) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    for crossing in crossings(plan):
+        digit = crossing.family["digit"]
+        found[digit] = found.get(digit, 0.0) + crossing.cut_bytes
+    return found

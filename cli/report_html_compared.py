@@ -1,0 +1,272 @@
+"""A comparison in a report: its candidates, where the winner flips, where to spend, the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.report_html_bill import NAMES, Cost
+from cli.report_html_candidates import Candidate
+from cli.report_html_compare import flips_of_speed, side_by_side
+from cli.report_html_compared_read import ComparisonFile
+from cli.report_html_parts import Num, Part, table
+from cli.report_html_tiers import TIER_HEADS, tier_rows
+from cli.report_html_words import DIGITS, layout_words, small_share
+from cli.report_pictures import safe
+from planner.procure.budget import format_money
+from planner.units import format_bytes, format_power, format_rate, format_time
+
+_PROPERTIES = {
+    "nic_rate": "NIC rate", "nic_latency": "NIC latency", "in_flight": "in-flight limit",
+    "oversubscription": "oversubscription", "seq": "sequence length", "experts": "experts",
+}  # fmt: skip
+_FLIPS = {
+    "winner": "another cluster is the fastest", "tie": "the first two become a tie, or cease to be",
+    "layout": "another layout is best on the winner", "cheapest": "another cluster is the cheapest",
+}  # fmt: skip
+_NOTHING_SHARE = 1e-3  # of tokens a second: nobody buys a part for less
+
+
+def compared_candidates(file: ComparisonFile) -> list[Candidate]:
+    """Return the candidates of a comparison, in its order."""
+    return [_candidate(one, file) for one in file.document["ranked"]]
+
+
+def entry_name(one: Mapping[str, Any], all_of_them: Sequence[Mapping[str, Any]]) -> str:
+    """Return an entry's cluster, and its label where one cluster has several."""
+    clusters = [other["cluster"] for other in all_of_them]
+    if clusters.count(one["cluster"]) == 1:
+        return str(one["cluster"])
+    return f"{one['cluster']}: {one['label']}"
+
+
+def _candidate(one: Mapping[str, Any], file: ComparisonFile) -> Candidate:
+    document, cut, run = file.document, one["cut"], one["run"]
+    seated, least = one["seated_bytes"], cut["lower_bound_bytes"]
+    cost = run["cost_per_token"]
+    currency = document["bills"].get(one["cluster"], {}).get("currency", "")
+    return Candidate(
+        name=entry_name(one, document["ranked"]), model=file.clusters[one["cluster"]]["model"],
+        cluster=one["cluster"], gpus=one["gpus"], layout=one["layout"], step=one["step"],
+        memory=one["memory"], tier=cut["tier"], cut_bytes=seated,
+        gap=max(1 - least / seated, 0.0) if seated else 0.0, crossed=one["crossed_bytes"],
+        power_w=run["power_w"] or 0.0,
+        cost=None if cost is None else Cost(cost * 1e6, format_money(cost * 1e6, currency)),
+    )  # fmt: skip
+
+
+def compared_parts(file: ComparisonFile) -> list[Part]:
+    """Return the parts of a comparison but for the recommendation, the premises and the origin."""
+    found = compared_candidates(file)
+    body = side_by_side(found, "Candidate") + _seats(file.document) + _elsewhere(file.document)
+    return [
+        Part(anchor="compared", title="Candidates side by side", body=body),
+        Part(
+            anchor="flips",
+            title="Where the winner flips, and where to spend",
+            body=flips_of_speed(found) + _flips(file.document) + _gains(file.document)
+            + _front(file.document),
+        ),
+        Part(anchor="clusters", title="Clusters", body=_clusters(file)),
+        Part(anchor="parts", title="Parts, power and money", body=_bill(file.document)),
+    ]  # fmt: skip
+
+
+def _seats(document: Mapping[str, Any]) -> str:
+    rank_order = [
+        entry_name(one, document["ranked"])
+        for one in document["ranked"] if one["seating"] == "rank-order"
+    ]  # fmt: skip
+    said = "Each step is timed in the seats with the least cut."
+    if rank_order:
+        said = (
+            f"The step of {', '.join(rank_order)} is timed in rank order, which is faster though "
+            "more crosses; the others in the seats with the least cut. The gap is to the least "
+            "that any seating crosses."
+        )
+    return f"<p>{safe(said)}</p>"
+
+
+def _elsewhere(document: Mapping[str, Any]) -> str:
+    """Return the winner's layout on the other clusters."""
+    rows: list[list[str | Num]] = [
+        [one["cluster"], layout_words(one["layout"]),
+         Num(one["step"]["total_s"], format_time(one["step"]["total_s"])),
+         Num(one["seated_bytes"], _bytes(one["seated_bytes"])), _families(one)]
+        for one in document["moved"]
+    ]  # fmt: skip
+    heads = ["Cluster", "Layout", "Step", "Crosses", "Of it"]
+    return table("The first one's layout on the others", heads, rows) if rows else ""
+
+
+def _families(one: Mapping[str, Any]) -> str:
+    crossed = {d: v for d, v in one["crossed_bytes"].items() if v > 0}
+    parts = [f"{d.upper()} {format_bytes(crossed[d])}" for d in DIGITS if d in crossed]
+    return ", ".join(parts) or "nothing"
+
+
+def _flips(document: Mapping[str, Any]) -> str:
+    """Return at which rates, limits, lengths and prices something changes, all else equal."""
+    currency = next((bill["currency"] for bill in document["bills"].values()), "")
+    rows: list[list[str | Num]] = [
+        [_property(one["property"]), _value(one["property"], one["value"], currency),
+         Num(one["factor"], f"x {_factor(one['factor'])}"), _FLIPS[one["kind"]], one["before"],
+         one["after"]]
+        for one in document["flips"]
+    ]  # fmt: skip
+    heads = ["Property", "Changes at", "Of today's", "What changes", "From", "To"]
+    flipped = {one["property"] for one in document["flips"] if one["kind"] == "winner"}
+    experts = any(
+        one["model_shape"].get("experts", 0) for one in document["inputs"]["clusters"]
+        if isinstance(one.get("model_shape"), dict)
+    )  # fmt: skip
+    still = [
+        words for key, words in _PROPERTIES.items()
+        if key not in flipped and (key != "experts" or experts)
+    ]  # fmt: skip
+    said = (
+        "Looked at from 1/32 to 32 times what it is (experts: a quarter to 4 times), on all "
+        "clusters alike, each with its best layout there."
+    )
+    if len(document["inputs"]["clusters"]) > 1 and not document["inputs"]["layouts"] and still:
+        said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."
+    if document["inputs"]["layouts"]:
+        said = "Given layouts were compared: where the winner flips was not looked for."
+    return table("Where the winner flips, all else equal", heads, rows) + f"<p>{safe(said)}</p>"
+
+
+def _property(name: str) -> str:
+    return _PROPERTIES.get(name, name.replace("_", " "))
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:.5g}" if abs(factor - 1.0) < 0.01 else f"{factor:.3g}"
+
+
+def _value(name: str, value: float, currency: str) -> str:
+    """Return a property's value on the winner as people read it.
+
+    >>> _value("oversubscription", 1.4, ""), _value("nic_rate", 35.8e9, "")
+    ('1.4 : 1', '35.8 GB/s')
+    """
+    if name == "nic_rate":
+        return format_rate(value)
+    if name == "nic_latency":
+        return format_time(value)
+    if name.startswith("price "):
+        return format_money(value, currency)
+    if name == "oversubscription":
+        return f"{value:.3g} : 1"
+    unit = {"seq": " tokens", "in_flight": " in flight"}.get(name, "")
+    return f"{value:,.0f}{unit}" if name in {"seq", "experts"} else f"{value:.3g}{unit}"
+
+
+def _gains(document: Mapping[str, Any]) -> str:
+    """Return what better parts bring on each cluster, layouts chosen anew."""
+    gains = document["gains"]
+    if not gains:
+        return ""
+    names = list(dict.fromkeys(one["cluster"] for one in document["ranked"]))
+    shares = {
+        (name, one["name"]): one["gain_share"] for name in names for one in gains.get(name, ())
+    }
+    what = dict.fromkeys(part for _, part in shares)
+    rows: list[list[str | Num]] = [
+        [part, *(_gain(shares.get((name, part))) for name in names)] for part in what
+    ]
+    return table("Where to spend: tokens a second won with", ["With", *names], rows)
+
+
+def _gain(share: float | None) -> Num:
+    if share is None:
+        return Num(0.0, "")
+    return Num(share, f"+{small_share(share)}" if share >= _NOTHING_SHARE else "nothing")
+
+
+def _front(document: Mapping[str, Any]) -> str:
+    points = document["pareto_points"]
+    powered = all(one["power_w"] is not None for one in points)
+    rows: list[list[str | Num]] = [
+        [entry_name(one, points), Num(one["tokens_per_s"], f"{one['tokens_per_s']:,.0f}"),
+         Num(one["head_room_bytes"], _room(one["head_room_bytes"])),
+         *([Num(one["power_w"], format_power(one["power_w"]))] if powered else []),
+         Num(one["switches"], f"{one['switches']:,}"), "yes" if one["on_front"] else "no"]
+        for one in points
+    ]  # fmt: skip
+    heads = ["Candidate", "Tokens/s", "Memory to spare", *(["Power"] if powered else []),
+             "Switches", "Not beaten"]  # fmt: skip
+    return table("Not beaten in everything at once", heads, rows)
+
+
+def _room(value: float) -> str:
+    return format_bytes(value) if value >= 0 else f"{format_bytes(-value)} too little"
+
+
+def _clusters(file: ComparisonFile) -> str:
+    rows = [
+        [name, *row]
+        for name, asked in file.clusters.items()
+        for row in tier_rows(asked["fabric"]["tiers"])
+    ]
+    return (
+        table(
+            "Tiers, the innermost first; rates are of one GPU, one direction",
+            ["Cluster", *TIER_HEADS],
+            rows,
+        )
+        + "<p>The wiring and the seats are drawn for plans: make one of each candidate with "
+        "<code>planner place --json</code> and name them beside the comparison.</p>"
+    )
+
+
+def _bill(document: Mapping[str, Any]) -> str:
+    """Return what each cluster is made of, and what running it takes."""
+    bills = document["bills"]
+    currency = next((bill["currency"] for bill in bills.values()), "")
+    names = [name for name in dict.fromkeys(one["cluster"] for one in document["ranked"])
+             if name in bills]  # fmt: skip
+    counts = {
+        (name, line["item"]): line["count"] for name in names for line in bills[name]["lines"]
+    }
+    pieces: list[list[str | Num]] = [
+        [NAMES.get(item, item),
+         *(Num(counts.get((name, item), 0), f"{counts.get((name, item), 0):,}") for name in names)]
+        for item in dict.fromkeys(item for _, item in counts)
+    ]  # fmt: skip
+    runs = [one["run"] for one in document["ranked"]]
+    columns = {
+        "Known power": [Num(run["power_w"] or 0.0, _power(run["power_w"])) for run in runs],
+        "Tokens a day": [
+            Num(run["tokens_per_day"], f"{run['tokens_per_day'] / 1e9:,.4g} billion")
+            for run in runs
+        ],
+        "Days": [_maybe(run["days"], "") for run in runs],
+        "A million tokens": [
+            _maybe(None if run["cost_per_token"] is None else run["cost_per_token"] * 1e6, currency)
+            for run in runs
+        ],
+        "The run": [_maybe(run["cost"], currency) for run in runs],
+    }
+    shown = {head: cells for head, cells in columns.items() if any(cell.text for cell in cells)}
+    rows: list[list[str | Num]] = [
+        [entry_name(one, document["ranked"]), *(cells[i] for cells in shown.values())]
+        for i, one in enumerate(document["ranked"])
+    ]
+    whys = sorted({f"No money: {run['why_no_cost']}." for run in runs if run.get("why_no_cost")})
+    return (
+        "".join(f"<p>{safe(why)}</p>" for why in whys)
+        + table("What it takes to run", ["Candidate", *shown], rows)
+        + table("Pieces", ["Part", *names], pieces)
+    )
+
+
+def _power(value: float | None) -> str:
+    return format_power(value) if value else ""
+
+
+def _maybe(value: float | None, currency: str) -> Num:
+    return Num(value or 0.0, "" if value is None else format_money(value, currency))
+
+
+def _bytes(value: float) -> str:
+    return "none" if value == 0 else format_bytes(value)

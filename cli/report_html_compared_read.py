@@ -1,0 +1,223 @@
+"""Comparison files as a report reads them: strictly, whole, and with every fault named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.report_html_read import untouched
+from cli.report_html_schema import AMOUNT, TEXT, TEXTS, TIERS, published_schema, schema_faults
+from planner.errors import InputError
+
+_MOST_FAULTS = 20
+_DIGITS = ("tp", "cp", "ep", "etp", "dp", "pp")
+_STEP = {
+    "type": "object",
+    "required": ["critical_path"],
+    "properties": {
+        "tokens_per_s": AMOUNT, "mfu": AMOUNT, "assumed": TEXTS,
+        "critical_path": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "kind", "seconds", "own_s", "premise"],
+                "properties": {"name": TEXT, "kind": TEXT, "premise": TEXT, "seconds": AMOUNT,
+                               "own_s": AMOUNT},
+            },
+        },
+    },
+}  # fmt: skip
+_LAYOUT = {
+    "type": "object",
+    "properties": {
+        name: {"type": "integer", "minimum": 1}
+        for name in (*_DIGITS, "edp", "vpp", "micro_batch", "global_batch", "seq")
+    },
+}
+_ENTRY = {
+    "type": "object",
+    "properties": {
+        "cluster": TEXT, "label": TEXT, "gpus": {"type": "integer", "minimum": 1},
+        "layout": _LAYOUT, "step": _STEP,
+        "memory": {
+            "type": "object",
+            "required": ["parts", "margin_bytes"],
+            "properties": {
+                "worst_stage_bytes": AMOUNT, "margin_bytes": AMOUNT, "fits": {"type": "boolean"},
+                "capacity_bytes": {"type": "number", "exclusiveMinimum": 0},
+                "parts": {"type": "object", "additionalProperties": AMOUNT},
+            },
+        },
+        "cut": {
+            "type": "object",
+            "required": ["tier"],
+            "properties": {"tier": TEXT, "objective_bytes": AMOUNT, "lower_bound_bytes": AMOUNT,
+                           "gap": AMOUNT, "proof": TEXT},
+        },
+        "run": {
+            "type": "object",
+            "required": ["power_w", "tokens_per_day", "cost_per_token", "days", "cost"],
+            "properties": {
+                "power_w": {"type": ["number", "null"], "minimum": 0}, "tokens_per_day": AMOUNT,
+                "cost_per_token": {"type": ["number", "null"], "minimum": 0},
+                "days": {"type": ["number", "null"], "minimum": 0},
+                "cost": {"type": ["number", "null"], "minimum": 0},
+                "why_no_cost": {"type": ["string", "null"]},
+            },
+        },
+    },
+}  # fmt: skip
+_CLUSTER = {
+    "type": "object",
+    "required": ["cluster", "cluster_asked", "supernode", "gpus", "model", "fabric", "assumed",
+                 "layout", "layout_given"],
+    "properties": {
+        "cluster": TEXT, "cluster_asked": TEXT, "model": TEXT, "assumed": TEXTS,
+        "supernode": {"type": "integer", "minimum": 1}, "gpus": {"type": "integer", "minimum": 1},
+        "layout_given": {"type": "array", "items": TEXT},
+        "layout": {"type": "object"},
+        "fabric": {
+            "type": "object",
+            "required": ["tiers"],
+            "properties": {"tiers": TIERS, "sources": TEXTS},
+        },
+    },
+}  # fmt: skip
+_SHOWN: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "inputs": {
+            "type": "object",
+            "properties": {
+                "sha256": TEXT, "time_limit_s": AMOUNT, "layouts": {"type": "object"},
+                "clusters": {"type": "array", "minItems": 1, "items": _CLUSTER},
+            },
+        },
+        "ranked": {"type": "array", "minItems": 1, "items": _ENTRY},
+        "moved": {"type": "array", "items": _ENTRY},
+        "flips": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"before": TEXT, "after": TEXT}},
+        },
+        "gains": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"name": TEXT}},
+            },
+        },
+        "bills": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {
+                    "currency": TEXT,
+                    "lines": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "item": TEXT, "source": TEXT,
+                                "count": {"type": "integer", "minimum": 0},
+                                "price": {"type": ["number", "null"], "minimum": 0},
+                                "power_w": {"type": ["number", "null"], "minimum": 0},
+                            },
+                        },
+                    },
+                },
+            },
+        },
+        "pareto_points": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "cluster": TEXT, "label": TEXT, "tokens_per_s": AMOUNT,
+                    "head_room_bytes": {"type": "number"}, "on_front": {"type": "boolean"},
+                    "switches": {"type": "integer", "minimum": 0},
+                },
+            },
+        },
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFile:
+    """A comparison document that holds together.
+
+    Args:
+        name: the file's name without its folder.
+        document: the document of ``planner compare --json``.
+        untouched: the hash in the file is the hash of its inputs.
+    """
+
+    name: str
+    document: Mapping[str, Any]
+    untouched: bool
+
+    @property
+    def clusters(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what was asked of each cluster, by the name it has in the ranking."""
+        asked = self.document["inputs"]["clusters"]
+        return dict(zip(ranked_names(asked), asked, strict=True))
+
+
+def ranked_names(asked: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the ranking calls the clusters: each with its supernode where two share a name.
+
+    >>> ranked_names([{"cluster": "a", "supernode": 8}, {"cluster": "a", "supernode": 64}])
+    ['a/8', 'a/64']
+    """
+    plain = [str(one["cluster"]) for one in asked]
+    sized = [
+        f"{name}/{one['supernode']}" if plain.count(name) > 1 else name
+        for name, one in zip(plain, asked, strict=True)
+    ]
+    return [
+        f"{name} ({sized[: i + 1].count(name)})" if sized.count(name) > 1 else name
+        for i, name in enumerate(sized)
+    ]
+
+
+def checked_comparison(document: Mapping[str, Any], path: Path) -> ComparisonFile:
+    """Return the comparison of *document*.
+
+    Args:
+        document: whose schema is ``planner.compare/1``.
+        path: names it in faults.
+
+    Raises:
+        InputError: it is not as its schema says, or contradicts itself; every fault is named.
+    """
+    found = [
+        *schema_faults(document, published_schema("compare")),
+        *schema_faults(document, _SHOWN),
+    ]
+    faults = list(dict.fromkeys(found)) or list(_contradictions(document))
+    if faults:
+        shown = [f"{path}: {fault}" for fault in faults[:_MOST_FAULTS]]
+        if len(faults) > _MOST_FAULTS:
+            shown.append(f"{path}: and {len(faults) - _MOST_FAULTS} faults more")
+        raise InputError(*shown)
+    return ComparisonFile(name=path.name, document=document, untouched=untouched(document))
+
+
+def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
+    known = ranked_names(document["inputs"]["clusters"])
+    for key in ("ranked", "moved"):
+        for i, entry in enumerate(document[key]):
+            if entry["cluster"] not in known:
+                yield f"{key}[{i}].cluster: expected one of {known}, got {entry['cluster']!r:.60}"
+            low, high = entry["step"]["interval_s"]
+            if not low <= high:
+                yield f"{key}[{i}].step.interval_s: expected the lesser first, got {low} and {high}"
+            unknown = [digit for digit in entry["crossed_bytes"] if digit not in _DIGITS]
+            if unknown:
+                yield f"{key}[{i}].crossed_bytes: expected some of {_DIGITS}, got {unknown}"
+    for key in ("gains", "bills"):
+        for name in document[key]:
+            if name not in known:
+                yield f"{key}: expected one of {known}, got {name!r:.60}"

@@ -1,0 +1,88 @@
+"""Where a report comes from: hashes of its inputs, the version, the commands that made it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.planner_output import inputs_sha256
+from cli.report_html_compared_read import ComparisonFile
+from cli.report_html_parts import Part, table
+from cli.report_html_read import PlanFile
+from cli.report_html_words import OPTIONS, command_of
+from cli.report_pictures import safe
+from planner.procure.prices import PriceList
+
+
+def origin(
+    plans: Sequence[PlanFile], names: Sequence[str], compared: ComparisonFile | None,
+    prices: PriceList | None, tokens: float | None,
+) -> Part:  # fmt: skip
+    """Return the part that says what was read, and which commands ask for it again.
+
+    Args:
+        plans: that were named.
+        names: what they are called.
+        compared: the comparison, if one was named.
+        prices, tokens: as asked.
+    """
+    rows = [
+        [name, plan.document["inputs"]["sha256"], plan.document["version"]]
+        for plan, name in zip(plans, names, strict=True)
+    ]
+    commands = [f"{command_of(plan.document)} --out {shlex.quote(plan.name)}" for plan in plans]
+    asked = ["planner", "report", *(plan.name for plan in plans)]
+    if compared is not None:
+        inputs = compared.document["inputs"]
+        rows.append([compared.name, inputs["sha256"], compared.document["version"]])
+        commands.append(f"{compare_command(inputs)} --out {shlex.quote(compared.name)}")
+        asked.append(compared.name)
+    if prices is not None:
+        rows.append(["the price list", inputs_sha256({"prices": prices}), ""])
+        asked += ["--prices", "prices.yaml"]
+    asked += [] if tokens is None else ["--tokens", f"{tokens:g}"]
+    commands.append(shlex.join([*asked, "--out", "report.html"]))
+    body = (
+        table("Hash of the inputs", ["File", "SHA-256 of its inputs", "Made by planner"], rows)
+        + "<p>These commands ask for it again, from what the inputs say; what came from a file "
+        "needs that file.</p><pre><code>" + safe("\n".join(commands)) + "</code></pre>"
+    )
+    return Part(anchor="origin", title="Where this comes from", body=body)
+
+
+def compare_command(inputs: Mapping[str, Any]) -> str:
+    """Return the command that asks for a comparison again, prices from a file of one's own."""
+    clusters, sizes = inputs["clusters"], inputs["sizes"]
+    first = clusters[0]
+    words = ["planner", "compare"]
+    named = dict.fromkeys(
+        one["cluster_asked"] for one in clusters if one["cluster_asked"] != "generic"
+    )
+    for name in named:
+        words += ["--cluster", name]
+    rebuilt = dict.fromkeys(
+        str(one["supernode"])
+        for one in clusters
+        if one["cluster_asked"] == "generic" or "supernode.size" in one["assumed"]
+    )
+    words += ["--supernode", ",".join(rebuilt)] if rebuilt else []
+    if sizes["equal"] == "gpus":
+        words += ["--gpus", str(first["gpus"])]
+    words += ["--model", first["model"]] if "model" not in first["assumed"] else []
+    for name in inputs["layouts"]:
+        words += ["--layout", f"{name}.yaml"]
+    given = set() if inputs["layouts"] else set(first["layout_given"])
+    for key, option in OPTIONS.items():
+        if key in first["layout"] and (key in given or (key == "zero_stage" and "zero" in given)):
+            words += [option, str(first["layout"][key])]
+    if sizes["equal"] in {"money", "power"}:
+        words += ["--equal", sizes["equal"]]
+        words += [] if sizes["budget"] is None else ["--budget", f"{sizes['budget']:g}"]
+    words += [] if sizes["days"] is None else ["--days", f"{sizes['days']:g}"]
+    words += [] if sizes["goodput_share"] == 1 else ["--goodput", f"{sizes['goodput_share']:g}"]
+    words += [] if inputs["prices"] is None else ["--prices", "prices.yaml"]
+    words += [] if inputs["tokens"] is None else ["--tokens", f"{inputs['tokens']:g}"]
+    words += [] if inputs["seed"] == 0 else ["--seed", str(inputs["seed"])]
+    words += ["--time-limit", f"{inputs['time_limit_s']:g}", "--json"]
+    return shlex.join(words)

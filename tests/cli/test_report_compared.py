@@ -1,0 +1,184 @@
+"""``planner report`` of a comparison, of folders, and of what is neither."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.browser import Browser, opened
+from tests.conftest import Ran
+from tests.report_plans import HOSTILE, small_plan
+
+Planner = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a comparison of 16 GPUs in supernodes of 8 and of 16."""
+    from cli.planner_app import main
+
+    path = tmp_path_factory.mktemp("compared") / "sizes.json"
+    sizes = ["--supernode", "8,16", "--gpus", "16", "--model", "llama-3.1-8b", "--seq", "4096"]
+    given = ["--tp", "4", "--pp", "2", "--global-batch", "32", "--zero", "1"]
+    assert main(["compare", *sizes, *given, "--json", "--out", str(path)]) == 0
+    return path
+
+
+def test_a_comparison_becomes_a_page_with_its_own_numbers(planner: Planner, compared: Path) -> None:
+    page = planner("report", str(compared)).out
+
+    document = json.loads(compared.read_text())
+    lead = re.findall(r'<p class="lead">(.*?)</p>', page)
+    assert len(lead) == 3
+    assert lead[0].startswith("Take generic-sn")
+    for one in document["ranked"]:
+        assert f"{one['step']['tokens_per_s']:,.0f}" in page
+    for heading in ("Candidates side by side", "Where the winner flips, and where to spend",
+                    "Parts, power and money", "Assumed numbers and premises"):  # fmt: skip
+        assert f">{heading}</h2>" in page
+    flips = page.partition("Where the winner flips, all else equal")[2].partition("</table>")[0]
+    assert flips.count("<tr") == 1 + len(document["flips"])
+    assert document["inputs"]["sha256"] in page
+    for one in document["inputs"]["clusters"]:
+        assert all(text.split(": ")[0] in page for text in one["assumed"].values())
+
+
+def test_the_flips_over_the_network_stand_with_their_units(
+    planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    document = json.loads(compared.read_text())
+    flip = {"kind": "winner", "before": "generic-sn8", "after": "generic-sn16", "factor": 0.5}
+    document["flips"] = [
+        {**flip, "property": "nic_rate", "value": 25e9},
+        {**flip, "property": "nic_latency", "value": 4e-6},
+        {**flip, "property": "in_flight", "value": 4.0},
+        {**flip, "property": "oversubscription", "value": 2.0},
+    ]
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(document))
+
+    page = planner("report", str(changed)).out
+
+    for text in ("25 GB/s", "4 us", "4 in flight", "2 : 1", "another cluster is the fastest"):
+        assert f">{text}</td>" in page
+    assert "by: sequence length." in page  # all that did not turn it
+
+
+def test_the_command_on_the_page_asks_for_the_comparison_again(
+    planner: Planner, compared: Path
+) -> None:
+    page = planner("report", str(compared)).out
+
+    found = re.search(r"planner (compare .*) --out sizes\.json", page)
+    assert found
+    again = planner(*shlex.split(found[1]))
+
+    assert json.loads(again.out)["inputs"] == json.loads(compared.read_text())["inputs"]
+
+
+def test_a_folder_is_read_by_name_and_what_is_neither_is_skipped_and_said(
+    planner: Planner, compared: Path, plan_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "b.json").write_bytes(plan_file.read_bytes())
+    (tmp_path / "a.json").write_bytes(plan_file.read_bytes())
+    (tmp_path / "c.json").write_bytes(compared.read_bytes())
+    (tmp_path / "notes.json").write_text('{"schema": "mine"}')
+    (tmp_path / "notes.txt").write_text("no JSON")
+
+    ran = planner("report", str(tmp_path))
+
+    assert ran.code == 0
+    assert "notes.json: skipped" in ran.err
+    assert "notes.txt" not in ran.err
+    assert ran.out.index(">a: cluster</h2>") < ran.out.index(">b: cluster</h2>")
+    assert ">Candidates side by side</h2>" in ran.out
+    assert ran.out == planner("report", str(tmp_path)).out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"schema": "planner.search/1"}', "make a plan of a layout with planner place --json"),
+        ('{"schema": "planner.compare-plans/1"}', "name the two plans themselves"),
+        ('{"schema": "planner.compare/1"}', "ranked: is missing"),
+        ("[]", "is no plan: expected an object with schema"),
+        ('{"schema": ["a"]}', "is no plan"),
+        ("{", "is cut off here"),
+    ],
+)
+def test_what_is_neither_is_refused_with_what_to_do(
+    planner: Planner, tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(text)
+
+    ran = planner("report", str(path))
+
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_two_comparisons_an_empty_folder_and_prices_without_a_plan_are_refused(
+    planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("currency: EUR\n", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+
+    twice = planner("report", str(compared), str(compared))
+    nothing = planner("report", str(tmp_path / "empty"))
+    priced = planner("report", str(compared), "--prices", str(prices))
+
+    assert (twice.code, nothing.code, priced.code) == (2, 2, 2)
+    assert "expected one comparison at most, got 2" in twice.err
+    assert "no plan and no comparison" in nothing.err
+    assert "planner compare" in priced.err
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_of_a_comparison_becomes_markup(
+    planner: Planner, compared: Path, tmp_path: Path, name: str
+) -> None:
+    text = json.dumps(json.loads(compared.read_text()))
+    hostile = json.dumps(name)[1:-1]
+    dirty = tmp_path / "dirty.json"
+    dirty.write_text(text.replace("generic-sn16", hostile).replace("own best", hostile))
+
+    ran = planner("report", str(dirty))
+
+    assert ran.code == 0, ran.err
+    clean = planner("report", str(compared)).out
+    tags = re.compile(r"<([a-z0-9]+)[ >]")
+    assert set(tags.findall(ran.out)) == set(tags.findall(clean))
+    assert ran.out.count("<script>") == 1
+
+
+def test_a_browser_shows_a_comparison_without_an_error_or_a_request(
+    browser: Browser, planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    page = opened(browser, planner, tmp_path / "report.html", compared)
+
+    assert browser.troubles() == []
+    assert browser.addresses() == [page.as_uri()]
+    browser.send("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1,
+                 mobile=True)  # fmt: skip
+    assert browser.value("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_plan_beside_a_comparison_keeps_its_own_parts(
+    planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    plan = tmp_path / "mine.json"
+    plan.write_text(json.dumps(small_plan()))
+
+    page = planner("report", str(plan), str(compared)).out
+
+    assert ">mine: who sits where</h2>" in page
+    assert ">Where the winner flips, and where to spend</h2>" in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
