@@ -8,7 +8,7 @@ one is where there are spare seats. It holds for every seating whatever. Proofs:
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.place.question import Question
 from planner.place.spread import Share, closing_weights, plain_weights, tables
+from planner.place.together import tied_bytes
 from planner.place.touch_search import least_cost
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def _domain_bound(
         found.cost_bytes,
         held,
         found.totals if found.coupled else None,
+        partial(tied_bytes, found) if found.coupled else None,
     )
 
 

@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import domain_bound, rebate_bytes
+from planner.place.shape_rows import add_whole_rules, part_rules, shapes_below, told_alike
 from planner.place.sharing import priced_shares
-from planner.place.spread import tables
-from planner.place.touch_search import vectors_below
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.place.question import Question
-    from planner.place.spread import Share, Tables
+    from planner.place.shape_rows import Rows, Shapes
 
 _SHAPES_LIMIT = 6000  # shapes of all capacities
 _HELD_MOST = 128  # cells of a domain, where how full it is belongs to the shape
 _SINGLE_MOST = 4  # domains up to which each is a class of its own, for the rules on single domains
-_PIECES_MOST = 24  # part sizes of a rule, for each family
 _BROKEN = 100.0  # price of breaking a rule by one, in units of the dearest shape
 _PRICED_ROUNDING = 1e-12  # relative; sums of a few thousand products
 _SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
@@ -92,19 +90,18 @@ def _full_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
     blocks = []
     for held, _ in classes:
         limit = domain_bound(question, held, None, shares) + slack
-        touches = _shapes(question, held, shares, limit)
-        if touches is None or not len(touches):
+        blocks.append(shapes_below(question, held, shares, limit))
+        if not len(blocks[-1].touches):
             return None
-        blocks.append((tables(question, held), touches))
-    if sum(len(touches) for _, touches in blocks) > _SHAPES_LIMIT:
+    if sum(len(block.touches) for block in blocks) > _SHAPES_LIMIT:
         return None
+    blocks = told_alike(blocks)
     domains = np.array([times for _, times in classes])
-    class_of = np.repeat(np.arange(len(blocks)), [len(touches) for _, touches in blocks])
-    rows = _Rows(domains=domains)
-    for i in range(len(blocks[0][0].terms)):
-        _add_rules(rows, blocks, i, one_by_one=True)
+    class_of = np.repeat(np.arange(len(blocks)), [len(block.touches) for block in blocks])
+    rows = part_rules(blocks)
+    add_whole_rules(rows, blocks, domains.tolist())
     sums = (class_of == np.arange(len(domains))[:, None]).astype(float)
-    return _ruled(question, blocks, rows, sums, domains.astype(float), class_of, spare=False)
+    return _ruled(question, blocks, rows, sums, domains, domains.astype(float), class_of)
 
 
 def _spare_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
@@ -124,58 +121,38 @@ def _spare_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
     for held, cost in least.items():
         if cost - a_cell * held > slack:
             continue
-        touches = _shapes(question, held, (), a_cell * held + slack)
-        if touches is None:
-            return None
-        count += len(touches)
+        block = shapes_below(question, held, (), a_cell * held + slack)
+        count += len(block.touches)
         if count > _SHAPES_LIMIT:
             return None
-        if len(touches):
-            blocks.append((tables(question, held), touches))
+        if len(block.touches):
+            blocks.append(block)
     if not blocks:
         return None
-    sizes = [len(touches) for _, touches in blocks]
-    held_of = np.repeat([shape.held for shape, _ in blocks], sizes).astype(float)
-    domains = np.array([len(question.capacities)])
-    rows = _Rows(domains=domains)
-    for i in range(len(blocks[0][0].terms)):
-        _add_rules(rows, blocks, i, one_by_one=False)
+    blocks = told_alike(blocks)
+    held_of = np.repeat([b.held for b in blocks], [len(b.touches) for b in blocks]).astype(float)
+    rows = part_rules(blocks)
     capacities = np.array(question.capacities)
     for held in sorted(set(held_of.tolist())):  # so many domains are large enough for it
         rows.at_most.append((held_of >= held).astype(float))
         rows.room.append(float((capacities >= held).sum()))
     class_of = np.zeros(len(held_of), dtype=np.int64)
     totals = np.array([float(question.cells)])
-    return _ruled(question, blocks, rows, held_of[None, :], totals, class_of, spare=True)
-
-
-def _shapes(
-    question: Question, held: int, shares: tuple[Share, ...], limit: float
-) -> NDArray[np.int64] | None:
-    priced = tables(question, held, None, shares)
-    return vectors_below(
-        question.sizes,
-        tuple(term.axes for term in priced.terms),
-        priced.cost_bytes,
-        held,
-        priced.totals if priced.coupled else None,
-        limit,
-    )
+    domains = np.array([len(question.capacities)])
+    return _ruled(question, blocks, rows, held_of[None, :], domains, totals, class_of)
 
 
 def _ruled(
     question: Question,
-    blocks: list[tuple[Tables, NDArray[np.int64]]],
-    rows: _Rows,
+    blocks: list[Shapes],
+    rows: Rows,
     sums: NDArray[np.float64],
+    domains: NDArray[np.int64],
     totals: NDArray[np.float64],
     class_of: NDArray[np.int64],
-    *,
-    spare: bool,
 ) -> ShapeRules:
-    costs = [shape.totals(touches, range(len(shape.terms))) for shape, touches in blocks]
     return ShapeRules(
-        cost_bytes=np.concatenate(costs),
+        cost_bytes=np.concatenate([block.cost_bytes for block in blocks]),
         at_least=np.array(rows.at_least),
         needs=np.array(rows.needs),
         at_most=np.array(rows.at_most),
@@ -183,67 +160,10 @@ def _ruled(
         sums=sums,
         totals=totals,
         class_of=class_of,
-        domains=rows.domains,
-        spare=spare,
+        domains=domains,
+        spare=sum(question.capacities) > question.cells,
         constant_bytes=-rebate_bytes(question),
     )
-
-
-class _Rows:
-    """The rules as they are gathered."""
-
-    def __init__(self, *, domains: NDArray[np.int64]) -> None:
-        self.domains = domains
-        self.at_least: list[NDArray[np.float64]] = []
-        self.needs: list[float] = []
-        self.at_most: list[NDArray[np.float64]] = []
-        self.room: list[float] = []
-
-
-def _add_rules(
-    rows: _Rows, blocks: list[tuple[Tables, NDArray[np.int64]]], i: int, *, one_by_one: bool
-) -> None:
-    """Add the rules of family i.
-
-    * sum_s ceil(n_s / m) >= ceil(n / m) for every group and m;
-    * sum_s floor(n_s / m) <= floor(n / m);
-    * a group held whole by one domain is touched by no other: a domain touches at most G less what
-      the others hold whole. Added up over the domains of a class; with *one_by_one* only.
-    """
-    term = blocks[0][0].terms[i]
-    n, groups = term.size, term.groups
-    for most in _part_sizes(n):
-        pieces = [shape.most_pieces(i, touches, most) for shape, touches in blocks]
-        rows.at_least.append(np.concatenate(pieces).astype(float))
-        rows.needs.append(float(groups * -(-n // most)))
-    for full in sorted({*_part_sizes(n), n}):
-        if full > 1:
-            counts = [shape.fewest_full(i, touches, full) for shape, touches in blocks]
-            row = np.concatenate(counts).astype(float)
-            if row.any():
-                rows.at_most.append(row)
-                rows.room.append(float(groups * (n // full)))
-    if not one_by_one:
-        return
-    whole = [shape.fewest_full(i, touches, n) for shape, touches in blocks]
-    flat = np.concatenate(whole).astype(float)
-    for index, times in enumerate(rows.domains.tolist()):
-        row = times * flat
-        start = sum(len(touches) for _, touches in blocks[:index])
-        mine = blocks[index][1][:, i] - whole[index]
-        row[start : start + len(mine)] += mine
-        rows.at_most.append(row)
-        rows.room.append(float(times * groups))
-
-
-def _part_sizes(n: int) -> list[int]:
-    """Return the m worth a rule: for each number of pieces the largest m that needs so many."""
-    sizes = {n}
-    for pieces in range(2, n + 1):
-        sizes.add(-(-n // (pieces - 1)) - 1)
-        if len(sizes) >= _PIECES_MOST:
-            break
-    return sorted(m for m in sizes if m >= 1)
 
 
 def relaxed_bound(rules: ShapeRules) -> float:

@@ -8,7 +8,7 @@ Symbols and proofs: ``FORMULATION.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
@@ -152,7 +152,7 @@ def paid(
     held: int,
     t: NDArray[np.int64],
     part: NDArray[np.int64],
-    holding: Callable[[int], NDArray[np.int64]],
+    most_holding: Callable[[int], NDArray[np.int64]],
 ) -> NDArray[np.float64]:
     """Return the least that *held* cells in t groups pay, with their parts limited.
 
@@ -161,13 +161,13 @@ def paid(
         held: cells of the domain, C [1].
         t: groups touched.
         part: the most cells that one group can hold, M <= n.
-        holding: of j, the most groups of which j cells or more can be held.
+        most_holding: of j, the most groups of which j cells or more can be held.
     """
     n = term.size
     below = np.minimum(part, n - 1)
     seen = np.clip(t, 1, held)
     spare = held - seen
-    full = np.minimum(np.minimum(spare // (n - 1), holding(n)), seen) * (part == n)
+    full = np.minimum(np.minimum(spare // (n - 1), most_holding(n)), seen) * (part == n)
     possible = (t == seen) & (full * n + (seen - full) * below >= held)
     costs = term.touch_bytes * seen
     if term.ring_bytes:
@@ -177,7 +177,7 @@ def paid(
             np.array(term.part_bytes), held - full * n, seen - full, below
         )
     for most, price in term.shares:
-        parted = np.minimum(seen, holding(most + 1)) * ((part - 1) // most)
+        parted = np.minimum(seen, most_holding(most + 1)) * ((part - 1) // most)
         pieces = seen + np.minimum(spare // most, parted)
         costs = costs - price * pieces
     return np.where(possible, costs, np.inf)
@@ -219,6 +219,15 @@ class Tables:
     held: int
     sizes: tuple[int, ...]
 
+    def of(self, families: Sequence[int]) -> Tables:
+        """Return the tables of some families only."""
+        return Tables(
+            terms=tuple(self.terms[i] for i in families),
+            cost_bytes=tuple(self.cost_bytes[i] for i in families),
+            held=self.held,
+            sizes=self.sizes,
+        )
+
     @property
     def coupled(self) -> bool:
         """Whether ``totals`` can exceed the sum of the tables."""
@@ -236,17 +245,24 @@ class Tables:
             t = touches[:, column]
             alone = self.cost_bytes[i][t]
             if _by_parts(self.terms[i]):
-                others = self._others(i, touches, families)
-                tied = paid(
-                    self.terms[i],
-                    self.held,
-                    t,
-                    _part(self.terms[i], others, len(t)),
-                    partial(_holding, self.terms[i], others, len(t)),
-                )
-                alone = np.maximum(alone, tied)
+                others = self.others(i, touches, families)
+                alone = np.maximum(alone, self._tied(self.terms[i], t, others))
             total = total + alone
         return total
+
+    def parted(self, i: int, touches: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what ``totals`` counts for the rings and parts of family i [bytes].
+
+        Args:
+            i: index of the family.
+            touches: t of every family, shape [vectors, families].
+        """
+        bare = replace(self.terms[i], touch_bytes=0.0, shares=())
+        return self._tied(bare, touches[:, i], self.others(i, touches, range(len(self.terms))))
+
+    def _tied(self, term: Term, t: NDArray[np.int64], others: Others) -> NDArray[np.float64]:
+        part = part_limit(term, others, len(t))
+        return paid(term, self.held, t, part, partial(holding, term, others, len(t)))
 
     def most_pieces(self, i: int, touches: NDArray[np.int64], most: int) -> NDArray[np.int64]:
         """Return the most that sum_g ceil(n_g / most) can be, over the groups of family i.
@@ -257,11 +273,11 @@ class Tables:
             most: part size m [1].
         """
         term, t = self.terms[i], touches[:, i]
-        others = self._others(i, touches, range(len(self.terms)))
-        parted = np.minimum(t, _holding(term, others, len(t), most + 1))
+        others = self.others(i, touches, range(len(self.terms)))
+        parted = np.minimum(t, holding(term, others, len(t), most + 1))
         pieces: NDArray[np.int64] = t + np.minimum(
             np.maximum(self.held - t, 0) // most,
-            parted * ((_part(term, others, len(t)) - 1) // most),
+            parted * ((part_limit(term, others, len(t)) - 1) // most),
         )
         return pieces
 
@@ -280,7 +296,7 @@ class Tables:
         )
         return fewest
 
-    def _others(self, i: int, touches: NDArray[np.int64], families: Sequence[int]) -> Others:
+    def others(self, i: int, touches: NDArray[np.int64], families: Sequence[int]) -> Others:
         """Return (t_j, n_(i and j), n_(j without i)) of the other families looked at."""
         return [(touches[:, k], *self._shared(i, j)) for k, j in enumerate(families) if j != i]
 
@@ -290,7 +306,7 @@ class Tables:
         return both, self.terms[j].size // both
 
 
-def _part(term: Term, others: Others, vectors: int) -> NDArray[np.int64]:
+def part_limit(term: Term, others: Others, vectors: int) -> NDArray[np.int64]:
     """Return the most cells of one group that the touches of the others leave room for.
 
     A group of family i meets a group of family j in at most n_(i and j) cells, so a part of M
@@ -302,7 +318,7 @@ def _part(term: Term, others: Others, vectors: int) -> NDArray[np.int64]:
     return part
 
 
-def _holding(term: Term, others: Others, vectors: int, cells: int) -> NDArray[np.int64]:
+def holding(term: Term, others: Others, vectors: int, cells: int) -> NDArray[np.int64]:
     """Return the most groups of family i of which *cells* or more can be held.
 
     Groups that meet the same groups of j differ along axes of j alone: n_(j without i) of

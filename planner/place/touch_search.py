@@ -8,6 +8,7 @@ vectors are ever looked at.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf, log, prod
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Totals = Callable[[NDArray[np.int64], Sequence[int]], NDArray[np.float64]]
+    Beyond = Totals
 
 _ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
 _VECTORS = 30_000  # partial vectors kept; past it the search stops at what is proved
 _FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
 _RAISED = 2.5  # times the excess, from one limit to the next
+_SHARPENINGS = 4  # times the limit is drawn in where not all families could be told
+_BATCH = 400  # vectors for which the slow prices are asked at a time, the cheapest first
 _PRICINGS = 6  # times the tables' slopes are read off again at the cheapest real box
 
 
@@ -35,6 +39,7 @@ def least_cost(
     cost_bytes: Sequence[NDArray[np.float64]],
     held: int,
     totals: Totals | None = None,
+    beyond: Beyond | None = None,
 ) -> float:
     """Return a lower bound of what any set of *held* cells pays [bytes].
 
@@ -46,6 +51,8 @@ def least_cost(
         held: cells of the set [1].
         totals: of touches [vectors, k] of the k families given by index, what these cost, shape
             [vectors]; at least the sum of their *cost_bytes*. Left out, that sum.
+        beyond: the same, what these families cost beyond *totals*; asked for few vectors only,
+            for it may be slow.
 
     Returns:
         The least over all integer vectors that satisfy Finner's inequality, or, should the search
@@ -55,7 +62,7 @@ def least_cost(
     >>> least_cost((2, 16, 4), ((0,), (1,), (2,)), lines, 8)
     19.6
     """
-    search = _search(sizes, families, cost_bytes, held, totals)
+    search = _search(sizes, families, cost_bytes, held, totals, beyond)
     if search is None:
         return inf if families else 0.0
     return search.least()
@@ -67,17 +74,23 @@ def vectors_below(
     cost_bytes: Sequence[NDArray[np.float64]],
     held: int,
     totals: Totals | None,
+    beyond: Beyond | None,
     limit: float,
-) -> NDArray[np.int64] | None:
-    """Return every vector of touches that may cost *limit* or less, None if they are too many.
+) -> Vectors:
+    """Return every vector of touches that may cost *limit* or less.
 
     Arguments as of ``least_cost``. The order is the same every time.
     """
-    search = _search(sizes, families, cost_bytes, held, totals)
+    search = _search(sizes, families, cost_bytes, held, totals, beyond)
     if search is None:
-        return np.zeros((0, len(families)), dtype=np.int64)
-    touches, _, complete = search.vectors(limit)
-    return touches if complete else None
+        return Vectors(
+            touches=np.zeros((0, 0), dtype=np.int64), families=(), cost_bytes=np.zeros(0)
+        )
+    found = search.vectors(limit)
+    if beyond is None:
+        return found
+    all_bytes = found.cost_bytes + beyond(found.touches, found.families)
+    return found.of(all_bytes <= limit, all_bytes)
 
 
 def _search(
@@ -86,6 +99,7 @@ def _search(
     cost_bytes: Sequence[NDArray[np.float64]],
     held: int,
     totals: Totals | None,
+    beyond: Beyond | None,
 ) -> _Search | None:
     """Return the search over axes of several cells; None if no vector is possible."""
     live = [i for i, n in enumerate(sizes) if n > 1]
@@ -93,7 +107,7 @@ def _search(
     sets = tuple(tuple(index[a] for a in family if a in index) for family in families)
     if not sets or any(not np.isfinite(table).any() for table in cost_bytes):
         return None
-    return _Search(np.array([sizes[i] for i in live]), sets, cost_bytes, held, totals)
+    return _Search(np.array([sizes[i] for i in live]), sets, cost_bytes, held, totals, beyond)
 
 
 def least_touches(
@@ -130,6 +144,27 @@ def least_touches(
     return constant + least_cost(sizes, tuple(merged), costs, held)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """Touches of some families, the others left open.
+
+    Args:
+        touches: shape [vectors, len(families)].
+        families: indices of the families told.
+        cost_bytes: what every family together costs at least, shape [vectors] [bytes].
+    """
+
+    touches: NDArray[np.int64]
+    families: tuple[int, ...]
+    cost_bytes: NDArray[np.float64]
+
+    def of(self, kept: NDArray[np.bool_], cost_bytes: NDArray[np.float64]) -> Vectors:
+        """Return some of them, with other prices."""
+        return Vectors(
+            touches=self.touches[kept], families=self.families, cost_bytes=cost_bytes[kept]
+        )
+
+
 class _Search:
     """One search: its families ordered by price, their tables, lines under them, inequalities."""
 
@@ -140,6 +175,7 @@ class _Search:
         cost_bytes: Sequence[NDArray[np.float64]],
         held: int,
         totals: Totals | None,
+        beyond: Beyond | None,
     ) -> None:
         hulls = [_hull(table) for table in cost_bytes]
         prices, constants, box, self.real = _priced(sizes, sets, hulls, held)
@@ -150,6 +186,7 @@ class _Search:
         self.prices, self.constants = prices[order], constants[order]
         self.least_of = np.array([table[np.isfinite(table)].min() for table in self.costs])
         self.totals = totals
+        self.beyond = beyond
         lambdas, rhs = finner_rows(sizes, self.sets, held)
         self.lambdas, self.rhs = _with_dual(lambdas, rhs, sizes, self.sets, self.prices, held, box)
 
@@ -157,53 +194,71 @@ class _Search:
         """Return the bound."""
         scale = max(abs(self.real), float(np.abs(self.least_of).max()), 1e-300)
         excess = _FIRST_EXCESS * scale
-        proved = self.real
+        proved, tries = self.real, 0
         while True:
-            limit = self.real + excess
-            found, complete = self._below(limit)
-            if found < inf:
-                return max(proved, found)
-            if not complete:
+            limit = proved + excess
+            found = self.vectors(limit)
+            least = self._least_of(found)
+            if least > limit:
+                proved = limit
+                if excess > 1e6 * scale:
+                    return max(proved, self._least_of(self.vectors(inf)))
+                excess *= _RAISED
+                continue
+            told_all = len(found.families) == len(self.prices)
+            proved, tries = max(proved, least), tries + 1
+            if told_all or tries >= _SHARPENINGS:
                 return proved
-            proved = limit
-            if excess > 1e6 * scale:
-                return max(proved, self._below(inf)[0])
-            excess *= _RAISED
+            excess = max(_FIRST_EXCESS * scale, excess / _RAISED**2)
 
-    def _below(self, limit: float) -> tuple[float, bool]:
-        """Return (the least total up to *limit*, infinite if none; whether all were looked at)."""
-        _, totals, complete = self.vectors(limit)
-        return (float(totals.min()) if len(totals) else inf), complete
+    def _least_of(self, found: Vectors) -> float:
+        """Return the least that any of the vectors costs, with what is paid beyond the totals."""
+        if self.beyond is None or not len(found.touches):
+            return float(found.cost_bytes.min(initial=inf))
+        best = inf
+        order = np.argsort(found.cost_bytes, kind="stable")
+        for first in range(0, len(order), _BATCH):
+            batch = order[first : first + _BATCH]
+            if found.cost_bytes[batch[0]] >= best:
+                break
+            more = self.beyond(found.touches[batch], found.families)
+            best = min(best, float((found.cost_bytes[batch] + more).min()))
+        return best
 
-    def vectors(self, limit: float) -> tuple[NDArray[np.int64], NDArray[np.float64], bool]:
-        """Return (touches in the order of the families, what they cost, whether that is all)."""
-        count = len(self.prices)
+    def vectors(self, limit: float) -> Vectors:
+        """Return the vectors that may cost *limit* or less.
+
+        Of all families, or, where there are too many, of the dearest families only.
+        """
         partial = np.zeros((1, 0), dtype=np.int64)
-        spent = np.zeros(1)
+        spent, least = np.zeros(1), np.zeros(1)
         later = np.concatenate([np.cumsum(self.least_of[::-1])[::-1], [0.0]])
-        nothing = np.zeros((0, count), dtype=np.int64), np.zeros(0)
-        for level in range(count):
+        for level in range(len(self.prices)):
             table = self.costs[level]
             lowest = self._lowest(partial, level)
             t = np.arange(len(table))
             room = limit - spent - later[level + 1]
-            if len(partial) * len(table) > 40 * _VECTORS:
-                return *nothing, False
+            if level and len(partial) * len(table) > 40 * _VECTORS:
+                return self._told(partial, least)
             allowed = (t >= lowest[:, None]) & (table <= room[:, None])
             rows, columns = np.nonzero(allowed)
-            if len(rows) > _VECTORS:
-                return *nothing, False
+            if level and len(rows) > _VECTORS:
+                return self._told(partial, least)
             partial = np.column_stack([partial[rows], columns])
             if self.totals is None or not level:
                 spent = spent[rows] + table[columns]
             else:
                 spent = self.totals(partial, self.order[: level + 1])
-            keep = self._at_least(partial, spent, level + 1) <= limit
-            partial, spent = partial[keep], spent[keep]
-            if not len(partial):
-                return *nothing, True
-        back = np.argsort(self.order, kind="stable")
-        return partial[:, back], spent, True
+            least = self._at_least(partial, spent, level + 1)
+            keep = (least <= limit) & (spent < inf)
+            partial, spent, least = partial[keep], spent[keep], least[keep]
+        return self._told(partial, least)
+
+    def _told(self, partial: NDArray[np.int64], least: NDArray[np.float64]) -> Vectors:
+        """Return vectors with their families in the order in which they were given."""
+        order = self.order[: partial.shape[1]]
+        back = np.argsort(order, kind="stable")
+        return Vectors(touches=partial[:, back], families=tuple(sorted(order)), cost_bytes=least)
 
     def _lowest(self, partial: NDArray[np.int64], level: int) -> NDArray[np.float64]:
         """Return the touches that the inequalities without later families ask of this one."""
