@@ -1,7 +1,6 @@
-"""What we write, read by the tools it is written for: Slurm, Open MPI and Kubernetes' schemas.
+"""What we write, read by the tools it is written for: Open MPI, torchrun, Graphviz, Kubernetes.
 
-Each test needs its tool on this machine and says so where it is absent. Daemons listen on the
-loopback address only and are ended by their process numbers.
+Each test needs its tool on this machine and says so where it is absent.
 """
 
 from __future__ import annotations
@@ -9,12 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,152 +17,13 @@ import pytest
 
 from planner.documents import read_documents
 from planner.layout import Layout
-from topologies.export_graph import dot_text, slurm_topology_conf_text
-from topologies.export_launch import kueue_text, mpi_rankfile_text, slurm_text
+from tests.real_tools import SHARED, free_port, homes, ran, spread_plan, tool
+from topologies.export_graph import dot_text
+from topologies.export_launch import kueue_text, mpi_rankfile_text, torchrun_text
 from topologies.export_seats import SeatedPlan, seated_plan
 from topologies.fabric_catalogue import load_cluster
-from topologies.host_lists import expand_hosts, fold_hosts
-from topologies.import_slurm_conf import import_slurm_conf
 
-SHARED = Path(os.environ.get("PLANNER_SHARED", Path(__file__).resolve().parents[3] / "shared"))
-TREE = "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]\n"
-SCATTERED = (5, 0, 3, 6, 1, 7, 2, 4)  # GPUs of ranks 0 to 7 on four machines of two
-LISTS = (
-    "n[08-11],im0,r[1-2]u[7,9]",
-    "circe-n[040,060,062-064],login",
-    "D0-n[00-03]",
-    "m22-bold-[0-2],switch.2.[1-3]",
-    "n[1-3],n[01-03]",
-    "a[9-11]b[1-2]",
-)
-
-
-def tool(*names: str) -> None:
-    absent = [name for name in names if shutil.which(name) is None]
-    if absent:
-        pytest.skip(f"not installed here: {', '.join(absent)}")
-
-
-UNEVEN = (5, 0, 3, 1, 7, 2)  # six ranks: two machines have two, two have one
-
-
-def spread_plan(folder: Path, seats: tuple[int, ...] = SCATTERED) -> SeatedPlan:
-    path = folder / "tree.conf"
-    path.write_text(TREE, encoding="utf-8")
-    fabric = load_cluster(f"{path},gpus-per-node=2")
-    layout = Layout(tp=2, dp=len(seats) // 2, global_batch=60 * len(seats), seq=2048)
-    return seated_plan(layout, fabric, seats, source="a test")
-
-
-def homes(plan: SeatedPlan) -> dict[int, str]:
-    return {seat.rank: seat.host for seat in plan.seats}
-
-
-def ran(words: list[str], environment: dict[str, str], *, limit_s: float = 60) -> str:
-    try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, timeout=limit_s, check=False,
-            env={**os.environ, **environment},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{words[0]} does not answer within {limit_s:.0f} s on this machine")
-    return done.stdout + done.stderr
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def slurm_conf(folder: Path, machines: tuple[str, ...]) -> Path:
-    user = os.environ.get("USER") or ("root" if os.geteuid() == 0 else "nobody")
-    host = socket.gethostname().split(".")[0]
-    for name in ("state", "spool"):
-        (folder / name).mkdir(exist_ok=True)
-    lines = [
-        "ClusterName=plan", f"SlurmctldHost={host}(127.0.0.1)", f"SlurmctldPort={free_port()}",
-        "AuthType=auth/none", "CredType=cred/none", f"SlurmUser={user}", f"SlurmdUser={user}",
-        f"StateSaveLocation={folder}/state", f"SlurmdSpoolDir={folder}/spool/%n",
-        f"SlurmctldPidFile={folder}/ctld.pid", f"SlurmdPidFile={folder}/%n.pid",
-        "MailProg=/bin/true", "TopologyPlugin=topology/tree", "MpiDefault=none",
-        "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "SwitchType=switch/none",
-        "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core", "ReturnToService=2",
-        "SlurmdParameters=config_overrides",
-        *(
-            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs=2"
-            for name in machines
-        ),
-        "PartitionName=all Nodes=ALL Default=YES",
-    ]  # fmt: skip
-    path = folder / "slurm.conf"
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return path
-
-
-@contextmanager
-def running(commands: list[list[str]], folder: Path) -> Iterator[None]:
-    with (folder / "daemons.log").open("w") as log:
-        started = [subprocess.Popen(words, stdout=log, stderr=log) for words in commands]
-        try:
-            yield
-        finally:
-            for one in reversed(started):
-                one.terminate()
-            for one in started:
-                try:
-                    one.wait(timeout=10)
-                except subprocess.TimeoutExpired:
-                    one.kill()
-
-
-@pytest.mark.parametrize("text", LISTS)
-def test_slurm_expands_a_host_list_to_the_same_names(tmp_path: Path, text: str) -> None:
-    tool("scontrol")
-    conf = {"SLURM_CONF": str(slurm_conf(tmp_path, ("n1",)))}
-
-    names = expand_hosts(text)
-
-    assert tuple(ran(["scontrol", "show", "hostnames", text], conf).split()) == names
-    folded = fold_hosts(names)
-    assert tuple(ran(["scontrol", "show", "hostnames", folded], conf).split()) == names
-
-
-@pytest.mark.parametrize("seats", [SCATTERED, UNEVEN])
-def test_slurms_controller_has_the_planned_tree_and_srun_puts_each_rank_where_it_belongs(
-    tmp_path: Path, seats: tuple[int, ...]
-) -> None:
-    tool("slurmctld", "slurmd", "srun", "scontrol")
-    plan = spread_plan(tmp_path, seats)
-    machines = plan.host_names
-    conf = slurm_conf(tmp_path, machines)
-    (tmp_path / "topology.conf").write_text(slurm_topology_conf_text(plan), encoding="utf-8")
-    hosts = tmp_path / "hosts"
-    hosts.write_text(slurm_text(plan), encoding="utf-8")
-    flags = next(line for line in hosts.read_text().splitlines() if "srun" in line)
-    words = flags.partition("srun ")[2].split()
-    environment = {"SLURM_CONF": str(conf), "SLURM_HOSTFILE": str(hosts)}
-    daemons = [["slurmctld", "-D", "-c", "-f", str(conf)]]
-    daemons += [["slurmd", "-D", "-N", name, "-f", str(conf)] for name in machines]
-
-    with running(daemons, tmp_path):
-        for _ in range(40):
-            states = ran(["sinfo", "-h", "-N", "-o", "%t"], environment).split()
-            if states == ["idle"] * len(machines):
-                break
-            time.sleep(0.5)
-        else:
-            pytest.skip(f"Slurm's daemons do not come up here: {states}")
-        tree = ran(["scontrol", "show", "topology"], environment)
-        told = "echo rank $SLURM_PROCID $SLURMD_NODENAME"
-        out = ran(["srun", *words, "sh", "-c", told], environment)
-
-    placed = {int(r): host for r, host in re.findall(r"rank (\d+) (\S+)", out)}
-    assert placed == homes(plan), out + (tmp_path / "daemons.log").read_text()[-3000:]
-    ours, theirs = (
-        import_slurm_conf(text, "f") for text in ((tmp_path / "topology.conf").read_text(), tree)
-    )
-    assert {(one.a, one.b) for one in theirs.links} == {(one.a, one.b) for one in ours.links}
+RUN = "torch.distributed.run"  # what the command torchrun calls
 
 
 def test_open_mpi_puts_each_rank_where_the_rankfile_says(tmp_path: Path) -> None:
@@ -223,15 +79,18 @@ def test_graphviz_reads_the_same_graph_with_every_rank_on_its_gpu(tmp_path: Path
     assert all(f"rank {seat.rank}" in labels[seat.gpu] for seat in plan.seats)
 
 
+def rack_plan() -> SeatedPlan:
+    layout = Layout(tp=8, dp=8, global_batch=64, seq=2048)
+    return seated_plan(layout, load_cluster("gb200-nvl72", gpus=144), range(64), source="a test")
+
+
 def test_kueues_schema_takes_the_topology_that_is_written(tmp_path: Path) -> None:
     validator = pytest.importorskip("jsonschema")
     crd = SHARED / "inputs" / "kueue" / "crd_topologies.yaml"
     if not crd.exists():
         pytest.skip("no folder of real files: set PLANNER_SHARED")
-    layout = Layout(tp=8, dp=8, global_batch=64, seq=2048)
-    plan = seated_plan(layout, load_cluster("gb200-nvl72", gpus=144), range(64), source="a test")
     path = tmp_path / "kueue.yaml"
-    path.write_text(kueue_text(plan), encoding="utf-8")
+    path.write_text(kueue_text(rack_plan()), encoding="utf-8")
 
     topology = read_documents(path)[0].root.plain()
 
@@ -246,10 +105,8 @@ def test_kueues_schema_takes_the_topology_that_is_written(tmp_path: Path) -> Non
 
 def test_kubernetes_schema_takes_the_jobs_that_are_written(tmp_path: Path) -> None:
     validate = pytest.importorskip("kubernetes_validate")
-    layout = Layout(tp=8, dp=8, global_batch=64, seq=2048)
-    plan = seated_plan(layout, load_cluster("gb200-nvl72", gpus=144), range(64), source="a test")
     path = tmp_path / "kueue.yaml"
-    path.write_text(kueue_text(plan), encoding="utf-8")
+    path.write_text(kueue_text(rack_plan()), encoding="utf-8")
 
     jobset = read_documents(path)[1].root.plain()
 
@@ -259,3 +116,38 @@ def test_kubernetes_schema_takes_the_jobs_that_are_written(tmp_path: Path) -> No
             **job["template"],
         }  # fmt: skip
         validate.validate(written, "1.29", strict=True)
+
+
+def test_jobsets_own_classes_take_the_job_set_that_is_written(tmp_path: Path) -> None:
+    models = pytest.importorskip("kubeflow_trainer_api.models.jobset_v1alpha2_job_set")
+    path = tmp_path / "kueue.yaml"
+    path.write_text(kueue_text(rack_plan()), encoding="utf-8")
+
+    jobset = read_documents(path)[1].root.plain()
+
+    # The classes are made from JobSet's OpenAPI and drop what they do not know.
+    assert models.JobsetV1alpha2JobSet.from_dict(jobset).to_dict() == jobset
+
+
+def test_torchrun_gives_each_rank_to_the_machine_and_gpu_of_the_plan(tmp_path: Path) -> None:
+    pytest.importorskip("torch.distributed.run")
+    plan = spread_plan(tmp_path, (2, 3, 6, 7, 0, 1))  # machines n2, n4, n1; n3 has no rank
+    script, train = tmp_path / "run.sh", tmp_path / "train.py"
+    text = torchrun_text(plan).replace("exec torchrun", f"exec {sys.executable} -m {RUN}")
+    local = f"--master-addr=127.0.0.1 --master-port={free_port()}"
+    script.write_text(re.sub(r"--master-addr=\S+ --master-port=\d+", local, text))
+    train.write_text(
+        "import os\n"
+        "one = [os.environ[key] for key in ('RANK', 'NODE_NAME', 'LOCAL_RANK', 'WORLD_SIZE')]\n"
+        f"open('{tmp_path}/rank' + one[0], 'w').write(' '.join(one))\n"
+    )
+
+    started = [
+        subprocess.Popen(["/bin/bash", str(script), str(train)], env=os.environ | {"NODE_NAME": n})
+        for n in plan.hosts
+    ]
+    codes = [one.wait(timeout=120) for one in started]
+
+    assert codes == [0, 0, 0]
+    told = [(tmp_path / f"rank{rank}").read_text().split() for rank in range(6)]
+    assert told == [[str(s.rank), s.host, str(s.slot), "6"] for s in plan.seats]

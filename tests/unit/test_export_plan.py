@@ -42,6 +42,11 @@ from topologies.launch_reader import read_run
 
 LAYOUT = Layout(tp=4, dp=4, pp=2, global_batch=8, order="tp-cp-ep-pp-dp")
 SWAPPED = (*range(8, 16), *range(8), *range(16, 32))  # machines 0 and 1 change places
+JOBSET_SPEC = {
+    "coordinator", "failurePolicy", "managedBy", "network", "replicatedJobs", "startupPolicy",
+    "successPolicy", "suspend", "ttlSecondsAfterFinished", "volumeClaimPolicies",
+}  # fmt: skip
+REPLICATED_JOB = {"dependsOn", "groupName", "name", "replicas", "template"}
 SCATTERED = tuple((r % 4) * 8 + r // 4 for r in range(32))
 
 
@@ -214,6 +219,11 @@ def test_kueue_documents_have_the_fields_of_their_kinds(tmp_path: Path) -> None:
     assert job["parallelism"] == job["completions"] == 4
     marks = job["template"]["metadata"]["annotations"]
     assert marks["kueue.x-k8s.io/podset-slice-required-topology"] in levels
+    # JobSet v1alpha2: replicatedJobs is all that its spec needs, name and template of one of them.
+    assert (jobset["apiVersion"], jobset["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
+    assert set(jobset["spec"]) <= JOBSET_SPEC
+    for one in jobset["spec"]["replicatedJobs"]:
+        assert {"name", "template"} <= set(one) <= REPLICATED_JOB
 
 
 def test_in_flight_limits_are_comments_with_littles_law() -> None:
