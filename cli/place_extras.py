@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cli.planner_plan import seated_step
+from cli.report_words import price_in_time
 from planner.units import format_bytes
 from planner.words import plural
 from topologies.free_list import spelled_gpus
@@ -119,6 +120,8 @@ def extras_document(plan: Plan, more: Extras) -> dict[str, Any]:
             "free_proof": price.free_proof,
             "price_least_bytes": price.least_bytes,
             "price_most_bytes": price.most_bytes,
+            "step_s": float(plan.step.total_s),
+            "free_step_s": plan.free_step_s,
         }
     if more.explanation is not None:
         body["explain"] = _explain_document(more.explanation)
@@ -184,12 +187,16 @@ def _kept_document(kept: KeptWhole) -> dict[str, Any]:
     }
 
 
-def rule_lines(placement: Placement) -> Lines:
-    """Return the rules that were kept and what they cost; nothing without rules."""
-    price = placement.rule_price
-    if price is None:
+def rule_lines(plan: Plan) -> Lines:
+    """Return the rules that were kept and what they cost in bytes and in time; often nothing."""
+    price, free_s = plan.placement.rule_price, plan.free_step_s
+    if price is None or free_s is None:
         return []
-    return [("kept", "; ".join(price.rules)), ("price", _price(placement, price))]
+    return [
+        ("kept", "; ".join(price.rules)),
+        ("price", _price(plan.placement, price)),
+        ("in time", f"{price_in_time(float(plan.step.total_s), free_s)}."),
+    ]
 
 
 def _price(placement: Placement, price: RulePrice) -> str:

@@ -37,6 +37,7 @@ class Plan:
         incast: of every tier, whether its ports stand what this seating sends at once.
         exposed: how the objective ``time`` was pursued; None of another objective.
         reductions: how reductions are laid when their cut is counted.
+        free_step_s: step in the seats without rules, where there are rules [s].
     """
 
     inputs: Inputs
@@ -48,6 +49,7 @@ class Plan:
     incast: tuple[IncastGate, ...] = ()
     exposed: Exposed | None = None
     reductions: str = "hierarchical"
+    free_step_s: float | None = None
 
 
 def make_plan(
@@ -88,6 +90,7 @@ def make_plan(
         placement = exposed.placement
     else:
         placement = seat(families, objective, time_limit_s)
+    price = placement.rule_price
     return Plan(
         inputs=inputs,
         families=families,
@@ -108,7 +111,10 @@ def make_plan(
         ),
         exposed=exposed,
         reductions=reductions,
-    )
+        free_step_s=None if price is None else float(
+            seated_step(inputs, price.free_rank_to_gpu, wiring).total_s
+        ),
+    )  # fmt: skip
 
 
 def _refuse_with_time(rules: Sequence[str], tiers: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.report_html_parts import Num, Part, table
+from cli.report_html_parts import Num, Part, filled_table
 from cli.report_html_read import PlanFile
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
@@ -98,7 +98,7 @@ def bill_part(
     for lines, theirs in alike.items():
         of = f" of {', '.join(theirs)}" if len(names) > 1 else ""
         currency = known[0][1].bill.currency
-        body += table(f"Bill of materials{of}", *_lines(lines, currency, priced=priced))
+        body += filled_table(f"Bill of materials{of}", *_lines(lines, currency, priced=priced))
     body += (
         "<p>Links inside a supernode come with it. A link's line stands for its cables and optics. "
         "Power is that of the parts whose power is known; cooling counts where the price list says "
@@ -149,7 +149,7 @@ def _whole(known: Sequence[tuple[str, Account]], *, priced: bool, asked_tokens: 
              "Cost of a million tokens"]  # fmt: skip
     said = _missing([one for _, one in known], priced=priced, asked_tokens=asked_tokens)
     text = "".join(f"<p>{safe(why)}</p>" for why in said)
-    text += table("What it takes to run", heads, rows)
+    text += filled_table("What it takes to run", heads, rows)
     if len(known) > 1 and all(_million(one) is not None for _, one in known):
         text += "<h3>Cost of a million tokens</h3>" + bars(
             "Cost of a million tokens by candidate",
@@ -175,9 +175,8 @@ def _missing(known: Sequence[Account], *, priced: bool, asked_tokens: bool) -> l
             said.append(f"No sum of the purchase: the list has no price for {', '.join(unpriced)}.")
     else:
         said.append(
-            "The columns of money are empty: no price list was given. With a file of your own "
-            "prices, each with its source and date, they are filled: planner report … --prices "
-            "prices.yaml."
+            "No money is shown: no price list was given. With a file of your own prices, each with "
+            "its source and date, it is: planner report … --prices prices.yaml."
         )
     silent = sorted({item for one in known for item in one.bill.without_power})
     if silent:
@@ -186,7 +185,7 @@ def _missing(known: Sequence[Account], *, priced: bool, asked_tokens: bool) -> l
             "what they draw."
         )
     if not asked_tokens:
-        said.append("Days and energy of a run are empty: --tokens, e.g. 15T, was not given.")
+        said.append("No days and no energy of a run are shown: --tokens, e.g. 15T, was not given.")
     return said
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cli.report_html_candidates import Candidate
-from cli.report_html_memory import close_words, held_pieces, used_bytes
+from cli.report_html_memory import held_pieces, used_bytes
 from cli.report_html_parts import Num, table
 from cli.report_html_step import path_pieces
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars, stacked
 from cli.report_pictures_plane import Axis, Point, plane
+from cli.report_words import close_words
 from planner.units import format_bytes, format_power, format_share, format_time
 
 
@@ -84,7 +85,10 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
         heads.remove("Cluster")
         rows = [[*row[:3], *row[4:]] for row in rows]
     common, heads, rows = _without_common(heads, rows, ("Model", "GPUs", "Cluster"))
-    close = [f"{one.name}: {words}" for one in all_of_them if (words := close_words(one.memory))]
+    close = [
+        f"{one.name}: {words}" for one in all_of_them
+        if (words := close_words(used_bytes(one.memory), one.memory["capacity_bytes"]))
+    ]  # fmt: skip
     return (
         (f"<p>All of them: {safe(common)}.</p>" if common else "")
         + table("The candidates", heads, rows)

@@ -9,7 +9,7 @@ from cli.report_html_bill import NAMES, Cost
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile
-from cli.report_html_parts import Num, Part, table
+from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
@@ -247,15 +247,14 @@ def _bill(document: Mapping[str, Any]) -> str:
         ],
         "The run": [_maybe(run["cost"], currency) for run in runs],
     }
-    shown = {head: cells for head, cells in columns.items() if any(cell.text for cell in cells)}
     rows: list[list[str | Num]] = [
-        [entry_name(one, document["ranked"]), *(cells[i] for cells in shown.values())]
+        [entry_name(one, document["ranked"]), *(cells[i] for cells in columns.values())]
         for i, one in enumerate(document["ranked"])
     ]
     whys = sorted({f"No money: {run['why_no_cost']}." for run in runs if run.get("why_no_cost")})
     return (
         "".join(f"<p>{safe(why)}</p>" for why in whys)
-        + table("What it takes to run", ["Candidate", *shown], rows)
+        + filled_table("What it takes to run", ["Candidate", *columns], rows)
         + table("Pieces", ["Part", *names], pieces)
     )
 

@@ -9,12 +9,12 @@ from typing import Any
 from cli.report_html_parts import Num, table
 from cli.report_pictures import Piece, safe
 from cli.report_pictures_bars import stacked
-from planner.units import format_bytes, format_share
+from cli.report_words import close_words
+from planner.units import format_bytes
 
 _ORDER = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
 _STAGES = {"first": "first", "middle": "second", "last": "last"}
 _MOST_STAGES = 16  # beyond it neighbours share a bar, so that a page holds them all
-_CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 
 
 def memory_section(memory: Mapping[str, Any]) -> str:
@@ -44,17 +44,6 @@ def used_bytes(memory: Mapping[str, Any]) -> float:
     return float(memory["worst_stage_bytes"] + memory.get("margin_bytes", 0.0))
 
 
-def close_words(memory: Mapping[str, Any]) -> str:
-    """Return a warning where a plan fits, but only just; else nothing."""
-    share = used_bytes(memory) / memory["capacity_bytes"]
-    if not memory["fits"] or share < _CLOSE_SHARE:
-        return ""
-    return (
-        f"It fits only just: {format_share(share)} of the memory with the margin for fragments "
-        "taken, by an estimate."
-    )
-
-
 def _verdict(memory: Mapping[str, Any]) -> str:
     used, full = used_bytes(memory), memory["capacity_bytes"]
     verdict = (
@@ -63,7 +52,7 @@ def _verdict(memory: Mapping[str, Any]) -> str:
         else f"it does not fit: {format_bytes(used - full)} too much"
     )
     fullest = memory.get("stage", "fullest")
-    close = close_words(memory)
+    close = close_words(used, full)
     return (
         f"The {_STAGES.get(fullest, fullest)} stage is the fullest: a GPU of it needs "
         f"{format_bytes(used)} with its margin, of {format_bytes(full)}; {verdict}."
@@ -73,11 +62,11 @@ def _verdict(memory: Mapping[str, Any]) -> str:
 
 def _spread(memory: Mapping[str, Any]) -> str:
     """Return what there is to say of the stages that are not the fullest."""
-    by_stage = memory.get("by_stage", ())
+    by_stage, margin = memory.get("by_stage", ()), memory.get("margin_bytes", 0.0)
     if len(by_stage) < 2:
         return ""
     least = min(by_stage, key=_sum)
-    said = f"The emptiest, stage {least['stage']}, needs {format_bytes(_sum(least))} without it."
+    said = f"The emptiest, stage {least['stage']}, needs {format_bytes(_sum(least) + margin)}."
     if not _every_stage(by_stage):
         said += " Of the stages between the ends the second keeps the most micro-batches."
     elif len(by_stage) > _MOST_STAGES:

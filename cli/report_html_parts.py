@@ -64,12 +64,22 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str | Num]
     )
 
 
+def filled_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str | Num]]) -> str:
+    """Return a table without the columns in which nothing stands."""
+    kept = [i for i in range(len(heads)) if any(_text(row[i]) for row in rows)]
+    return table(caption, [heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
+
+
+def _text(cell: str | Num) -> str:
+    return cell.text if isinstance(cell, Num) else cell
+
+
 def _n(numeric: bool) -> str:
     return ' class="n"' if numeric else ""
 
 
 def _cell(cell: str | Num, head: str) -> str:
-    text = cell.text if isinstance(cell, Num) else cell
+    text = _text(cell)
     classes = ["n"] if isinstance(cell, Num) else []
     if any(len(word) > _LONGEST_WORD for word in text.split()):
         classes.append("wrap")

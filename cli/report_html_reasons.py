@@ -8,7 +8,10 @@ from typing import Any
 from cli.report_html_parts import Num, table
 from cli.report_html_words import DIGITS
 from cli.report_pictures import safe
+from cli.report_words import price_in_time
 from planner.units import format_bytes, format_share, format_time
+
+_TIMES = 9.0  # from ten times as much on, a percentage says less than how many times
 
 
 def reasons_section(document: Mapping[str, Any]) -> str:
@@ -22,11 +25,13 @@ def _rules(document: Mapping[str, Any]) -> str:
     rules = document["rules"]
     least, most = rules["price_least_bytes"], rules["price_most_bytes"]
     price = (
-        "They cost nothing: the best placement without them is no better."
+        "They cost no bytes: the best placement without them is no better."
         if most == 0
         else f"They cost {_between(least, most)} a step: {format_bytes(rules['cut_bytes'])} cross "
         f"with them, {format_bytes(rules['free_cut_bytes'])} without."
     )
+    if rules.get("free_step_s"):
+        price += f" In time: {price_in_time(rules['step_s'], rules['free_step_s'])}."
     return f"<p>Rules that were kept: {safe('; '.join(rules['rules']))}. {safe(price)}</p>"
 
 
@@ -84,12 +89,14 @@ def _alternatives(document: Mapping[str, Any]) -> str:
 def _signed(value: float, reference: float) -> str:
     """Return how far a value is from another, with its sign.
 
-    >>> _signed(2.0, 1.0), _signed(0.97, 1.0), _signed(1.0, 1.0)
-    ('+100 %', '-3 %', 'as much')
+    >>> _signed(2.0, 1.0), _signed(0.97, 1.0), _signed(1.0, 1.0), _signed(59.4, 1.0)
+    ('+100 %', '-3 %', 'as much', '59 times')
     """
     if not reference:
         return "as much" if value == reference else "more"
     apart = value / reference - 1
+    if apart >= _TIMES:
+        return f"{value / reference:,.0f} times"
     if abs(apart) < 5e-4:
         return "as much"
     return f"{'+' if apart > 0 else '-'}{format_share(abs(apart))}"

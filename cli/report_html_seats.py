@@ -60,12 +60,14 @@ def seats_section(
     ]  # fmt: skip
     box = f"a {tier}" if each == 1 else f"{each} neighbouring {tier}s"
     square = "several neighbouring GPUs" if many else "a GPU"
+    capacity = sum(domain["capacity"] for domain in plan.document["placement"]["domains"])
+    free = " Empty squares with a dotted edge have no rank." if capacity > plan.home.size else ""
     return (
         f"<p>Each box is {box}, each square {square}. The bar under a box is what goes to "
         f"and from other {tier}s; the most of one {tier} is "
         f"{safe(format_bytes(float(leaving.max())))} a step. Light up a family: "
         "groups that cross a border take a colour each (eight in turn), groups inside one turn "
-        "grey.</p>"
+        f"grey.{free}</p>"
         f'<div class="seats">{"".join(inputs)}'
         f'<div class="map">{seat_map(plan, found, leaving)}</div>'
         f"{key_of_stages(stages) if stages > 1 else ''}{asked}</div>"

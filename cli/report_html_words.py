@@ -8,17 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.report_html_read import PlanFile
+from cli.report_words import PART_WORDS
 from planner.units import format_bytes, format_share, format_time
 
 DIGITS = {
     "tp": "tensor parallel", "cp": "context parallel", "ep": "expert parallel",
     "etp": "tensor parallel inside experts", "dp": "data parallel",
     "edp": "data parallel of experts", "pp": "pipeline",
-}  # fmt: skip
-_PARTS = {
-    "gemm": "matrix products", "memory": "memory-bound work", "host": "kernel launches",
-    "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
-    "fixed": "data and logging", "straggling": "waiting for the slowest",
 }  # fmt: skip
 OPTIONS = {
     "tp": "--tp", "cp": "--cp", "ep": "--ep", "etp": "--etp", "dp": "--dp", "pp": "--pp",
@@ -50,7 +46,7 @@ def part_words(entry: Mapping[str, Any]) -> str:
     """Return what a part of the step is called."""
     if entry["kind"] == "communication":
         return f"{entry['name'].upper()} traffic"
-    return str(_PARTS.get(entry["name"], entry["name"]))
+    return str(PART_WORDS.get(entry["name"], entry["name"]))
 
 
 def seating_words(name: str) -> str:
@@ -96,7 +92,7 @@ def recommendation(plan: PlanFile) -> list[str]:
         f"{verb} {inputs['model']} on {inputs['gpus']:,} GPUs of {inputs['cluster']} with "
         f"{layout_words(inputs['layout'])}: {format_bytes(cut['objective_bytes'])} a step cross "
         f"the border of a {cut['tier']}{against}, and "
-        f"{proof_words(cut, ruled='rules' in document)}."
+        f"{proof_words(cut, ruled='rules' in document)}{_rules(document)}."
     )
     low, high = step["interval_s"]
     top = max(step["critical_path"], key=lambda entry: float(entry["seconds"]), default=None)
@@ -118,6 +114,14 @@ def recommendation(plan: PlanFile) -> list[str]:
     return [first, second, third]
 
 
+def _rules(document: Mapping[str, Any]) -> str:
+    """Return the rules that the plan keeps, for its first sentence; nothing without rules."""
+    if "rules" not in document:
+        return ""
+    kept = document["rules"]["rules"]
+    return f"; keeping the {'rule' if len(kept) == 1 else 'rules'}: {'; '.join(kept)}"
+
+
 def _against(document: Mapping[str, Any]) -> str:
     ours = document["cut"]["objective_bytes"]
     for baseline in document["baselines"]:
@@ -135,9 +139,11 @@ def _against(document: Mapping[str, Any]) -> str:
 def small_share(share: float) -> str:
     """Return a share, of which nobody needs to know that it is 0.0131 %.
 
-    >>> small_share(0.000131), small_share(0.022)
-    ('less than 0.1 %', '2.2 %')
+    >>> small_share(0.000131), small_share(0.022), small_share(0.0)
+    ('less than 0.1 %', '2.2 %', '0 %')
     """
+    if share == 0:
+        return "0 %"
     return "less than 0.1 %" if share < 0.001 else format_share(share, digits=2)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -26,6 +27,7 @@ from cli.report_text_parts import (
 )
 from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
+from cli.report_words import PART_WORDS, close_words
 from planner.place.answer import Proof
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
@@ -45,6 +47,8 @@ _DOMAINS_SHOWN = 8
 _WIDE = 100  # columns from which every baseline has one of its own
 _NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
 _ASSUMED_SHOWN = 5
+_ALWAYS_SHOWN = ("all", "step")
+_LEAST_NAME = 14  # columns for the name of a second answer
 
 
 def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = None) -> None:
@@ -91,6 +95,9 @@ def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = 
     console.print(_labelled([*sharing_lines(plan.step), *incast_lines(plan.incast)]))
     _heading(console, f"Memory of the fullest GPU ({STAGES[int(plan.memory.stage)]} stage)")
     console.print(_memory_table(plan, console.width))
+    used = float(plan.memory.worst_stage_bytes) + plan.memory.margin_bytes
+    if close := close_words(used, plan.memory.capacity_bytes):
+        console.print(Text(close))
     _heading(console, "Assumed")
     console.print(_labelled(_assumed_lines(plan)))
     console.print()
@@ -101,26 +108,32 @@ def _print_more(console: Console, plan: Plan, more: Extras) -> None:
     """Print the rules and their price, why each degree crosses, and second answers."""
     if plan.placement.rule_price is not None:
         _heading(console, "Rules")
-        console.print(_labelled(rule_lines(plan.placement)))
+        console.print(_labelled(rule_lines(plan)))
     if more.explanation is not None:
         _heading(console, "Why it crosses")
         console.print(_labelled(explain_lines(plan, more.explanation)))
     if more.others_asked:
         _heading(console, "The next best that cross something else")
         if more.others:
-            console.print(_others_table(plan, more))
+            console.print(_others_table(plan, more, console.width))
         if why := missing_others(plan, more):
             console.print(Text(f"  {why}"))
 
 
-def _others_table(plan: Plan, more: Extras) -> Table:
+def _others_table(plan: Plan, more: Extras, width: int) -> Table:
+    """Return the second answers, without degrees that cross in none of them, in 80 columns."""
     titles, rows = other_rows(plan, more)
+    kept = [
+        i for i in range(1, len(titles))
+        if titles[i] in _ALWAYS_SHOWN or any(row[i] != "none" for row in rows)
+    ]  # fmt: skip
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    table.add_column(f"  {titles[0]}", min_width=16)
-    for title in titles[1:]:
-        table.add_column(title, justify="right", no_wrap=True)
-    for name, *values in rows:
-        table.add_row(f"  {name}", *values)
+    numbers = sum(max(len(titles[i]), *(len(row[i]) for row in rows)) + 2 for i in kept)
+    table.add_column("  placement", max_width=max(width - numbers - 2, _LEAST_NAME))
+    for i in kept:
+        table.add_column(titles[i], justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(Padding(row[0], (0, 0, 0, 2)), *(row[i] for i in kept))
     return table
 
 
@@ -310,18 +323,15 @@ def _path_table(entries: tuple[PathEntry, ...], width: int) -> Table:
             format_share(entry.share, digits=2 if entry.share < 0.1 else 3),
             format_time(hidden) if hidden > 1e-9 else "",
             format_time(entry.gain_if_free_s),
-            "█" * round(entry.share * (width - 72)),
+            "█" * round(entry.share * (width - 73)),
         )
     return table
 
 
 def _part(entry: PathEntry) -> str:
-    names = {"gemm": "matrix products", "memory": "memory-bound", "host": "kernel launches",
-             "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
-             "fixed": "data, logging"}  # fmt: skip
     if entry.kind == "communication":
         return f"{entry.name.upper()} traffic"
-    return names.get(entry.name, entry.name)
+    return PART_WORDS.get(entry.name, entry.name)
 
 
 def _memory_table(plan: Plan, width: int) -> Table:
@@ -330,12 +340,13 @@ def _memory_table(plan: Plan, width: int) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
+    used = float(memory.worst_stage_bytes) + memory.margin_bytes
+    scale = max(used, memory.capacity_bytes)
     parts = sorted(memory.parts.items(), key=lambda item: -float(item[1]))
     rows: list[tuple[str, float]] = [(name, float(value)) for name, value in parts if value > 0]
     for name, value in [*rows, ("margin", memory.margin_bytes)]:
-        bar = "█" * round(value / memory.capacity_bytes * (width - 40))
+        bar = "█" * round(value / scale * (width - 40))
         table.add_row(f"  {name}", format_bytes(value), bar)
-    used = float(memory.worst_stage_bytes) + memory.margin_bytes
     table.add_row(
         "  all", format_bytes(used),
         f"of {format_bytes(memory.capacity_bytes)}, {format_share(used / memory.capacity_bytes)}",

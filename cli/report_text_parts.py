@@ -152,7 +152,7 @@ def border_sentences(plan: Plan) -> list[str]:
     total = float(plan.step.total_s)
     return [
         f"Busiest border of the {plural(cut.tier)}: {cut.bottleneck_link}, whose part of "
-        f"{format_bytes(cut.cut_bytes)} takes {format_time(cut.cut_time_s)} at line rate, "
+        f"{format_bytes(cut.cut_bytes)} keeps it busy for {format_time(cut.cut_time_s)}, "
         f"{format_share(cut.cut_time_s / total)} of the step."
         for cut in plan.placement.tiers
         if cut.cut_bytes > 0 and cut.bottleneck_link

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _TERMS = {
+    "DP+CP": "DP sums gradients over the context parallel ranks, too",
     "EDP": "EDP is data parallelism of experts",
     "greedy": "greedy seats rank after rank where it adds least",
     "pack-first": "pack first fills the largest domains first, in rank order",
@@ -26,5 +27,7 @@ def terms_line(digits: Sequence[str], seatings: Sequence[str], method: str) -> s
     'EDP is data parallelism of experts; greedy seats rank after rank where it adds least.'
     """
     used = {*(digit.upper() for digit in digits), *seatings}
+    if {"DP", "CP"} <= used:
+        used.add("DP+CP")
     said = [text for word, text in _TERMS.items() if word in used or word in method]
     return f"{'; '.join(said)}." if said else ""

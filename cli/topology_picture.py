@@ -120,15 +120,32 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
         inside = _inside(row.kind, part.units)
         parts.append(box(x, y, width, _BOX, row.kind, f"{part.name} {inside}"))
         most = max(3, int(width / 6))
-        name = part.name
-        tail = name if len(name) <= most else "…" + name[1 - most :].lstrip(".")
-        parts.append(word(x + width / 2, y + 19, tail, anchor="middle", style="small", most=most))
-        parts.append(word(x + width / 2, y + 34, inside, anchor="middle", style="small", most=most))
+        for line, text in enumerate(_lines(part.name, inside, most)):
+            middle = y + 19 + 15 * line
+            parts.append(word(x + width / 2, middle, text, anchor="middle", style="small",
+                              most=most))  # fmt: skip
     if left_out > 0:
         x = _LEFT + step * (slots - 2) + step / 2
         parts.append(word(x, y + 18, "and", anchor="middle", style="small halo"))
         parts.append(word(x, y + 32, f"{left_out:,} more", anchor="middle", style="small halo"))
     return parts
+
+
+def _lines(name: str, inside: str, most: int) -> list[str]:
+    """Return what stands in a box: its name, in two lines where one is too short, and its units.
+
+    >>> _lines("sn00.rail7", "", 8), _lines("leaf01", "2 alike", 8)
+    (['sn00.', 'rail7'], ['leaf01', '2 alike'])
+    """
+    if len(name) > most and not inside and "." in name:
+        head, _, tail = name.rpartition(".")
+        return [_ending(f"{head}.", most), _ending(tail, most)]
+    return [_ending(name, most), inside]
+
+
+def _ending(name: str, most: int) -> str:
+    """Return a name's end where the whole is too long: names differ there."""
+    return name if len(name) <= most else "…" + name[1 - most :].lstrip(".")
 
 
 def _inside(kind: str, units: int) -> str:

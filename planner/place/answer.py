@@ -131,6 +131,7 @@ class RulePrice:
         free_proof: how that was reached.
         least_bytes, most_bytes: the cut with the rules less the free optimum is between them
             [bytes]; equal where both are proved.
+        free_rank_to_gpu: seats of the placement without rules, to time it.
     """
 
     rules: tuple[str, ...]
@@ -139,6 +140,7 @@ class RulePrice:
     free_proof: Proof
     least_bytes: float
     most_bytes: float
+    free_rank_to_gpu: tuple[int, ...] = ()
 
     @property
     def is_exact(self) -> bool:

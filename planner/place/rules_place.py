@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.errors import InputError, PlannerError
 from planner.layout import groups_along
-from planner.place.answer import Answer, Proof, SeatedDomain
+from planner.place.answer import Answer, Proof, RulePrice, SeatedDomain
 from planner.place.borders import tier_cuts
 from planner.place.expand import seats
 from planner.place.question import ask
@@ -96,7 +96,7 @@ def under_rules(
     )
     question = ask(layout, families, fabric.capacities(tier))
     if keeps_seats(question, rules, placement.rank_to_gpu, free_home):
-        return replace(placement, rule_price=price_of(rules, free, free))
+        return replace(placement, rule_price=_price(placement, rules, free, free))
     answer = solve_ruled(question, rules, free, time_limit_s=time_limit_s, seed=placement.seed)
     rank_to_gpu, bounds = _seated(question, rules, answer, layout, fabric, tier)
     if not keeps_seats(question, rules, rank_to_gpu, np.array(answer.home)):
@@ -202,8 +202,12 @@ def _replaced(
                 placement.tiers, strict=True,
             )
         ),
-        rule_price=price_of(rules, answer, free),
+        rule_price=_price(placement, rules, answer, free),
     )  # fmt: skip
+
+
+def _price(placement: Placement, rules: BoundRules, ruled: Answer, free: Answer) -> RulePrice:
+    return replace(price_of(rules, ruled, free), free_rank_to_gpu=tuple(placement.rank_to_gpu))
 
 
 def _judged(cut: TierCut, bound: TierBound, checked: CheckedCut, free: TierCut) -> TierCut:

@@ -53,14 +53,15 @@ def test_what_cannot_be_says_so_and_what_is_open_has_a_range() -> None:
 def test_rules_say_what_they_cost() -> None:
     rules = {"rules": ["tp within supernode"], "cut_bytes": 120.0, "free_cut_bytes": 90.0,
              "free_lower_bound_bytes": 90.0, "free_proof": "bound", "price_least_bytes": 30.0,
-             "price_most_bytes": 30.0}  # fmt: skip
+             "price_most_bytes": 30.0, "step_s": 102.0, "free_step_s": 100.0}  # fmt: skip
 
     section = reasons_section({**small_plan(), "rules": rules})
 
     assert "tp within supernode" in section
     assert "They cost exactly 30 B a step: 120 B cross with them, 90 B without" in section
+    assert "In time: 2 s of a step (2 %): 102 s with the rules, 100 s without." in section
     free = {**rules, "price_least_bytes": 0.0, "price_most_bytes": 0.0}
-    assert "They cost nothing" in reasons_section({**small_plan(), "rules": free})
+    assert "They cost no bytes" in reasons_section({**small_plan(), "rules": free})
 
 
 def test_second_answers_stand_against_the_plan() -> None:

@@ -1,0 +1,52 @@
+"""Words that the page in a browser and the page in a terminal share, so that both say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.units import format_share, format_time
+
+PART_WORDS: Mapping[str, str] = {
+    "gemm": "matrix products", "memory": "memory-bound work", "host": "kernel launches",
+    "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
+    "fixed": "data and logging", "straggling": "slowest GPU's lag",
+}  # fmt: skip
+"""What the parts of a step are called that are not traffic."""
+
+_CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
+
+
+def close_words(used_bytes: float, capacity_bytes: float) -> str:
+    """Return a warning where something fits in memory, but only just; else nothing.
+
+    Args:
+        used_bytes: of the fullest GPU, with its margin [bytes].
+        capacity_bytes: of a GPU [bytes].
+
+    >>> close_words(99.6, 100.0)
+    'It fits only just: 99.6 % of the memory, margin included, by an estimate.'
+    >>> close_words(50.0, 100.0), close_words(101.0, 100.0)
+    ('', '')
+    """
+    share = used_bytes / capacity_bytes
+    if not _CLOSE_SHARE <= share <= 1:
+        return ""
+    return (
+        f"It fits only just: {format_share(share)} of the memory, margin included, by an estimate."
+    )
+
+
+def price_in_time(ruled_s: float, free_s: float) -> str:
+    """Return what rules cost of a step's time.
+
+    >>> price_in_time(102.0, 100.0), price_in_time(100.0, 100.0)
+    ('2 s of a step (2 %): 102 s with the rules, 100 s without', 'a step is as long without them')
+    """
+    apart = ruled_s / free_s - 1
+    if abs(apart) < 5e-4:
+        return "a step is as long without them"
+    longer = "" if apart > 0 else ", which is shorter with them"
+    return (
+        f"{format_time(abs(ruled_s - free_s))} of a step ({format_share(abs(apart), digits=2)})"
+        f"{longer}: {format_time(ruled_s)} with the rules, {format_time(free_s)} without"
+    )
