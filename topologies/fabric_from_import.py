@@ -22,6 +22,7 @@ from topologies.imported_fabric import Borrowed, ImportedFabric, ImportedLink
 from topologies.imported_links import (
     Levels,
     Sets,
+    domain_names,
     gpu_names,
     heights,
     is_nic,
@@ -38,7 +39,7 @@ def fabric_from_import(found: ImportedFabric, borrowed: Borrowed) -> Fabric:
     """Return the Fabric of *found*, its gaps filled from *borrowed* and listed as assumed.
 
     Raises:
-        SpecError: GPUs per machine unknown, faults of the file, or parts that do not hang together.
+        SpecError: GPUs per machine unknown, faults of the file, parts that do not hang together.
     """
     if found.faults:
         raise SpecError(*found.faults)
@@ -187,10 +188,8 @@ class FabricBuild:
                 )
         for supernode, inside in members.items():
             if len(inside) > 1:
-                hub = f"{supernode}.switch"
-                graph.add_node(
-                    hub, kind="scale_up_switch", supernode=supernodes[supernode], units=1
-                )
+                hub, at = f"{supernode}.switch", supernodes[supernode]
+                graph.add_node(hub, kind="scale_up_switch", supernode=at, units=1)
                 one = link(self.scale_up_bytes_per_s, self.scale_up_s / 2, "supernode", 1)
                 graph.add_edges_from((name, hub, one) for name in inside)
         for name, height in self.height.items():
@@ -372,18 +371,19 @@ class FabricBuild:
             last = depth == len(tiers) - 1
             height = levels.heights[depth - 1] if depth else 0
             line = self.scale_up_bytes_per_s if depth == 0 else self.nic_bytes_per_s
+            called = tuple(known[graph.nodes[names[g[0]]]["supernode"]] for g in inside.values())
+            if depth:
+                taken = {domain.name for inner in made for domain in inner.domains}
+                called = domain_names(sets, tuple(inside), self.height, tier=tier, taken=taken)
             made.append(
                 Tier(
                     name=tier,
                     domains=tuple(
                         Domain(
-                            name=f"{tier}{i:02d}"
-                            if depth
-                            else known[graph.nodes[names[gpus[0]]]["supernode"]],
-                            gpus=tuple(gpus),
+                            name=name, gpus=tuple(gpus),
                             uplink_bytes_per_s=0.0 if last else float(leaving[root]),
-                        )
-                        for i, (root, gpus) in enumerate(inside.items())
+                        )  # fmt: skip
+                        for name, (root, gpus) in zip(called, inside.items(), strict=True)
                     ),
                     bytes_per_s=line,
                     shared_bytes_per_s=line if depth == 0 else min(line, inner_share),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from topologies.imported_fabric import ImportedLink
@@ -99,3 +99,41 @@ def heights(hosts: Sequence[str], links: Sequence[ImportedLink]) -> dict[str, in
             if other not in height and height.setdefault(other, height[name] + 1)
         ]
     return height
+
+
+def domain_names(
+    sets: Sets,
+    roots: Sequence[Hashable],
+    height: Mapping[str, int],
+    *,
+    tier: str,
+    taken: Container[str],
+) -> tuple[str, ...]:
+    """Return what each set of a tier is called: after its topmost switch in the file.
+
+    Args:
+        sets: which vertices hang together.
+        roots: representatives of the tier's sets.
+        height: of every vertex, 0 for machines.
+        tier: what the tier is called, and its sets without a switch, a number behind it.
+        taken: names of inner tiers' sets; one of them has the tier in front.
+
+    >>> sets = Sets()
+    >>> for a, b in (("h1", "isw-a"), ("h2", "isw-b"), ("h2", "isw-c")):
+    ...     sets.join(a, b)
+    >>> up = {"h1": 0, "h2": 0, "isw-a": 1, "isw-b": 1, "isw-c": 1}
+    >>> domain_names(sets, [sets.root("h1"), sets.root("h2")], up, tier="leaf", taken=())
+    ('isw-a', 'isw-b+1')
+    """
+    inside: dict[Hashable, list[str]] = defaultdict(list)
+    for name, at in height.items():
+        if at:
+            inside[sets.root(name)].append(name)
+    named = []
+    for i, root in enumerate(roots):
+        highest = max((height[name] for name in inside[root]), default=0)
+        top = sorted(name for name in inside[root] if height[name] == highest)
+        more = f"+{len(top) - 1}" if len(top) > 1 else ""
+        name = f"{top[0]}{more}" if top else f"{tier}{i:02d}"
+        named.append(f"{tier}.{name}" if name in taken else name)
+    return tuple(named)

@@ -10,6 +10,7 @@ from planner.errors import SpecError
 from planner.fabric import Fabric
 from topologies.fabric_catalogue import is_foreign, load_cluster, load_spec
 from topologies.fabric_import import ImportAsked, import_fabric, resolved_import
+from topologies.imported_links import Sets, domain_names
 from topologies.imported_resolved import cluster_file_text
 
 TREE = """\
@@ -290,3 +291,38 @@ def test_a_supernode_bears_the_name_that_its_links_bear(tmp_path: Path) -> None:
         assert {fabric.gpus[g].partition(".")[0] for g in gpus} == {name}
         assert f"{name}.switch" in fabric.graph
     assert [host.name for host in fabric.hosts] == list(named)
+
+
+def loaded(folder: Path, name: str, text: str, options: str) -> Fabric:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return load_cluster(f"{path}{options}")
+
+
+def domains(fabric: Fabric, tier: str) -> tuple[str, ...]:
+    return tuple(domain.name for domain in fabric.tier(tier).domains)
+
+
+def test_domains_are_called_after_the_switches_of_the_file(tmp_path: Path) -> None:
+    two_spines = (
+        "SwitchName=isw-a Nodes=n[1-2]\n"
+        + "SwitchName=isw-b Nodes=n[3-4]\nSwitchName=top1 Switches=isw-a,isw-b\n"
+        + "SwitchName=top2 Switches=isw-a,isw-b\n"
+    )
+
+    one = loaded(tmp_path, "one.conf", TREE, ",gpus-per-node=8")
+    two = loaded(tmp_path, "two.conf", two_spines, ",gpus-per-node=8")
+
+    assert domains(one, "leaf") == ("s0", "s1")
+    assert domains(one, "cluster") == ("top",)
+    assert domains(two, "leaf") == ("isw-a", "isw-b")
+    assert domains(two, "cluster") == ("top1+1",)  # and one more as high
+
+
+def test_a_switch_that_is_called_like_an_inner_domain_has_its_tier_in_front() -> None:
+    sets = Sets()
+    sets.join("h1", "rack1")
+
+    names = domain_names(sets, [sets.root("h1")], {"rack1": 1}, tier="leaf", taken={"rack1"})
+
+    assert names == ("leaf.rack1",)
