@@ -375,15 +375,13 @@ class FabricBuild:
             if depth:
                 taken = {domain.name for inner in made for domain in inner.domains}
                 called = domain_names(sets, tuple(inside), self.height, tier=tier, taken=taken)
+            ups = [0.0 if last else float(leaving[root]) for root in inside]
             made.append(
                 Tier(
                     name=tier,
                     domains=tuple(
-                        Domain(
-                            name=name, gpus=tuple(gpus),
-                            uplink_bytes_per_s=0.0 if last else float(leaving[root]),
-                        )  # fmt: skip
-                        for name, (root, gpus) in zip(called, inside.items(), strict=True)
+                        Domain(name=name, gpus=tuple(gpus), uplink_bytes_per_s=up)
+                        for name, gpus, up in zip(called, inside.values(), ups, strict=True)
                     ),
                     bytes_per_s=line,
                     shared_bytes_per_s=line if depth == 0 else min(line, inner_share),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from planner.errors import SpecError
@@ -19,6 +19,11 @@ _DATA_GBIT = {
 }  # fmt: skip
 """What one lane carries after line coding [Gb/s]: InfiniBand Trade Association's roadmap."""
 _UNNAMED = re.compile(r"MT\d+|Mellanox|ConnectX", re.IGNORECASE)
+_MANAGED = re.compile(r"^MF\d+;")
+"""In front of the name of a switch that has a manager of its own."""
+_UNNAMED_SWITCH = re.compile(r"MT\d+|Mellanox|Infiniscale|Quantum|Voltaire|QLogic", re.IGNORECASE)
+_MANY_ADAPTERS = 36
+"""More than any machine has: 16 GPUs' adapters, twice, and some for storage."""
 _SHOWN = 20
 _MOST_PORTS = 300_000
 
@@ -49,8 +54,12 @@ def import_ibnetdiscover(text: str, name: str) -> ImportedFabric:
     findings: list[ImportFinding] = []
     hosts = _hosts(nodes, findings, name)
     names = {i: host for host, members in hosts.items() for i in members}
-    names |= {i: f"sw-{_clean(i)}" for i in switches}
+    names |= _switch_names(switches, hosts)
+    if routers := [node for node in nodes.values() if node.kind == "rt"]:
+        message = f"{len(routers)} routers to other subnets: left out"
+        findings.append(ImportFinding(severity="note", where=routers[0].where, message=message))
     links, rates = _links(nodes, names, findings)
+    _report_widths(links, {names[i] for i in switches}, findings)
     _report_rates(rates, findings)
     linked: Counter[str] = Counter(end for a, b, *_ in links for end in (a, b))
     kept = [host for host in hosts if linked[host]]
@@ -123,7 +132,32 @@ def _hosts(
     if nameless:
         message = f"{nameless} adapters do not say which machine they are in: left out"
         findings.append(ImportFinding(severity="warning", where=name, message=message))
+    for host, members in hosts.items():
+        if len(members) > _MANY_ADAPTERS:
+            message = f"{host!r} has {len(members)} adapters: is it the first word of many names?"
+            where = nodes[members[0]].where
+            findings.append(ImportFinding(severity="warning", where=where, message=message))
     return hosts
+
+
+def _switch_names(switches: Mapping[str, _Node], hosts: Collection[str]) -> dict[str, str]:
+    """Return what each switch is called: its system, with the chip where a chassis has many.
+
+    A description that says only what it is, and one that several share, give way to the GUID.
+    """
+    own, chips = {}, {}
+    for ident, node in switches.items():
+        system, _, model = _MANAGED.sub("", node.about).partition(":")
+        chip = model.partition("/")[2]
+        own[ident] = "" if _UNNAMED_SWITCH.search(system) else _clean(system)
+        chips[ident] = f"{own[ident]}-{_clean(chip)}" if chip and own[ident] else own[ident]
+    of_system, of_chip = Counter(own.values()), Counter(chips.values())
+    named: dict[str, str] = {}
+    for ident in switches:
+        unique = [n for n, among in ((own[ident], of_system), (chips[ident], of_chip)) if
+                  n and among[n] == 1 and n not in hosts]  # fmt: skip
+        named[ident] = unique[0] if unique else f"sw-{_clean(ident)}"
+    return named
 
 
 def _links(
@@ -156,7 +190,6 @@ def _links(
                 kinds = sorted((node.kind, nodes[other].kind))
                 rates[kinds[0], kinds[1]].append((text.group(), where))
             links.append((names[ident], names[other], rate))
-    _report_widths(links, findings)
     return links, rates
 
 
@@ -171,12 +204,12 @@ def _report_rates(
 
 
 def _report_widths(
-    links: Iterable[tuple[str, str, float | None]], findings: list[ImportFinding]
+    links: Iterable[tuple[str, str, float | None]],
+    switches: Set[str],
+    findings: list[ImportFinding],
 ) -> None:
     """Report pairs of switches with fewer parallel links than is usual."""
-    pairs = Counter(
-        tuple(sorted((a, b))) for a, b, _ in links if a.startswith("sw-") and b.startswith("sw-")
-    )
+    pairs = Counter(tuple(sorted((a, b))) for a, b, _ in links if {a, b} <= switches)
     if not pairs:
         return
     usual = Counter(pairs.values()).most_common(1)[0][0]

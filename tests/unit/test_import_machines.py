@@ -41,8 +41,8 @@ def test_a_dump_keeps_parallel_and_half_width_links_and_leaves_aggregation_nodes
     assert [(h.name, h.gpus) for h in found.hosts] == [("hosta", 2), ("hostb", 2)]
     # 4 lanes x 100 Gb/s = 50 GB/s; the half-width link carries 25
     assert fabric.nic.line_bytes_per_s == pytest.approx(50e9)
-    assert fabric.graph["sw-S-a"]["sw-S-spine"]["capacity_bytes_per_s"] == pytest.approx(75e9)
-    assert fabric.graph["sw-S-b"]["sw-S-spine"]["links"] == 2
+    assert fabric.graph["leaf-a"]["spine"]["capacity_bytes_per_s"] == pytest.approx(75e9)
+    assert fabric.graph["leaf-b"]["spine"]["links"] == 2
     assert any("2xNDR, most are 4xNDR" in str(f) for f in found.findings)
     assert not any("agg" in str(v) for v in fabric.graph)
 
@@ -54,6 +54,38 @@ def test_an_adapter_without_a_machine_is_left_out_and_a_lost_port_is_reported() 
     said = [str(f) for f in read(text).findings]
     assert any("1 adapters do not say which machine" in s for s in said)
     assert any("'S-zz', which the dump does not describe" in s for s in said)
+
+
+def test_switches_are_called_by_their_descriptions_where_these_tell_them_apart() -> None:
+    about = {
+        "S-1": "MF0;leaf01:MQM9700/U1",  # its system's name
+        "S-2": "MF0;director:MCS8500/L01/U1",  # one chip of a chassis
+        "S-3": "MF0;director:MCS8500/S01/U1",
+        "S-4": "Quantum Mellanox Technologies",  # what it is, not which
+        "S-5": "host1",  # a machine is called so
+    }
+    text = "".join(
+        f'Switch 8 "{ident}" # "{words}" enhanced port 0 lid 9\n[1] "H-{ident}"[1] # 4xNDR\n'
+        f'Ca 1 "H-{ident}" # "host{n} mlx5_0"\n[1] "{ident}"[1] # 4xNDR\n'
+        for n, (ident, words) in enumerate(about.items(), 1)
+    )
+    text += 'Rt 2 "R-1" # "router1"\n[1] "S-1"[7] # 4xNDR\n'
+
+    found = read(text)
+
+    assert found.switches == ("leaf01", "director-L01-U1", "director-S01-U1", "sw-S-4", "sw-S-5")
+    assert any("1 routers to other subnets: left out" in str(f) for f in found.findings)
+
+
+def test_a_machine_with_more_adapters_than_any_has_is_asked_about() -> None:
+    hosts = range(40)
+    text = 'Switch 64 "S-1" # "leaf"\n'
+    text += "".join(f'[{n + 1}] "H-{n}"[1] # 4xNDR\n' for n in hosts)
+    text += "".join(f'Ca 1 "H-{n}" # "gpu {n} HCA-1"\n[1] "S-1"[{n + 1}] # 4xNDR\n' for n in hosts)
+
+    said = [str(f) for f in read(text).findings]
+
+    assert any("'gpu' has 40 adapters: is it the first word of many names?" in s for s in said)
 
 
 def test_a_dump_without_switches_is_refused() -> None:

@@ -219,7 +219,7 @@ def test_what_only_our_own_form_can_do_says_so(tmp_path: Path) -> None:
     [
         (("gpus: 2", "gpus: two"), "expected a whole number from 0 to 1024"),
         (("hop_latency", "hop_latencies"), "unknown key 'hop_latencies'"),
-        (("to: sw-S-1", "to: sw-S-9"), "is neither machine nor switch"),
+        (("to: leaf1", "to: leaf9"), "is neither machine nor switch"),
         (("rate: 50 GB/s", "rate: fast"), "rate"),
     ],
 )
@@ -306,8 +306,8 @@ def domains(fabric: Fabric, tier: str) -> tuple[str, ...]:
 def test_domains_are_called_after_the_switches_of_the_file(tmp_path: Path) -> None:
     two_spines = (
         "SwitchName=isw-a Nodes=n[1-2]\n"
-        + "SwitchName=isw-b Nodes=n[3-4]\nSwitchName=top1 Switches=isw-a,isw-b\n"
-        + "SwitchName=top2 Switches=isw-a,isw-b\n"
+        "SwitchName=isw-b Nodes=n[3-4]\nSwitchName=top1 Switches=isw-a,isw-b\n"
+        "SwitchName=top2 Switches=isw-a,isw-b\n"
     )
 
     one = loaded(tmp_path, "one.conf", TREE, ",gpus-per-node=8")
