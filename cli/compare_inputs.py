@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.compare_sizes import Goal, Sizes, sizes_of
-from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, read_fabric
-from cli.search_inputs import fixed_fields, read_searched
+from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, Question, read_fabric, read_question
+from cli.search_inputs import read_searched
 from planner.errors import InfeasibleError, InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
@@ -44,7 +44,7 @@ class Compare:
     """
 
     candidates: tuple[Candidate, ...]
-    inputs: tuple[Inputs, ...]
+    inputs: tuple[Question, ...]
     layouts: Mapping[str, Layout]
     sizes: Sizes
 
@@ -54,11 +54,11 @@ def read_candidates(wanted: Wanted) -> Compare:
 
     Raises:
         InputError: every fault of every cluster and layout.
-        InfeasibleError: no layout fits on some cluster; all of them are named.
+        InfeasibleError: a cluster is too small, or no layout of a file fits; all are named.
     """
     faults: list[str] = []
     impossible: list[str] = []
-    found: list[Inputs] = []
+    found: list[Question] = []
     bigger: list[Fabric | None] = []
     layouts: dict[str, Layout] = {}
     clusters = [
@@ -78,7 +78,7 @@ def read_candidates(wanted: Wanted) -> Compare:
                 one, gpus=sized.gpus, model=model, layout_file=path, ignore_memory=path is not None
             )
             try:
-                inputs = read_searched(asked)
+                inputs = read_question(asked) if path is None else read_searched(asked)
             except InfeasibleError as error:
                 name = one.cluster or f"supernode {one.supernode}"
                 impossible += [f"{name}: {fault}" for fault in error.faults]
@@ -86,7 +86,7 @@ def read_candidates(wanted: Wanted) -> Compare:
             except InputError as error:
                 faults += error.faults
                 continue
-            if path is not None:
+            if isinstance(inputs, Inputs) and path is not None:
                 layouts.setdefault(_file_name(path, wanted.layout_files), inputs.layout)
             if path == (wanted.layout_files or (None,))[0]:
                 found.append(inputs)
@@ -99,7 +99,7 @@ def read_candidates(wanted: Wanted) -> Compare:
     return Compare(
         candidates=tuple(
             Candidate(name=name, fabric=one.fabric, model=one.model, gpus=one.gpus,
-                      fixed=fixed_fields(one), efficiency=one.efficiency, bigger=twice)
+                      fixed=one.fixed, efficiency=one.efficiency, bigger=twice)
             for name, one, twice in zip(names, found, bigger, strict=True)
         ),
         inputs=tuple(found),
@@ -112,10 +112,10 @@ def _one_model(clusters: list[Asked], wanted: Wanted, sizes: Sizes) -> str | Non
     """Return the model that all train: the default depends on the GPUs, which may now differ."""
     if wanted.model is not None or len({one.gpus for one in sizes.each}) == 1:
         return wanted.model
-    return read_searched(clusters[0]).model.name
+    return read_question(clusters[0]).model.name
 
 
-def _bigger(asked: Asked, inputs: Inputs) -> Fabric | None:
+def _bigger(asked: Asked, inputs: Question) -> Fabric | None:
     """Return the cluster with supernodes of twice the size, or None where there can be none."""
     size = max(inputs.fabric.capacities("supernode"))
     if size >= inputs.gpus:
@@ -143,7 +143,7 @@ def _pairs(wanted: Wanted) -> list[tuple[str | None, int | None]]:
     return [(c, s) for c in clusters or (None,) for s in sizes or (None,)]
 
 
-def _names(found: list[Inputs]) -> list[str]:
+def _names(found: list[Question]) -> list[str]:
     """Return the clusters' names, each with its supernode where two are called the same."""
     names = [one.fabric.name for one in found]
     sized = [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cli.compare_inputs import Compare
 from cli.compare_sizes import sizes_document
+from cli.planner_inputs import question_document
 from cli.planner_output import document
-from cli.search_inputs import searched_inputs
 from cli.search_report import (
     FINALIST_LIMIT_S,
     finalist_document,
@@ -136,7 +136,7 @@ def _nics(bill: Bill, gpus: int) -> float:
 def compare_document(found: Comparison) -> dict[str, Any]:
     """Return the document of ``planner compare --json``."""
     asked = {
-        "clusters": [searched_inputs(one) for one in found.asked.inputs],
+        "clusters": [question_document(one) for one in found.asked.inputs],
         "layouts": {name: layout_document(one) for name, one in found.asked.layouts.items()},
         "seed": found.seed, "time_limit_s": found.time_limit_s, "tokens": found.tokens,
         "prices": found.prices, "sizes": sizes_document(found.asked.sizes, found.asked.inputs),

@@ -8,7 +8,14 @@ from functools import cache
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, read_fabric, read_inputs
+from cli.planner_inputs import (
+    DEFAULT_GPUS,
+    Asked,
+    Question,
+    read_fabric,
+    read_inputs,
+    read_question,
+)
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import Cost, money_of, parse_amount, power_of
@@ -144,7 +151,7 @@ def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
     """
     if goal.equal == "gpus":
         return Sizes(goal=goal, each=tuple(Sized(gpus=_gpus(one), spent=None) for one in clusters))
-    model = clusters[0].model or read_inputs(clusters[0]).model.name
+    model = clusters[0].model or read_question(clusters[0]).model.name
     found = [_Cluster(replace(one, model=model), goal) for one in clusters]
     if goal.equal == "run":
         return Sizes(goal=goal, each=_each(found, lambda one: _for_run(one, goal)))
@@ -249,7 +256,7 @@ def _for_run(one: _Cluster, goal: Goal) -> Sized:
     return Sized(gpus=count * one.unit, spent=None)
 
 
-def sizes_document(sizes: Sizes, inputs: tuple[Inputs, ...]) -> Mapping[str, Any]:
+def sizes_document(sizes: Sizes, inputs: tuple[Question, ...]) -> Mapping[str, Any]:
     """Return what the clusters have in common, for the document."""
     return {
         "equal": sizes.goal.equal,

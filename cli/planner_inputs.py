@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from itertools import groupby
 from math import prod
@@ -75,28 +75,41 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
-    """What a command works on.
+class Question:
+    """What a command is asked, before a layout is chosen.
 
     Args:
-        fabric, model, layout: as read or chosen.
+        fabric, model: as read.
         gpus: GPUs of the job [1].
         cluster: what the cluster was asked for as.
         given: names of the fields of the layout that the user gave.
-        choice: what the rest was chosen from.
+        fixed: the fields of ``Layout`` that every layout shares: those given, the batch and the
+            precision.
         efficiency: what was fitted on this accelerator, where anything was.
         assumed: what was left out and what was taken instead, name to reason.
     """
 
     fabric: Fabric
     model: ModelSpec
-    layout: Layout
     gpus: int
     cluster: str
     given: tuple[str, ...]
-    choice: Choice
+    fixed: Mapping[str, Any]
     efficiency: Efficiency | None
     assumed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs(Question):
+    """What a command works on.
+
+    Args:
+        layout: as given or chosen.
+        choice: what it was chosen from.
+    """
+
+    layout: Layout
+    choice: Choice
 
 
 def read_inputs(asked: Asked) -> Inputs:
@@ -105,6 +118,29 @@ def read_inputs(asked: Asked) -> Inputs:
     Raises:
         InputError: every fault of the cluster, the model and the given part of the layout.
         InfeasibleError: no layout fits, or more ranks than seats.
+    """
+    question = read_question(asked)
+    choice = best_layout(
+        question.model,
+        accelerator=question.fabric.accelerator,
+        links=links_of(question.fabric),
+        homes=tier_indices(question.fabric),
+        gpus=question.gpus,
+        fixed=question.fixed,
+        efficiency=question.efficiency,
+        ignore_memory=asked.ignore_memory,
+        rules=asked.where,
+    )
+    known = {f.name: getattr(question, f.name) for f in fields(Question)}
+    return Inputs(**known, layout=choice.layout, choice=choice)
+
+
+def read_question(asked: Asked) -> Question:
+    """Return the cluster, the model and what is given of the layout that *asked* names.
+
+    Raises:
+        InputError: every fault of the cluster, the model and the given part of the layout.
+        InfeasibleError: more ranks than seats.
     """
     faults: list[str] = []
     fabric = _tried(faults, lambda: read_fabric(asked))
@@ -128,7 +164,12 @@ def read_inputs(asked: Asked) -> Inputs:
     assumed = _what_was_left_out(asked, fabric, gpus, name)
     if why:
         assumed["gpus"] = why
-    return _with_layout(asked, fabric, model, gpus, given, assumed)
+    fixed = _fixed(fabric, model, gpus, given, assumed)
+    return Question(
+        fabric=fabric, model=model, gpus=gpus, cluster=asked.cluster or "generic",
+        given=tuple(sorted(given)), fixed=MappingProxyType(fixed),
+        efficiency=efficiency_of(fabric.accelerator.name), assumed=MappingProxyType(assumed),
+    )  # fmt: skip
 
 
 def read_fabric(asked: Asked) -> Fabric:
@@ -223,81 +264,66 @@ def _what_was_left_out(asked: Asked, fabric: Fabric, gpus: int, model: str) -> d
     return assumed
 
 
-def _with_layout(
-    asked: Asked,
-    fabric: Fabric,
-    model: ModelSpec,
-    gpus: int,
-    given: dict[str, Any],
-    assumed: dict[str, str],
-) -> Inputs:
+def _fixed(
+    fabric: Fabric, model: ModelSpec, gpus: int, given: Mapping[str, Any], assumed: dict[str, str]
+) -> dict[str, Any]:
+    """Return what every layout shares; what nobody gave is noted in *assumed*."""
     batch = usual_batch(model, gpus, given)
     for name in ("seq", "global_batch"):
         if name not in given:
             assumed[name] = f"{getattr(batch, name)}: {batch.source}"
     fixed = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
+    peaks = fabric.accelerator.peak_flops_per_s
     if "precision" not in given:
-        peaks = fabric.accelerator.peak_flops_per_s
         fixed["precision"] = next((p for p in ("bf16", "fp16", "fp8") if p in peaks), "bf16")
         assumed["precision"] = f"{fixed['precision']}: --precision was not given"
-    elif given["precision"] not in fabric.accelerator.peak_flops_per_s:
-        known = ", ".join(fabric.accelerator.peak_flops_per_s)
+    elif given["precision"] not in peaks:
         raise LayoutError(
             f"precision={given['precision']}: {fabric.accelerator.name} has no such peak; "
-            f"it has {known}"
+            f"it has {', '.join(peaks)}"
         )
-    efficiency = efficiency_of(fabric.accelerator.name)
-    choice = best_layout(
-        model,
-        accelerator=fabric.accelerator,
-        links=links_of(fabric),
-        homes=tier_indices(fabric),
-        gpus=gpus,
-        fixed=fixed,
-        efficiency=efficiency,
-        ignore_memory=asked.ignore_memory,
-        rules=asked.where,
-    )
-    return Inputs(
-        fabric=fabric,
-        model=model,
-        layout=choice.layout,
-        gpus=gpus,
-        cluster=asked.cluster or "generic",
-        given=tuple(sorted(given)),
-        choice=choice,
-        efficiency=efficiency,
-        assumed=MappingProxyType(assumed),
-    )
+    return fixed
 
 
 def inputs_document(inputs: Inputs, **more: Any) -> dict[str, Any]:
     """Return everything the answer depends on, for ``cli.planner_output.document``.
 
-    Enough to build the model and the layout again without the files they came from, and the
-    numbers of the cluster's tiers, so that the hash changes when a figure of the file does.
+    Enough to build the model and the layout again without the files they came from.
     """
-    fabric, layout = inputs.fabric, inputs.layout
-    return {
-        "cluster": fabric.name,
-        "cluster_asked": inputs.cluster,
-        "supernode": max(fabric.capacities("supernode")),
-        "gpus": inputs.gpus,
-        "model": inputs.model.name,
-        "model_shape": {
-            name: value for name, value in asdict_of(inputs.model).items() if name != "assumed"
-        },
+    layout = inputs.layout
+    return question_document(inputs) | {
         "layout": {
             **asdict(layout), "zero": layout.zero_stage, "edp": layout.edp,
             "micro_batches": layout.micro_batches,
         },
-        "layout_given": inputs.given,
         "order": layout.order,
-        "fabric": fabric_document(fabric),
-        "efficiency": None if inputs.efficiency is None else asdict(inputs.efficiency),
-        "assumed": {**fabric.assumed, **inputs.model.assumed, **inputs.assumed},
         **more,
     }  # fmt: skip
+
+
+def question_document(question: Question, **more: Any) -> dict[str, Any]:
+    """Return everything that an answer depends on which looks at every layout.
+
+    The numbers of the cluster's tiers too, so that the hash changes when a figure of the file does.
+    """
+    fabric, model = question.fabric, question.model
+    return {
+        "cluster": fabric.name,
+        "cluster_asked": question.cluster,
+        "supernode": max(fabric.capacities("supernode")),
+        "gpus": question.gpus,
+        "model": model.name,
+        "model_shape": {
+            name: value for name, value in asdict_of(model).items() if name != "assumed"
+        },
+        "layout": dict(question.fixed),
+        "layout_given": question.given,
+        "order": question.fixed.get("order", DEFAULT_ORDER),
+        "fabric": fabric_document(fabric),
+        "efficiency": None if question.efficiency is None else asdict(question.efficiency),
+        "assumed": {**fabric.assumed, **model.assumed, **question.assumed},
+        **more,
+    }
 
 
 def asdict_of(model: ModelSpec) -> dict[str, Any]:

@@ -11,9 +11,8 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from cli.planner_inputs import Inputs
+from cli.planner_inputs import Inputs, question_document
 from cli.planner_output import document
-from cli.search_inputs import fixed_fields, searched_inputs
 from planner.layout import Layout
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.run import Run, run_of
@@ -80,7 +79,7 @@ def make_search(
     started = time.perf_counter()
     limit_s = FINALIST_LIMIT_S if time_limit_s is None else time_limit_s
     machine = machine_of(inputs.fabric, inputs.gpus, inputs.efficiency)
-    swept = sweep(inputs.model, machine, inputs.gpus, fixed_fields(inputs), rules=rules)
+    swept = sweep(inputs.model, machine, inputs.gpus, inputs.fixed, rules=rules)
     found = finalists(
         inputs.model, inputs.fabric, swept, most=best, first=inputs.layout, seed=seed,
         time_limit_s=limit_s,
@@ -143,7 +142,7 @@ def finalist_document(one: Finalist, first: Finalist) -> dict[str, Any]:
 def search_document(found: Search) -> dict[str, Any]:
     """Return the document of ``planner search --json``."""
     first = found.best[0]
-    asked = searched_inputs(
+    asked = question_document(
         found.inputs, seed=found.seed, time_limit_s=found.time_limit_s, best=len(found.best),
         tokens=found.tokens, prices=found.prices, where=found.rules,
     )  # fmt: skip

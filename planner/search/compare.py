@@ -6,7 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from planner.search.pool import Pool, pool_of, shared_pools
+from planner.errors import InfeasibleError, LayoutError
+from planner.search.candidates import shared_pools, thinned, whole_pool
+from planner.search.pool import Pool
 from planner.search.search import Finalist, Swept, fastest_seated, machine_of, seat, sweep_on
 from planner.search.together import grouped
 
@@ -88,10 +90,10 @@ def compare(
             one.model, one.fabric, space, seed=seed, time_limit_s=time_limit_s))
         for one, space in zip(candidates, swept, strict=True)
     ]  # fmt: skip
-    pools = [
-        pool_of(one.name, one.model, one.fabric, space)
+    pools = thinned([
+        whole_pool(one.name, one.model, one.fabric, space)
         for one, space in zip(candidates, swept, strict=True)
-    ]
+    ])  # fmt: skip
     return Compared(
         ranked=_ranked(own), moved=_moved(own, seed, time_limit_s), pools=shared_pools(pools),
         swept=tuple(swept),
@@ -99,15 +101,31 @@ def compare(
 
 
 def _swept(candidates: Sequence[Candidate]) -> list[Swept]:
-    """Return each cluster's space, once for all that differ in their network alone."""
+    """Return each cluster's space, once for all that differ in their network alone.
+
+    Raises:
+        LayoutError: no combination can run, on any of them.
+        InfeasibleError: none fits; every cluster that holds none is named.
+    """
     found: dict[int, Swept] = {}
+    faults: list[str] = []
+    impossible: list[str] = []
     for some in grouped(candidates, key=_but_for_the_network):
         alike = [candidates[position] for position in some]
         first = alike[0]
         machines = [machine_of(one.fabric, one.gpus, one.efficiency) for one in alike]
-        found |= zip(
-            some, sweep_on(first.model, machines, first.gpus, first.fixed), strict=True
-        )  # fmt: skip
+        try:
+            swept = sweep_on(first.model, machines, first.gpus, first.fixed)
+        except InfeasibleError as error:
+            impossible += [f"{one.name}: {fault}" for one in alike for fault in error.faults]
+        except LayoutError as error:
+            faults += error.faults
+        else:
+            found |= zip(some, swept, strict=True)
+    if faults:
+        raise LayoutError(*dict.fromkeys(faults))
+    if impossible:
+        raise InfeasibleError(*impossible)
     return [found[position] for position in range(len(candidates))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def best_with_experts(pools: Sequence[Pool], experts: int) -> list[Best]:
         experts: of each of their models [1].
     """
     found = dict.fromkeys(range(len(pools)), NONE_FITS)
-    for some in grouped(pools, key=_but_for_the_network):
+    for some in grouped(pools, key=lambda pool: id(pool.swept.space)):
         alike = [pools[position] for position in some]
         try:
             model = replace(alike[0].model, experts=experts)
@@ -77,13 +77,6 @@ def best_with_experts(pools: Sequence[Pool], experts: int) -> list[Best]:
         else:
             found |= zip(some, [_of_candidates(pool, model) for pool in alike], strict=True)
     return [found[position] for position in range(len(pools))]
-
-
-def _but_for_the_network(pool: Pool) -> Hashable:
-    """Return all that decides on a pool's steps but for the network, as text."""
-    machine = pool.machine
-    return repr((pool.model, int(pool.columns.gpus[0]), sorted(pool.swept.fixed.items()),
-                 machine.accelerator, machine.efficiency))  # fmt: skip
 
 
 def _of_candidates(pool: Pool, model: ModelSpec) -> Best:

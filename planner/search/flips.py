@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.search.experts import Best, best_with_experts, expert_counts
-from planner.search.pool import AS_IT_IS, Change, Pool
+from planner.search.pool import AS_IT_IS, Change, Pool, steps_at_once_s
 from planner.search.together import grouped
 from planner.steptime.uncertainty import faster
 
@@ -101,27 +101,33 @@ class _Steps:
     def best(self, pool: Pool, change: Change) -> tuple[float, int]:
         """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
         if (pool.name, change) not in self._known:
-            self._find(pool, (change,))
+            self._find([(pool, change)])
         return self._known[pool.name, change]
 
     def find(self, changes: Sequence[Change]) -> None:
-        """Find the best steps of all pools under *changes*, all of one sequence length at once."""
-        for pool in self._pools:
-            for some in grouped(changes, key=lambda change: change.seq):
-                self._find(pool, [changes[position] for position in some])
+        """Find the best steps of all pools under *changes*.
 
-    def _find(self, pool: Pool, changes: Sequence[Change]) -> None:
-        varied = [_varied(change) for change in changes]
-        among = [self._among(pool.name, name, factor) for name, factor in varied]
+        Of one pool all changes of the network are asked at once; of one length all pools alike.
+        """
+        network = [change for change in changes if change.seq == 1.0]
+        if network:
+            for pool in self._pools:
+                self._find([(pool, change) for change in network])
+        for some in grouped(self._pools, key=lambda pool: id(pool.swept.space)):
+            for change in changes:
+                if change.seq != 1.0:
+                    self._find([(self._pools[at], change) for at in some])
+
+    def _find(self, asked: Sequence[tuple[Pool, Change]]) -> None:
+        among = [self._among(pool.name, *_varied(change)) for pool, change in asked]
         bounded = [rows for rows in among if rows is not None]
         wanted = np.logical_or.reduce(bounded) if len(bounded) == len(among) else None
-        found = pool.steps_under_s(changes, wanted)
-        for change, key, total in zip(changes, varied, found, strict=True):
+        for (pool, change), total in zip(asked, steps_at_once_s(asked, wanted), strict=True):
             row = int(total.argmin())
             self._known[pool.name, change] = (
                 (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
             )
-            self._steps_s.setdefault(pool.name, {})[key] = total
+            self._steps_s.setdefault(pool.name, {})[_varied(change)] = total
 
     def _among(self, pool: str, name: str, factor: float) -> NDArray[np.bool_] | None:
         """Return the rows that can be the best at *factor*, or None where nothing bounds it."""

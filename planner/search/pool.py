@@ -1,9 +1,6 @@
-"""A few hundred layouts that stand for a whole space, timed again whenever the machine changes.
+"""Some layouts of a cluster's space, timed again whenever the machine changes.
 
-Of the best run of each set of degrees, recomputation and ZeRO stage, those are kept that are good
-on the machine as it is, with NICs eight times slower or faster, or with sequences 4 or 16 times as
-long: another layout can win when one of these changes, without searching again. Clusters that
-share a space share their candidates.
+``candidates.py`` says which. Pools of one space that have the same rows are timed together.
 """
 
 from __future__ import annotations
@@ -15,24 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, TierNumbers, in_flight_bytes_per_s
-from planner.search.evaluate import Machine, step_of, taken
+from planner.search.evaluate import CHUNK_ROWS, Machine, step_of, taken
 from planner.search.seats import rows_of
-from planner.search.space import first_of_each
-from planner.search.together import stacked_links
-from planner.steptime.columns import RECOMPUTE, LayoutColumns
+from planner.search.together import grouped, shape_of, stacked_links, stacked_spreads
+from planner.steptime.columns import LayoutColumns
 from planner.steptime.memory import step_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from planner.fabric import Fabric, Nic
+    from planner.fabric import Nic
     from planner.layout import Layout
     from planner.model import ModelSpec
     from planner.search.search import Swept
     from planner.steptime.spread import Spreads
-
-KEPT_ROWS = 320
-ZERO_STAGES = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +50,6 @@ class Change:
 
 
 AS_IT_IS = Change()
-_SCENARIOS = (
-    Change(nic_rate=1.0 / 8.0), Change(nic_rate=8.0), Change(seq=4.0), Change(seq=16.0),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,40 +87,36 @@ class Pool:
         row = int(total.argmin())
         return (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
 
-    def steps_s(
-        self, change: Change = AS_IT_IS, among: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
-        """Return the step of every row under *change* [s]; see ``steps_under_s``."""
-        step_s: NDArray[np.float64] = self.steps_under_s((change,), among)[0]
-        return step_s
+    def steps_s(self, change: Change = AS_IT_IS) -> NDArray[np.float64]:
+        """Return the step of every row under *change* [s], infinite where it does not fit."""
+        total: NDArray[np.float64] = steps_at_once_s([(self, change)])[0]
+        return total
 
-    def steps_under_s(
-        self, changes: Sequence[Change], among: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
-        """Return the step of every row under each change [s], infinite where it does not fit.
-
-        Args:
-            changes: what differs; the sequence length is the same in all of them.
-            among: the rows that matter; all others are infinite.
-        """
-        columns, seq = self.columns, changes[0].seq
-        if seq != 1.0:
-            columns = replace(columns, seq=columns.seq * seq)
+    def fits(self, seq: float) -> NDArray[np.bool_]:
+        """Return which rows fit when sequences are *seq* times as long."""
         if seq not in self.fitting:
+            columns = replace(self.columns, seq=self.columns.seq * seq)
             capacity = self.machine.accelerator.memory_bytes
             self.fitting[seq] = step_memory(self.model, columns, capacity).fits
-        wanted = self.fitting[seq] if among is None else self.fitting[seq] & among
-        found = np.full((len(changes), len(self.rows)), np.inf)
-        rows = np.flatnonzero(wanted)
-        if rows.size:
-            links = stacked_links([self.changed_links(change) for change in changes])
-            step = step_of(
-                self.model, taken(columns, rows), replace(self.machine, links=links),
-                rows_of(self.spreads, rows),
-            )  # fmt: skip
-            shape = np.broadcast_shapes(np.shape(step.total_s), (len(changes), 1, rows.size))
-            found[:, rows] = np.broadcast_to(step.total_s, shape).min(axis=1)
-        return found
+        return self.fitting[seq]
+
+    @classmethod
+    def of(
+        cls, swept: Swept, rows: NDArray[np.int64], *, name: str, model: ModelSpec,
+        raw_bytes_per_s: tuple[float, ...], nic: Nic,
+    ) -> Pool:  # fmt: skip
+        """Return the pool of some *rows* of a space."""
+        columns = _filled(swept.space.columns(swept.fixed, rows))
+        return cls(
+            name=name, model=model, machine=swept.machine, raw_bytes_per_s=raw_bytes_per_s,
+            nic=nic, columns=columns, swept=swept, rows=rows,
+            spreads=swept.machine.seats.spreads(columns),
+        )  # fmt: skip
+
+    def with_rows(self, rows: NDArray[np.int64]) -> Pool:
+        """Return the pool with other *rows* of its space."""
+        return Pool.of(self.swept, rows, name=self.name, model=self.model,
+                       raw_bytes_per_s=self.raw_bytes_per_s, nic=self.nic)  # fmt: skip
 
     def on(self, machine: Machine) -> Pool:
         """Return the same candidates on another machine, its NICs in flight as they are."""
@@ -184,83 +170,35 @@ class Pool:
         return replace(links, tiers=tuple(tiers))
 
 
-def pool_of(name: str, model: ModelSpec, fabric: Fabric, swept: Swept) -> Pool:
-    """Return the candidates of one evaluated space, at most 5 x ``KEPT_ROWS``."""
-    names = [tier.name for tier in fabric.tiers]
-    outer = fabric.tiers[names.index("supernode") + 1 :]
-    rows = _candidates(swept)
-    columns = _columns(swept, rows)
-    every = Pool(
-        name=name, model=model, machine=swept.machine,
-        raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), nic=fabric.nic,
-        columns=columns, swept=swept, rows=rows, spreads=swept.machine.seats.spreads(columns),
-    )  # fmt: skip
-    now = swept.evaluated.total_s[np.searchsorted(swept.evaluated.rows, rows)]
-    good = [np.argsort(now, kind="stable")[:KEPT_ROWS]]
-    good += [_best_under(every, one, now) for one in _SCENARIOS]
-    return _with_rows(every, rows[np.unique(np.concatenate(good))])
+def steps_at_once_s(
+    asked: Sequence[tuple[Pool, Change]], among: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Return the step of every row of some pools under a change each [s]; infinite if too large.
 
+    Args:
+        asked: pools of one space and the same rows, and changes of one sequence length.
+        among: the rows that matter; all others are infinite.
 
-def _best_under(every: Pool, change: Change, now: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the best ``KEPT_ROWS`` rows under *change*.
-
-    Where slower NICs only slow steps, no row can be among them whose step *now* is longer than the
-    last of the best of a few that are good now. Of other sequences every row is timed: a step is
-    not monotone in their length.
+    Returns:
+        Shape [asked, rows].
     """
-    if change.nic_rate > 1.0 or change.seq != 1.0:
-        return np.argsort(every.steps_s(change), kind="stable")[:KEPT_ROWS]
-    few = np.argsort(now, kind="stable")[: 2 * KEPT_ROWS]
-    among = np.zeros(len(now), dtype=bool)
-    among[few] = True
-    total = every.steps_s(change, among)
-    limit = np.sort(total[few])[min(KEPT_ROWS, few.size) - 1]
-    others = ~among & (now <= limit)
-    if others.any():
-        total = np.minimum(total, every.steps_s(change, others))
-    return np.argsort(total, kind="stable")[:KEPT_ROWS]
-
-
-def shared_pools(pools: Sequence[Pool]) -> tuple[Pool, ...]:
-    """Return *pools*, each with the candidates of all that are of the same space."""
-    found = []
-    for pool in pools:
-        alike = [
-            one.rows
-            for one in pools
-            if one.model == pool.model
-            and one.swept.fixed == pool.swept.fixed
-            and one.swept.space.size == pool.swept.space.size
-        ]
-        found.append(_with_rows(pool, np.unique(np.concatenate(alike))))
-    return tuple(found)
-
-
-def _with_rows(pool: Pool, rows: NDArray[np.int64]) -> Pool:
-    columns = _columns(pool.swept, rows)
-    return replace(
-        pool, rows=rows, columns=columns, spreads=pool.machine.seats.spreads(columns), fitting={}
-    )
-
-
-def _columns(swept: Swept, rows: NDArray[np.int64]) -> LayoutColumns:
-    return _filled(swept.space.columns(swept.fixed, rows))
-
-
-def _candidates(swept: Swept) -> NDArray[np.int64]:
-    """Return the best row of each set of degrees, recomputation and ZeRO stage.
-
-    And the best of those with the smallest micro-batch, which long sequences need.
-    """
-    found, table = swept.evaluated, swept.space.table
-    rows = found.rows
-    way = table["recompute"][rows].astype(np.int64) * len(ZERO_STAGES) + table["zero_stage"][rows]
-    group = swept.space.sets(rows) * (len(RECOMPUTE) * len(ZERO_STAGES)) + way
-    micro = table["micro_batch"][rows]
-    small = np.flatnonzero(micro == micro.min())
-    best = first_of_each(group, found.total_s)
-    best_small = small[first_of_each(group[small], found.total_s[small])]
-    return np.unique(rows[np.concatenate([best, best_small])])
+    first, seq = asked[0][0], asked[0][1].seq
+    wanted = first.fits(seq) if among is None else first.fits(seq) & among
+    rows = np.flatnonzero(wanted)
+    columns = replace(first.columns, seq=first.columns.seq * seq)
+    links = [pool.changed_links(change) for pool, change in asked]
+    found = np.full((len(asked), len(first.rows)), np.inf)
+    for some in grouped(range(len(asked)), key=lambda position: shape_of(links[position])):
+        pools = [asked[position][0] for position in some]
+        one_seating = all(pool is pools[0] for pool in pools)
+        machine = replace(first.machine, links=stacked_links([links[at] for at in some]))
+        for start in range(0, rows.size, CHUNK_ROWS):
+            few = rows[start : start + CHUNK_ROWS]
+            spreads = [rows_of(one.spreads, few) for one in (pools[:1] if one_seating else pools)]
+            step = step_of(first.model, taken(columns, few), machine, stacked_spreads(spreads))
+            shape = np.broadcast_shapes(np.shape(step.total_s), (len(some), 1, few.size))
+            found[np.asarray(some)[:, None], few] = np.broadcast_to(step.total_s, shape).min(axis=1)
+    return found
 
 
 def _filled(columns: LayoutColumns) -> LayoutColumns:

@@ -25,7 +25,7 @@ from planner.search.seats import RankOrderSeats
 from planner.search.space import Choices, Space, first_of_each, layout_space, wide_choices
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import Memory, step_memory
-from planner.steptime.shared_links import Seating, seated_step_time
+from planner.steptime.shared_links import Seating, seated_step_time, seated_wiring
 from planner.steptime.step import Step, layout_memory
 from planner.steptime.uncertainty import faster
 from planner.traffic import Family, step_families
@@ -305,15 +305,16 @@ def seat(
     placement = place(layout, families, fabric, seed=seed, time_limit_s=time_limit_s)
     seatings = {"least-cut": placement.rank_to_gpu}
     for one in placement.baselines:
-        if one.name == "megatron-order":
+        if one.name == "megatron-order" and one.rank_to_gpu != placement.rank_to_gpu:
             seatings["rank-order"] = one.rank_to_gpu
+    wiring = seated_wiring(fabric, layout, efficiency)
     steps = {
         name: seated_step_time(
             model,
             layout,
             Seating(
                 fabric=fabric, families=families, rank_to_gpu=seats,
-                spreads=placed_spreads(layout, seats, fabric),
+                spreads=placed_spreads(layout, seats, fabric), wiring=wiring,
             ),
             efficiency,
         )

@@ -8,7 +8,6 @@ import time
 import pytest
 
 from cli.planner_inputs import Asked, read_inputs
-from cli.search_inputs import fixed_fields
 from planner.search.evaluate import evaluate
 from planner.search.search import machine_of
 from planner.search.space import layout_space, wide_choices
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.bench
 
 def test_a_core_gets_through_250_000_layouts_of_the_175b_space_a_second() -> None:
     inputs = read_inputs(Asked(supernode=64, gpus=1024, model="gpt3-175b"))
-    fixed = fixed_fields(inputs)
+    fixed = inputs.fixed
     machine = machine_of(inputs.fabric, 1024, inputs.efficiency)
 
     started = time.process_time()

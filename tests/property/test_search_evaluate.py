@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cli.planner_inputs import Asked, Inputs, read_inputs
-from cli.search_inputs import fixed_fields
 from planner.search.evaluate import evaluate
 from planner.search.placed import spreads_of, tier_indices
 from planner.search.search import machine_of
@@ -26,7 +25,7 @@ CASES = {
 
 def differs_most(inputs: Inputs, count: int, seed: int) -> float:
     """Largest relative difference between both ways, over *count* random layouts that fit."""
-    fixed = fixed_fields(inputs)
+    fixed = inputs.fixed
     space = layout_space(inputs.model, inputs.gpus, fixed, wide_choices(inputs.model))
     machine = machine_of(inputs.fabric, inputs.gpus, inputs.efficiency)
     many = min(3 * count, space.size)
@@ -76,7 +75,7 @@ def test_arrays_and_single_layouts_agree_on_ten_thousand() -> None:
 @pytest.mark.parametrize("supernode", [24, 40, 64])
 def test_layouts_on_uneven_domains_sit_as_their_ranks_do(supernode: int) -> None:
     inputs = read_inputs(Asked(supernode=supernode, gpus=64, model="llama-3.1-8b"))
-    fixed = fixed_fields(inputs)
+    fixed = inputs.fixed
     homes = [home[:64] for home in tier_indices(inputs.fabric)]
     space = layout_space(inputs.model, 64, fixed)
     machine = machine_of(inputs.fabric, 64, None)
@@ -99,13 +98,14 @@ def test_layouts_on_uneven_domains_sit_as_their_ranks_do(supernode: int) -> None
 
 
 def test_a_wider_nic_never_slows_the_best_step() -> None:
-    from planner.search.pool import Change, pool_of
+    from planner.search.candidates import thinned, whole_pool
+    from planner.search.pool import Change
     from planner.search.search import sweep
 
     inputs = read_inputs(Asked(supernode=8, gpus=64, model="mixtral-8x7b"))
     machine = machine_of(inputs.fabric, 64, inputs.efficiency)
-    pool = pool_of("p", inputs.model, inputs.fabric,
-                   sweep(inputs.model, machine, 64, fixed_fields(inputs)))  # fmt: skip
+    swept = sweep(inputs.model, machine, 64, inputs.fixed)
+    (pool,) = thinned([whole_pool("p", inputs.model, inputs.fabric, swept)])
     last = inf
     for factor in (0.1, 0.3, 1.0, 2.0, 8.0):
         step_s, _ = pool.best(Change(nic_rate=factor))

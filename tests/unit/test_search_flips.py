@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cli.planner_inputs import Asked, Inputs, read_inputs
-from cli.search_inputs import fixed_fields
+from planner.search import candidates
+from planner.search import flips as flip_points
+from planner.search.candidates import shared_pools, thinned, whole_pool
 from planner.search.experts import best_with_experts
 from planner.search.flips import PROPERTIES, flips
 from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
-from planner.search.pool import AS_IT_IS, Change, Pool, pool_of
-from planner.search.search import Swept, machine_of, sweep
+from planner.search.pool import AS_IT_IS, Change, Pool, steps_at_once_s
+from planner.search.search import Swept, machine_of, sweep, sweep_on
 
 GPUS = 64
 
@@ -23,8 +28,9 @@ GPUS = 64
 def searched(supernode: int) -> tuple[Inputs, Swept, Pool]:
     inputs = read_inputs(Asked(supernode=supernode, gpus=GPUS, model="mixtral-8x7b"))
     machine = machine_of(inputs.fabric, GPUS, inputs.efficiency)
-    swept = sweep(inputs.model, machine, GPUS, {**fixed_fields(inputs), "cp": 1})
-    return inputs, swept, pool_of(f"sn{supernode}", inputs.model, inputs.fabric, swept)
+    swept = sweep(inputs.model, machine, GPUS, {**inputs.fixed, "cp": 1})
+    (pool,) = thinned([whole_pool(f"sn{supernode}", inputs.model, inputs.fabric, swept)])
+    return inputs, swept, pool
 
 
 def test_the_pool_holds_the_best_of_the_space() -> None:
@@ -147,55 +153,77 @@ def test_experts_flip_by_doublings_where_they_no_longer_fit_or_spread_otherwise(
         assert one.before != one.after
 
 
+Steps = Callable[..., NDArray[np.float64]]
+every_step: Steps = steps_at_once_s
+
+
 def test_pruned_rows_change_no_flip(monkeypatch: pytest.MonkeyPatch) -> None:
-    every = Pool.steps_s
     for name in ("nic_latency", "in_flight", "oversubscription"):
         monkeypatch.delitem(PROPERTIES, name)
     pools = [searched(8)[2], searched(64)[2]]
 
     found = flips(pools, 0.1)
 
-    monkeypatch.setattr(Pool, "steps_s", lambda self, change=AS_IT_IS, _=None: every(self, change))
+    monkeypatch.setattr(flip_points, "steps_at_once_s", lambda asked, _=None: every_step(asked))
     assert flips(pools, 0.1) == found
 
 
-def test_the_candidates_for_long_sequences_are_the_best_of_all_that_are_timed() -> None:
+def test_the_candidates_for_long_sequences_are_the_best_of_all_that_are_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     inputs, swept, _ = searched(8)
-    timed = []
+    timed: list[tuple[float, bool]] = []
 
-    def spied(self: Pool, change: Change = AS_IT_IS, among: Any = None) -> Any:
-        timed.append((change.seq, among is None))
-        return steps_s(self, change, among)
+    def spied(asked: Sequence[tuple[Pool, Change]], among: Any = None) -> Any:
+        timed.extend((change.seq, among is None) for _, change in asked)
+        return every_step(asked, among)
 
-    steps_s = Pool.steps_s
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Pool, "steps_s", spied)
-        pool_of("sn8", inputs.model, inputs.fabric, swept)
+    monkeypatch.setattr(candidates, "steps_at_once_s", spied)
+    thinned([whole_pool("sn8", inputs.model, inputs.fabric, swept)])
 
     assert {seq for seq, _ in timed} > {4.0, 16.0}
     assert all(every for seq, every in timed if seq != 1.0)
 
 
 def test_every_layout_is_timed_at_every_sequence_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    every, left_out = Pool.steps_s, []
+    seen: list[bool] = []
 
-    def spied(self: Pool, change: Change = AS_IT_IS, among: Any = None) -> Any:
-        if change.seq != 1.0 and among is not None:
-            left_out.append(change.seq)
-        return every(self, change, among)
+    def spied(asked: Sequence[tuple[Pool, Change]], among: Any = None) -> Any:
+        seen.extend(among is None for _, change in asked if change.seq != 1.0)
+        return every_step(asked, among)
 
-    monkeypatch.setattr(Pool, "steps_s", spied)
+    monkeypatch.setattr(flip_points, "steps_at_once_s", spied)
     for name in ("nic_rate", "nic_latency", "in_flight", "oversubscription"):
         monkeypatch.delitem(PROPERTIES, name)
 
     flips([searched(8)[2], searched(64)[2]], 0.1)
 
-    assert left_out == []  # a step is not monotone in the length: no length bounds another
+    assert seen
+    assert all(seen)  # a step is not monotone in the length: no length bounds another
+
+
+def test_machines_and_changes_timed_at_once_are_those_timed_alone() -> None:
+    some = [searched(size)[0] for size in (8, 64, 24)]
+    model, fixed = some[0].model, searched(8)[1].fixed
+    machines = [machine_of(one.fabric, GPUS, one.efficiency) for one in some]
+    alike = sweep_on(model, machines, GPUS, fixed)
+    pools = shared_pools(thinned([
+        whole_pool(inputs.fabric.name, model, inputs.fabric, one)
+        for inputs, one in zip(some, alike, strict=True)
+    ]))  # fmt: skip
+    asked = [(pool, change) for pool in pools for change in (AS_IT_IS, Change(nic_rate=0.1))]
+
+    together = every_step(asked)
+
+    for machine, one in zip(machines, alike, strict=True):
+        alone = sweep(model, machine, GPUS, fixed).evaluated
+        assert np.array_equal(one.evaluated.total_s, alone.total_s)
+        assert np.array_equal(one.evaluated.serial_s, alone.serial_s)
+    for (pool, change), steps_s in zip(asked, together, strict=True):
+        assert np.array_equal(steps_s, pool.steps_s(change))
 
 
 def test_memory_never_tells_clusters_of_one_accelerator_apart() -> None:
-    from planner.search.pool import shared_pools
-
     pools = shared_pools([searched(8)[2], searched(24)[2]])
 
     for factor in (0.1, 2.0, 8.0, 20.0, 32.0):
