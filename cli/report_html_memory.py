@@ -51,12 +51,15 @@ def _verdict(memory: Mapping[str, Any]) -> str:
         if memory["fits"]
         else f"it does not fit: {format_bytes(used - full)} too much"
     )
-    fullest = memory.get("stage", "fullest")
+    fullest, alone = memory.get("stage", "fullest"), len(memory.get("by_stage", ())) == 1
+    whose = (
+        "A GPU needs"
+        if alone
+        else f"The {_STAGES.get(fullest, fullest)} stage is the fullest: a GPU of it needs"
+    )
     close = close_words(used, full)
-    return (
-        f"The {_STAGES.get(fullest, fullest)} stage is the fullest: a GPU of it needs "
-        f"{format_bytes(used)} with its margin, of {format_bytes(full)}; {verdict}."
-        + (f" {close}" if close else "")
+    return f"{whose} {format_bytes(used)} with its margin, of {format_bytes(full)}; {verdict}." + (
+        f" {close}" if close else ""
     )
 
 

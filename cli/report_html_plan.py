@@ -22,13 +22,15 @@ from cli.report_html_traffic import (
     rank_order_bytes,
     total_between,
 )
-from cli.report_html_words import DIGITS, proof_words, seating_words
+from cli.report_html_words import family_words, proof_words, seating_words
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
 from cli.report_pictures_seats import heat
 from planner.units import format_bytes, format_share, format_time
+from planner.words import counted, plural
 
 _PAIRS_SHOWN = 10
+_AMONG = {"all": "", "as good before": ", those above at their least"}
 
 
 def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
@@ -45,7 +47,11 @@ def plan_parts(plan: PlanFile, index: int, name: str) -> list[Part]:
         ("cluster", "Cluster", _cluster(plan)),
         ("seats", "Who sits where", seats_section(plan, index, found, between.sum(axis=1))),
         ("traffic", "What crosses", _traffic(plan, found)),
-        ("between", f"Traffic between {plan.document['cut']['tier']}s", _between(plan, between)),
+        (
+            "between",
+            f"Traffic between {plural(plan.document['cut']['tier'])}",
+            _between(plan, between),
+        ),
         ("step", "The step", step_section(plan.document)),
         ("memory", "Memory of each stage", memory_section(plan.document["memory"])),
     ]
@@ -60,11 +66,12 @@ def _cluster(plan: PlanFile) -> str:
     fabric = inputs["fabric"]
     seats_ = sum(d["capacity"] for d in plan.document["placement"]["domains"])
     spare = seats_ - plan.home.size
+    domains, tier = len(plan.document["placement"]["domains"]), plan.document["cut"]["tier"]
     chip = fabric["accelerator"].get("name", "")
     return (
         f"{drawing_of_cluster(plan.document)}"
         f"<p>{safe(inputs['cluster'])}: {seats_:,} {safe(chip)} in "
-        f"{len(plan.document['placement']['domains']):,} {safe(plan.document['cut']['tier'])}s, "
+        f"{safe(counted(domains, tier))}, "
         f"{f'{spare:,} of them' if spare else 'none'} without a rank. "
         f"{safe(dead_words(plan.document))}</p>"
         + table("Tiers, the innermost first; rates are of one GPU, one direction",
@@ -99,14 +106,14 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
             Num(family["payload_bytes"], format_bytes(family["payload_bytes"])),
             Num(family["times_per_step"], f"{family['times_per_step']:,.6g}"),
             Num(crossing.cut_bytes, _bytes(crossing.cut_bytes)),
-            *([Num(theirs[i], _bytes(theirs[i]))] if theirs else []),
+            *([Num(theirs[i], _bytes(theirs[i]))] if theirs is not None else []),
         ])  # fmt: skip
     for digit in dict.fromkeys(c.family["digit"] for c in found):
         picked = [i for i, c in enumerate(found) if c.family["digit"] == digit]
         ours = sum(found[i].cut_bytes for i in picked)
-        heading = f"{digit.upper()} ({DIGITS[digit]})"
+        heading = family_words(found[picked[0]].family)
         parted.append(Bar(label="this plan", value=ours, text=_bytes(ours), group=heading))
-        if theirs:
+        if theirs is not None:
             other = sum(theirs[i] for i in picked)
             parted.append(Bar(label="Megatron's rank order", value=other, text=_bytes(other),
                               colour="c1", group=heading))  # fmt: skip
@@ -118,9 +125,9 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     gap = (
         f"Gap to the bound: {format_share(cut['gap'])}; "
         f"{proof_words(cut, ruled='rules' in plan.document)}. "
-        f"Method: {cut['method']}."
+        f"Method: {cut['method'].strip()}."
     )
-    missing = "" if theirs else (
+    missing = "" if theirs is not None else (
         "<p>By family Megatron's rank order is not shown: counted again it is not the file's "
         "baseline.</p>"
     )  # fmt: skip
@@ -128,11 +135,13 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
         f"<h3>All families, bytes of one step across {safe(cut['tier'])} borders</h3>"
         + cut_bars(plan)
         + f"<p>{safe(gap)}</p>{warning}"
-        + "<h3>By family</h3>" + bars("Bytes across the cut, by family", parted) + missing
+        + ("<h3>By family</h3>" + bars("Bytes across the cut, by family", parted)
+           if parted else "")
+        + missing
         + "<h3>By tier</h3>" + bars("Bytes that leave the domains of each tier", tiers)
         + table("Every kind of traffic of a step",
                 ["Family", "Collective", "Phase", "Payload", "Times a step", "Crosses",
-                 *(["In rank order"] if theirs else [])], rows)
+                 *(["In rank order"] if theirs is not None else [])], rows)
         + reasons_section(plan.document)
         + ports_table(plan.document)
     )  # fmt: skip
@@ -146,7 +155,7 @@ def _tier_bars(plan: PlanFile) -> list[Bar]:
         text = f"{_bytes(tier['cut_bytes'])}, {time} if not hidden"
         if "lower_bound_bytes" in tier:
             least, among = tier["lower_bound_bytes"], tier.get("among", "all")
-            of = "" if among == "all" else f", of placements {among}"
+            of = _AMONG.get(among, f", of placements {among}")
             rows.append(Bar(label="lower bound", value=least, text=f"{_bytes(least)}{of}",
                             colour="c7", group=name))  # fmt: skip
         rows.append(Bar(label="this plan", value=tier["cut_bytes"], text=text, group=name))
@@ -164,7 +173,7 @@ def _between(plan: PlanFile, between: Any) -> str:
     domains = [str(domain["name"]) for domain in plan.document["placement"]["domains"]]
     tier = plan.document["cut"]["tier"]
     if len(domains) < 2 or not between.any():
-        return f"<p>Nothing goes between {safe(tier)}s.</p>"
+        return f"<p>Nothing goes between {safe(plural(tier))}.</p>"
     upper = np.triu(between, 1)
     top = np.argsort(-upper, axis=None, kind="stable")[:_PAIRS_SHOWN]
     rows: list[list[str | Num]] = []
@@ -174,10 +183,11 @@ def _between(plan: PlanFile, between: Any) -> str:
             rows.append(
                 [domains[i], domains[j], Num(float(upper[i, j]), format_bytes(float(upper[i, j])))]
             )
-    joined = "" if len(domains) <= 64 else f" Neighbouring {safe(tier)}s are taken together."
+    joined = "" if len(domains) <= 64 else f" Neighbouring {safe(plural(tier))} are taken together."
     return (
-        f"<p>Bytes of one step between two {safe(tier)}s, both directions.{joined} Of a reduction "
-        "only its sum is known; it is spread evenly over the pairs of a group's domains.</p>"
-        + heat(f"Traffic between {tier}s", between, domains, format_bytes)
+        f"<p>Bytes of one step between two {safe(plural(tier))}, both directions.{joined} Of a "
+        "reduction only its sum is known; it is spread evenly over the pairs of a group's "
+        "domains.</p>"
+        + heat(f"Traffic between {plural(tier)}", between, domains, format_bytes)
         + table("The pairs with the most", ["From", "To", "Bytes a step"], rows)
     )  # fmt: skip

@@ -10,10 +10,11 @@ import numpy as np
 from cli.report_html_parts import Num, table
 from cli.report_html_read import PlanFile
 from cli.report_html_traffic import Crossing
-from cli.report_html_words import DIGITS
+from cli.report_html_words import DIGITS, family_words
 from cli.report_pictures import safe
 from cli.report_pictures_seats import Light, Room, key_of_stages, seats
 from planner.units import format_bytes
+from planner.words import counted, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,25 +54,32 @@ def seats_section(
         '<span class="said" role="status"></span></p>'
     )  # fmt: skip
     rows: list[list[str | Num]] = [
-        [f"{c.family['digit'].upper()} ({DIGITS[c.family['digit']]})",
+        [family_words(c.family),
          Num(c.groups, f"{c.groups:,}"), Num(c.family["group_size"], f"{c.family['group_size']:,}"),
          Num(c.crossing, f"{c.crossing:,}"), Num(c.most_domains, _range(c))]
         for c in shown
     ]  # fmt: skip
-    box = f"a {tier}" if each == 1 else f"{each} neighbouring {tier}s"
+    box = f"a {tier}" if each == 1 else f"{each} neighbouring {plural(tier)}"
     square = "several neighbouring GPUs" if many else "a GPU"
     capacity = sum(domain["capacity"] for domain in plan.document["placement"]["domains"])
     free = " Empty squares with a dotted edge have no rank." if capacity > plan.home.size else ""
+    most = float(leaving.max())
+    under = (
+        f" The bar under a box is what goes to and from other {plural(tier)}; the most of one "
+        f"{tier} is {safe(format_bytes(most))} a step." if most > 0 else ""
+    )  # fmt: skip
+    drawn = f'<div class="map">{seat_map(plan, found, leaving)}</div>'
+    if not shown:
+        return (
+            f"<p>Each box is {box}, each square {square}.{under}{free} No groups talk to each "
+            f'other.</p><div class="seats">{drawn}</div>'
+        )
     return (
-        f"<p>Each box is {box}, each square {square}. The bar under a box is what goes to "
-        f"and from other {tier}s; the most of one {tier} is "
-        f"{safe(format_bytes(float(leaving.max())))} a step. Light up a family: "
-        "groups that cross a border take a colour each (eight in turn), groups inside one turn "
-        f"grey.{free}</p>"
-        f'<div class="seats">{"".join(inputs)}'
-        f'<div class="map">{seat_map(plan, found, leaving)}</div>'
+        f"<p>Each box is {box}, each square {square}.{under} Light up a family: groups that cross "
+        f"a border take a colour each (eight in turn), groups inside one turn grey.{free}</p>"
+        f'<div class="seats">{"".join(inputs)}{drawn}'
         f"{key_of_stages(stages) if stages > 1 else ''}{asked}</div>"
-        + table(f"Groups and the {plan.document['cut']['tier']}s they touch",
+        + table(f"Groups and the {plural(plan.document['cut']['tier'])} they touch",
                 ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
     )  # fmt: skip
 
@@ -124,7 +132,7 @@ def seat_map(plan: PlanFile, found: Sequence[Crossing], leaving: NDArray[np.floa
         return f"rank {rank}: {digits}; {document['placement']['gpus'][rank]}"
 
     tier = document["cut"]["tier"]
-    name = f"Map of {len(domains)} {tier}s, each square a GPU, coloured by pipeline stage"
+    name = f"Map of {counted(len(domains), tier)}, each square a GPU, coloured by pipeline stage"
     lights = [_light(plan, crossing) for crossing in _first_of_each_digit(found)]
     return seats(name, rooms, _stages(document), lights, told, ",".join(map(str, plan.sizes)))
 

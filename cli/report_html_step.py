@@ -32,11 +32,15 @@ def step_section(document: Mapping[str, Any]) -> str:
     step = document["step"]
     low, high = step["interval_s"]
     exposed, whole = sum(step["exposed_s"].values()), sum(step["communication_s"].values())
+    traffic = (
+        f"Of {format_time(whole)} of communication {format_time(exposed)} is exposed: it lengthens "
+        "the step."
+        if whole > 0
+        else "Nothing is communicated."
+    )
     return (
         f"<p>A step takes {safe(format_time(step['total_s']))}; 90 % of such estimates fall "
-        f"between {safe(format_time(low))} and {safe(format_time(high))}. Of "
-        f"{safe(format_time(whole))} of communication {safe(format_time(exposed))} is exposed: it "
-        "lengthens the step.</p>"
+        f"between {safe(format_time(low))} and {safe(format_time(high))}. {safe(traffic)}</p>"
          "<h3>In time, stage by stage</h3>"
         + _in_time(document)
         + "<h3>Part by part</h3>"
@@ -82,6 +86,7 @@ def timeline_key(line: StepLine, step: Mapping[str, Any]) -> list[Piece]:
         "weight gradients apart": "W" in kinds,
         "traffic that lengthens the step": any(span.shown_s for span in line.spans),
         "traffic hidden under the passes": any(span.hidden_s for span in line.spans),
+        "idle: the pipeline fills, drains or waits": max(line.idle_s) > 1e-6 * line.pipeline_s,
     }
     passes = [piece for piece in PASSES if seen.get(piece.label, True)]
     return [*passes, *(piece for piece in _tail(step) if piece.value > 0)]

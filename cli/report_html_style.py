@@ -226,7 +226,7 @@ for (const table of document.querySelectorAll('table.sortable')) {
 }
 for (const seats of document.querySelectorAll('.seats')) {
   const cells = seats.querySelector('.cells');
-  if (!cells.querySelector('[data-r]')) continue;
+  if (!cells.querySelector('[data-r]') || !seats.querySelector('.ask')) continue;
   const said = seats.querySelector('.said');
   const asked = seats.querySelector('.ask input');
   const sizes = cells.dataset.axes.split(',').map(Number);

@@ -10,6 +10,7 @@ from cli.report_html_candidates import Candidate
 from cli.report_html_words import small_share
 from planner.steptime.uncertainty import faster
 from planner.units import format_bytes, format_share, format_time
+from planner.words import plural
 
 _NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
 
@@ -45,7 +46,7 @@ def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
 def _speed(one: Candidate) -> str:
     return (
         f"{one.tokens_per_s:,.0f} tokens/s, a step of {format_time(one.step['total_s'])}, "
-        f"{format_bytes(one.cut_bytes)} a step across {one.tier}s"
+        f"{format_bytes(one.cut_bytes)} a step across {plural(one.tier)}"
     )
 
 

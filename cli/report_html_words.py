@@ -10,6 +10,7 @@ from typing import Any
 from cli.report_html_read import PlanFile
 from cli.report_words import PART_WORDS
 from planner.units import format_bytes, format_share, format_time
+from planner.words import counted, plural
 
 DIGITS = {
     "tp": "tensor parallel", "cp": "context parallel", "ep": "expert parallel",
@@ -28,6 +29,19 @@ _ASKED = (
     ("reductions", "--reductions", "hierarchical"), ("seed", "--seed", 0),
 )  # fmt: skip
 SEATINGS = {"megatron-order": "Megatron's rank order"}
+
+
+def family_words(family: Mapping[str, Any]) -> str:
+    """Return what a family of groups is called, from an entry of a plan's ``traffic``.
+
+    >>> family_words({"digit": "dp", "axes": ["cp", "dp"]})
+    'DP (data and context parallel)'
+    """
+    digit = family["digit"]
+    words = DIGITS[digit]
+    if digit == "dp" and any(axis.startswith("cp") for axis in family["axes"]):
+        words = "data and context parallel"
+    return f"{digit.upper()} ({words})"
 
 
 def layout_words(layout: Mapping[str, Any]) -> str:
@@ -88,11 +102,15 @@ def recommendation(plan: PlanFile) -> list[str]:
     inputs, cut, step, memory = (document[k] for k in ("inputs", "cut", "step", "memory"))
     against = _against(document)
     verb = "Seat" if memory["fits"] else "Do not run this, for it does not fit in memory: seat"
+    crosses = (
+        f"{format_bytes(cut['objective_bytes'])} a step cross the border of a {cut['tier']}"
+        f"{against}, and {proof_words(cut, ruled='rules' in document)}"
+        if cut["objective_bytes"] > 0
+        else f"nothing leaves a {cut['tier']}, which no seating can better"
+    )
     first = (
-        f"{verb} {inputs['model']} on {inputs['gpus']:,} GPUs of {inputs['cluster']} with "
-        f"{layout_words(inputs['layout'])}: {format_bytes(cut['objective_bytes'])} a step cross "
-        f"the border of a {cut['tier']}{against}, and "
-        f"{proof_words(cut, ruled='rules' in document)}{_rules(document)}."
+        f"{verb} {inputs['model']} on {counted(inputs['gpus'], 'GPU')} of {inputs['cluster']} with "
+        f"{layout_words(inputs['layout'])}: {crosses}{_rules(document)}."
     )
     low, high = step["interval_s"]
     top = max(step["critical_path"], key=lambda entry: float(entry["seconds"]), default=None)
@@ -109,7 +127,7 @@ def recommendation(plan: PlanFile) -> list[str]:
     third = (
         f"In doubt: of such estimates 90 % fall between {format_time(low)} and "
         f"{format_time(high)}, {assumed} numbers are assumed (listed below), and the proof is "
-        f"about bytes across {cut['tier']}s, not about the time of a step."
+        f"about bytes across {plural(cut['tier'])}, not about the time of a step."
     )
     return [first, second, third]
 

@@ -89,7 +89,7 @@ def drawing_of(shown: Shown) -> Drawing:
 def _told(rows: tuple[ShownRow, ...]) -> str:
     gpus = sum(row.all_units for row in rows if row.kind == "supernode")
     counted = [f"{row.count:,} {_WORDS[row.kind][row.count != 1]}" for row in rows]
-    return ", ".join([f"{gpus:,} GPUs", *counted])
+    return ", ".join([f"{gpus:,} GPU{'s' if gpus != 1 else ''}", *counted])
 
 
 def _label(row: ShownRow, y: float) -> str:
