@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.compare_report import pareto_rows
+from cli.report_words import plain_cell
 from cli.search_report import short_layout, used_bytes
 from planner.search.placed import DIGITS
 from planner.search.search import is_tie
@@ -39,12 +40,10 @@ def compare_csv(found: Comparison) -> str:
 
 
 def csv_cell(value: object) -> str:
-    """Return *value* as one cell; a text that a spreadsheet would run gets an apostrophe first.
+    """Return *value* as one cell; a text that a spreadsheet would run is made plain.
 
     >>> csv_cell("=1+1"), csv_cell("a, b"), csv_cell(-0.5)
     ("'=1+1", '"a, b"', '-0.5')
     """
-    cell = str(value)
-    if isinstance(value, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
-        cell = f"'{cell}"
+    cell = plain_cell(value) if isinstance(value, str) else str(value)
     return '"' + cell.replace('"', '""') + '"' if set(cell) & set(',"\n\r') else cell

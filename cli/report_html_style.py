@@ -33,12 +33,12 @@ _CIVIDIS = (
     "#fee838",
 )
 _HEAT = ("#d6e6f4", "#abcfe5", "#6aaed6", "#3787c0", "#1c64a5", "#0b4083", "#08244f")
-_ON_DARK = {0, 5}
+_ON_DARK = {0}  # white words on it; black ones on the others: at least 4.5 to 1
 _LETTERS = "abcdefg"
 
 _ROOT = """
-:root{color-scheme:light dark;--ink:#1a1a1a;--soft:#595959;--page:#fff;--panel:#f5f6f8;--line:#c9cdd3;--inside:#dfe2e6;--free:#fff;--link:#0b57a4;--warn:#fff3cd;--warnline:#b38600}
-@media (prefers-color-scheme:dark){:root{--ink:#ececec;--soft:#b3b3b3;--page:#15171a;--panel:#1e2125;--line:#474c54;--inside:#33373d;--free:#15171a;--link:#8ec5ff;--warn:#3a3000;--warnline:#e0b000}}
+:root{color-scheme:light dark;--ink:#1a1a1a;--soft:#595959;--page:#fff;--panel:#f5f6f8;--line:#c9cdd3;--inside:#dfe2e6;--free:#fff;--link:#0b57a4;--warn:#fff3cd;--warnline:#b38600;--dead:#b34700}
+@media (prefers-color-scheme:dark){:root{--ink:#ececec;--soft:#b3b3b3;--page:#15171a;--panel:#1e2125;--line:#474c54;--inside:#33373d;--free:#15171a;--link:#8ec5ff;--warn:#3a3000;--warnline:#e0b000;--dead:#ff9a5c}}
 """
 
 _PICTURES = """
@@ -52,7 +52,7 @@ svg.scale{width:400px;max-width:100%}
 .front{stroke:var(--soft);fill:none;stroke-width:1.5}
 .stripes{stroke:var(--page);stroke-width:2;fill:none;pointer-events:none}
 .whisker{stroke:var(--soft);stroke-width:2;fill:none}
-.edge{stroke:var(--page);stroke-width:1}
+.edge{stroke:var(--soft);stroke-width:.7}
 .open{fill:var(--page);stroke:var(--soft);stroke-width:2}
 .gap{fill:var(--page)}
 .critical{fill:none;stroke:var(--ink);stroke-width:1.6}
@@ -61,7 +61,7 @@ svg.scale{width:400px;max-width:100%}
 .free{fill:var(--free);stroke:var(--line);stroke-dasharray:1 1}
 .part{fill:var(--panel);stroke:var(--soft)}
 .wire{stroke:var(--soft);fill:none}
-.supernode{fill:#cfe3f3;stroke:#0072b2}.leaf{fill:#d2ece3;stroke:#009e73}.spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}.dead{fill:#d55e00}
+.supernode{fill:#cfe3f3;stroke:#0072b2}.leaf{fill:#d2ece3;stroke:#009e73}.spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}.dead{fill:var(--dead)}
 .hatch{fill:var(--inside)}
 .edge.hatch{stroke:var(--soft);stroke-dasharray:3 2}
 svg .on-hatch{fill:var(--ink)}
@@ -84,7 +84,7 @@ a{color:var(--link)}
 nav b{font-weight:600}
 nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:6px 0;list-style:none;font-size:14px}
 .skip{position:absolute;left:-999px}
-.skip:focus{left:8px;top:8px;background:var(--page);padding:6px 10px;outline:3px solid #56b4e9}
+.skip:focus{left:8px;top:8px;background:var(--page);padding:6px 10px}
 .lead{font-size:17px}
 .soft{color:var(--soft);font-size:13.5px}
 .warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
@@ -107,7 +107,7 @@ pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wr
 .legend .key{display:inline-block;width:12px;height:12px;margin:0 4px 0 0;vertical-align:-1px}
 .seats input[type=radio]{margin:0 4px 0 0;vertical-align:-2px}
 .seats>label{display:inline-block;margin:2px 18px 2px 0}
-.seats :focus-visible,th:focus-visible,a:focus-visible{outline:3px solid #56b4e9;outline-offset:2px}
+:focus-visible{outline:3px solid var(--link);outline-offset:2px}
 .k[data-r]{cursor:pointer}
 .filter{display:block;font-size:13.5px;margin-top:10px}
 .ask{display:none}
@@ -124,7 +124,7 @@ h1{font-size:22px;overflow-wrap:anywhere}
 table{width:100%}
 td{overflow-wrap:anywhere}
 tr>:first-child{min-width:8.5em}
-.cards thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.cards thead{display:none}
 .cards,.cards caption,.cards tbody,.cards tr{display:block}
 .cards tr{border:1px solid var(--line);border-radius:6px;padding:4px 10px;margin:8px 0}
 .cards tr[hidden],.cards td.none{display:none}
@@ -134,7 +134,7 @@ tr>:first-child{min-width:8.5em}
 }
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @page{size:A4;margin:14mm}
-@media print{:root{color-scheme:light;--ink:#000;--soft:#444;--page:#fff;--panel:#f5f6f8;--line:#b5b9bf;--inside:#dfe2e6;--free:#fff;--link:#000;--warn:#fff;--warnline:#000}
+@media print{:root{color-scheme:light;--ink:#000;--soft:#444;--page:#fff;--panel:#f5f6f8;--line:#b5b9bf;--inside:#dfe2e6;--free:#fff;--link:#000;--warn:#fff;--warnline:#000;--dead:#b34700}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}
 main,header,footer{max-width:none;padding:0}
 nav,.filter,.ask,.scripted .ask,.seats input,.seats label{display:none!important}

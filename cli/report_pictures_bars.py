@@ -108,7 +108,7 @@ def _length(row: Bar, full: float, room: float) -> float:
 
 
 def _bar(row: Bar, x: float, y: float, length: float, height: float) -> str:
-    return box(x, y, length, height, row.colour, f"{row.label}: {row.text}")
+    return box(x, y, length, height, f"{row.colour} edge", f"{row.label}: {row.text}")
 
 
 def _note(row: Bar, full: float) -> str:

@@ -13,6 +13,7 @@ PART_WORDS: Mapping[str, str] = {
 }  # fmt: skip
 """What the parts of a step are called that are not traffic."""
 
+_RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their full-width forms
 _CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 
 
@@ -33,6 +34,17 @@ def close_words(used_bytes: float, capacity_bytes: float) -> str:
         return ""
     return (
         f"It fits only just: {format_share(share)} of the memory, margin included, by an estimate."
+    )
+
+
+def plain_cell(text: str) -> str:
+    """Return *text* for a cell of a table; what a spreadsheet would run gets an apostrophe first.
+
+    >>> plain_cell("=1+1"), plain_cell(" @x"), plain_cell("a-b")
+    ("'=1+1", "' @x", 'a-b')
+    """
+    return (
+        f"'{text}" if text.strip().startswith(_RUN) or text.startswith(("\t", "\r", "\n")) else text
     )
 
 

@@ -25,7 +25,7 @@ text{fill:#1a1a1a}.small{font-size:10.5px;fill:#595959}.strong{font-weight:600}
 .supernode{fill:#cfe3f3;stroke:#0072b2}.leaf{fill:#d2ece3;stroke:#009e73}
 .spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}
 .halo{paint-order:stroke;stroke:#fff;stroke-width:4px}
-.wire{stroke:#7a828c;fill:none}.dead{fill:#d55e00;font-weight:600}
+.wire{stroke:#7a828c;fill:none}.dead{fill:#b34700;font-weight:600}
 @media (prefers-color-scheme:dark){svg{background:#15171a}.halo{stroke:#15171a}
 text{fill:#ececec}.small{fill:#b3b3b3}
 .supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}
@@ -50,7 +50,12 @@ class Drawing:
 
 def cluster_picture(spec: FabricSpec) -> str:
     """Return the cluster that *spec* describes as an SVG file of its own."""
-    drawn = drawing_of(shown_of(wiring_of(build_graph(spec)), spec.name, dead_parts(spec)))
+    return picture_of(shown_of(wiring_of(build_graph(spec)), spec.name, dead_parts(spec)))
+
+
+def picture_of(shown: Shown) -> str:
+    """Return what is shown of a cluster as an SVG file of its own."""
+    drawn = drawing_of(shown)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {number(drawn.height)}" '
         f'role="img" aria-label="{safe(drawn.title)}"><title>{safe(drawn.title)}</title>'
@@ -119,7 +124,7 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
         places[part.name] = (x + width / 2, y)
         inside = _inside(row.kind, part.units)
         parts.append(box(x, y, width, _BOX, row.kind, f"{part.name} {inside}"))
-        most = max(3, int(width / 6))
+        most = max(3, int(width / 6.8))  # a digit's width
         for line, text in enumerate(_lines(part.name, inside, most)):
             middle = y + 19 + 15 * line
             parts.append(word(x + width / 2, middle, text, anchor="middle", style="small",

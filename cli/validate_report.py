@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.planner_output import document
+from cli.report_words import plain_cell
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, predicted_memory_bytes
 from planner.steptime.validate import (
@@ -191,10 +192,10 @@ def predictions_text(report: Report) -> str:
     for name in report.table.order:
         if name in known and math.isfinite(known[name][0]):
             step, memory = known[name]
-            writer.writerow([name, f"{step:.6g}", f"{memory:.0f}", ""])
+            writer.writerow([plain_cell(name), f"{step:.6g}", f"{memory:.0f}", ""])
         else:
             reason = because.get(name, "no other layout or source to fit on")
-            writer.writerow([name, "", "", reason])
+            writer.writerow([plain_cell(name), "", "", plain_cell(reason)])
     return stream.getvalue()
 
 

@@ -53,6 +53,27 @@ def test_on_a_phone_each_cell_of_a_card_says_what_it_is(
     assert browser.value(f"Math.max(...{heights})") < 60  # no card with blank space in it
 
 
+def test_the_tab_key_reaches_everything_that_answers_and_only_what_is_seen(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    seen, outlines = [], []
+    for _ in range(40):
+        for kind in ("keyDown", "keyUp"):
+            browser.send("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab",
+                         windowsVirtualKeyCode=9)  # fmt: skip
+        seen.append(browser.value(
+            "(e => [e.tagName, e.className, e.getBoundingClientRect().width > 0 && "
+            "e.getBoundingClientRect().left >= 0].join())(document.activeElement)"
+        ))  # fmt: skip
+        outlines.append(browser.value("getComputedStyle(document.activeElement).outlineWidth"))
+
+    assert seen[0] == "A,skip,true"
+    assert all(one.endswith("true") for one in seen)
+    assert {one.split(",")[0] for one in seen} >= {"A", "INPUT", "TH"}
+    assert set(outlines) == {"3px"}
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_words_can_be_read_in_both_themes(
     browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path, theme: str
