@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from cli.topology_wiring import dead_parts, shown_of, wiring_of
+from cli.topology_wiring import Shown, dead_parts, shown_of, wiring_of
 from topologies.fabric_catalogue import is_foreign, load_spec
 
 if TYPE_CHECKING:
@@ -24,9 +24,14 @@ def wiring_document(
             has. Files of other tools and the generic family say nothing of the kind.
         supernode, gpus: as they were asked for [1].
     """
-    tier = next(tier for tier in fabric.tiers if tier.name == "supernode")
-    owners = {fabric.gpus[gpu]: domain.name for domain in tier.domains for gpu in domain.gpus}
     dead: tuple[str, ...] = ()
     if cluster is not None and not is_foreign(cluster):
         dead = dead_parts(load_spec(cluster, supernode=supernode, gpus=gpus))
-    return asdict(shown_of(wiring_of(fabric.graph, owners), fabric.name, dead))
+    return asdict(shown_fabric(fabric, dead))
+
+
+def shown_fabric(fabric: Fabric, dead: tuple[str, ...] = ()) -> Shown:
+    """Return what a picture of *fabric* shows, its supernodes by their own names."""
+    tier = next(tier for tier in fabric.tiers if tier.name == "supernode")
+    owners = {fabric.gpus[gpu]: domain.name for domain in tier.domains for gpu in domain.gpus}
+    return shown_of(wiring_of(fabric.graph, owners), fabric.name, dead)

@@ -74,10 +74,28 @@ def misuse_lines(error: TyperException) -> list[str]:
         hints = [
             f"  did you mean {near}?" for near in difflib.get_close_matches(option, known, n=1)
         ]
+        if "--cluster" in known:
+            hints = _behind_the_file(option) or hints
     lines = [f"error: {message[:1].lower()}{message[1:]}", *hints]
     if context is not None:
         lines.append(f"  see '{context.command_path} --help'")
     return lines
+
+
+def _behind_the_file(option: str) -> list[str]:
+    """Return where *option* of ``topology import`` stands in other commands, if it is one.
+
+    >>> _behind_the_file("--gpus-per-node")
+    ["  it stands behind the cluster's file: --cluster FILE,gpus-per-node=8"]
+    """
+    # Few runs end here, and the importers take a while to load.
+    from topologies.imported_cluster import OPTIONS  # noqa: PLC0415
+
+    key = option.lstrip("-")
+    if key not in OPTIONS:
+        return []
+    shown = {"gpus-per-node": "=8", "join": "", "blocks-scale-up": ""}.get(key, "=...")
+    return [f"  it stands behind the cluster's file: --cluster FILE,{key}{shown}"]
 
 
 def _options_of(context: object) -> list[str]:

@@ -40,14 +40,20 @@ def draw(
 
     SVG, or PNG where --out ends in .png.
     """
+    from cli.plan_wiring import shown_fabric
     from cli.planner_output import emit, note, write_file
-    from cli.topology_picture import cluster_picture
+    from cli.topology_foreign import foreign_fabric
+    from cli.topology_picture import cluster_picture, picture_of
     from topologies.fabric_catalogue import load_spec
 
     if named is not None and cluster is not None:
         raise typer.BadParameter(f"name one cluster, not both {named!r} and {cluster!r}")
-    spec = load_spec(named or cluster or "generic", supernode=supernode, gpus=gpus)
-    text = cluster_picture(spec)
+    name = named or cluster or "generic"
+    foreign = foreign_fabric(name, supernode, gpus)
+    if foreign is None:
+        text = cluster_picture(load_spec(name, supernode=supernode, gpus=gpus))
+    else:
+        text = picture_of(shown_fabric(foreign))
     if out is None:
         emit(text)
         return

@@ -113,8 +113,8 @@ def _filed(name_or_path: str) -> FabricSpec:
         )
     if is_foreign(name_or_path):
         raise SpecError(
-            f"{name_or_path}: is a cluster as another tool found it: place, step, search, compare, "
-            "topology show and check take it; topology draw and rates-from need a cluster file"
+            f"{name_or_path}: is a cluster as another tool found it: it has no cluster file that "
+            "could be rebuilt"
         )
     return fabric_spec_from(read_document(name_or_path), MappingProxyType({}))
 

@@ -16,7 +16,6 @@ from typing import Any
 from planner.errors import SpecError
 from planner.fabric import Domain, Fabric, Nic, Tier
 from topologies.fabric_links import link
-from topologies.fabric_network_spec import ClosSpec
 from topologies.fabric_spec import MOST_GPUS
 from topologies.imported_fabric import Borrowed, ImportedFabric, ImportedLink
 from topologies.imported_links import (
@@ -58,28 +57,24 @@ class FabricBuild:
         self.height = heights([h.name for h in found.hosts], self.links)
         self.nic_bytes_per_s = self._nic_rate()
         self.scale_up_bytes_per_s = self._scale_up_rate()
-        self.hop_s = self._told("network.leaf.latency", found.hop_latency_s, None, self._like_hop())
+        self.hop_s = self._told(
+            "network.leaf.latency", found.hop_latency_s, None, self.like.hop_latency_s
+        )
         whole = found.scale_out_latency_s  # of a whole message: the two hops of the least way too
         filed = None if whole is None else max(whole - 2 * self.hop_s, whole / 10)
         self.endpoint_s = self._told(
             "nic.startup", filed, found.endpoint_latency_s, self.like.endpoint_latency_s
         )
         self.scale_up_s = self._told(
-            "supernode.latency", found.scale_up_latency_s, None, self.like.supernode.latency_s
+            "supernode.latency", found.scale_up_latency_s, None, self.like.scale_up_latency_s
         )
-
-    def _like_hop(self) -> float:
-        network = self.like.network
-        if isinstance(network, ClosSpec):
-            return network.leaf.hop_latency_s
-        return self.like.endpoint_latency_s / 4
 
     def _told(self, name: str, filed: float | None, given: float | None, like: float) -> float:
         if given is not None:
             return given
         if filed is not None:
             return filed
-        self.assumed[name] = f"not in the file: as {self.like.name} of the catalogue"
+        self.assumed[name] = f"not in the file: {self.like.says(name)}"
         return like
 
     def _scale_up_rate(self) -> float:
@@ -90,7 +85,7 @@ class FabricBuild:
         if filed is None and given is None and own and accelerator != self.like.accelerator:
             self.assumed["supernode.rate"] = f"not in the file: what an {accelerator.name} has"
             return own
-        return self._told("supernode.rate", filed, given, self.like.supernode.bytes_per_s)
+        return self._told("supernode.rate", filed, given, self.like.scale_up_bytes_per_s)
 
     def _gpus_of_hosts(self) -> dict[str, int]:
         given = self.borrowed.gpus_per_host
@@ -218,12 +213,10 @@ class FabricBuild:
 
     def all_assumed(self) -> dict[str, str]:
         """Return what was borrowed, name to reason."""
-        like = f"as {self.like.name} of the catalogue"
-        nic = {} if self.found.nic else dict.fromkeys(
-            ("nic.in_flight", "nic.transaction", "nic.turnaround"), like
-        )  # fmt: skip
+        of_nic = ("nic.in_flight", "nic.transaction", "nic.turnaround")
+        nic = {} if self.found.nic else {key: self.like.says(key) for key in of_nic}
         name, filed = self.borrowed.accelerator.name, self.found.accelerator
-        chip = {} if name == filed else {"accelerator": f"{name}: {like}"}
+        chip = {} if name == filed else {"accelerator": f"{name}: {self.like.says('accelerator')}"}
         if filed and name != filed:
             chip = {"accelerator": f"{name}: as given; the file names {filed}"}
         return {**self.assumed, **chip, **nic}
@@ -236,7 +229,7 @@ class FabricBuild:
     def in_network_reduction(self) -> bool:
         """Return whether scale-up switches can reduce."""
         filed = self.found.in_network_reduction
-        return self.like.supernode.in_network_reduction if filed is None else filed
+        return self.like.in_network_reduction if filed is None else filed
 
     def _hosts(self) -> list[Any]:
         return [host for host in self.found.hosts if self.gpus_of[host.name]]
@@ -310,20 +303,15 @@ class FabricBuild:
         return below * self._share(height)
 
     def _share(self, height: int) -> float:
-        """Return a switch's capacity up over that down in the catalogue's cluster."""
-        network = self.like.network
-        if isinstance(network, ClosSpec) and height == 1 and network.spine is not None:
-            leaf = network.leaf
-            down = leaf.holds * self.like.nic.line_bytes_per_s / network.planes
-            return min(1.0, leaf.uplinks * leaf.uplink_bytes_per_s / down)
-        return 1.0
+        """Return a switch's capacity up over that down, as the lending cluster has it."""
+        return self.like.leaf_uplink_share if height == 1 else 1.0
 
     def _uplink_reason(self, height: int) -> str:
         if height <= len(self.borrowed.uplinks_bytes_per_s):
             return "of a whole switch, shared evenly by its links up: as given"
         return (
             f"not in the file: {self._share(height):g} of what hangs below, "
-            f"as {self.like.name} of the catalogue, shared evenly by the links up"
+            f"{self.like.words}, shared evenly by the links up"
         )
 
     def _levels(self, edges: Sequence[tuple[str, str, float, int, int]]) -> Levels:

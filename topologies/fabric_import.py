@@ -11,10 +11,11 @@ from pathlib import Path
 from planner.documents import document_from_text, read_bytes
 from planner.errors import SpecError
 from planner.fabric import Fabric
-from topologies.fabric_catalogue import load_accelerator, load_spec
+from topologies.fabric_accelerators import load_accelerator
 from topologies.fabric_from_import import fabric_from_import
 from topologies.import_slurm_rows import as_supernodes
 from topologies.imported_fabric import Borrowed, ImportedFabric
+from topologies.imported_lender import lender
 from topologies.imported_links import safe_name
 from topologies.imported_machines import repeated, with_gpus
 from topologies.imported_resolved import resolved
@@ -120,7 +121,7 @@ class ImportAsked:
     Args:
         format: one of ``FORMATS``, empty to recognise it.
         topology: which of several in the file.
-        like: the cluster of the catalogue that lends what the file does not say.
+        like: the cluster that lends what the file does not say, a name or a file.
         links: a YAML file of rates: ``nic``, ``scale_up``, ``uplinks``.
         accelerator: of the catalogue; empty for the file's, or that of *like*.
         gpus_per_host: GPUs of a machine [1].
@@ -238,9 +239,9 @@ def resolved_import(found: ImportedFabric, asked: ImportAsked) -> ImportedFabric
 
 
 def _lent(found: ImportedFabric, asked: ImportAsked) -> tuple[ImportedFabric, Borrowed]:
-    like = load_spec(asked.like)
+    like = lender(asked.like)
     if asked.gpus_per_host is None and asked.like != DEFAULT_LIKE:
-        found = with_gpus(found, like.supernode.board_gpus, f"as {like.name} of the catalogue")
+        found = with_gpus(found, like.board_gpus, like.words)
     rates = _rates(asked.links) if asked.links is not None else {}
     name = asked.accelerator or found.accelerator
     return found, Borrowed(

@@ -28,7 +28,7 @@ from topologies.imported_fabric import ImportedFabric
 
 _OWN = re.compile(rb'^(?:supernode[ \t]*:|[ \t{]*"supernode"[ \t]*:)', re.MULTILINE)
 _OUR_KEYS = re.compile(rb'^[ \t{]*"?(?:accelerator|nic|network|gpus)"?[ \t]*:', re.MULTILINE)
-_LENT = re.compile(r"\b(as \S+ of the catalogue)")
+_LENT = re.compile(r"\b(as (?:\S+ of the catalogue|the file .+? has it))")
 _MOST_GPUS_PER_NODE = 1024
 _LARGEST_OWN_BYTES = 2**20
 _SHOWN = 5

@@ -6,13 +6,12 @@ says what the file says and lists what is odd in it; ``fabric_from_import`` make
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from planner.errors import SpecError
 from planner.fabric import Accelerator, Nic
-from topologies.fabric_spec import FabricSpec
 
 SEVERITIES = ("fault", "warning", "note")
 MOST_VERTICES = 2**18
@@ -140,11 +139,46 @@ class ImportedFabric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lender:
+    """What one cluster lends.
+
+    Args:
+        words: whose it is, behind *not in the file:*.
+        accelerator: what every GPU is.
+        nic: of one GPU.
+        board_gpus: GPUs of a machine [1].
+        scale_up_bytes_per_s: of one GPU [bytes/s].
+        scale_up_latency_s: start-up of a message in a supernode [s].
+        endpoint_latency_s: start-up of a message on the network, but for its hops [s].
+        hop_latency_s: of one hop [s].
+        leaf_uplink_share: capacity of a leaf up over that down.
+        in_network_reduction: scale-up switches can reduce.
+        assumed: names of its own figures that are assumed, and said to be where they are lent.
+    """
+
+    words: str
+    accelerator: Accelerator
+    nic: Nic
+    board_gpus: int
+    scale_up_bytes_per_s: float
+    scale_up_latency_s: float
+    endpoint_latency_s: float
+    hop_latency_s: float
+    leaf_uplink_share: float
+    in_network_reduction: bool
+    assumed: Collection[str] = ()
+
+    def says(self, name: str) -> str:
+        """Return whose the figure *name* is, and whether it is assumed there too."""
+        return f"{self.words}, assumed there too" if name in self.assumed else self.words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
     """What a file may lack.
 
     Args:
-        like: the cluster of the catalogue that the rest is taken from.
+        like: the cluster that the rest is taken from.
         accelerator: what every GPU is.
         gpus_per_host: GPUs of a machine, none for what the file says [1].
         nic_bytes_per_s: of one GPU, none for the file's or the catalogue's [bytes/s].
@@ -153,7 +187,7 @@ class Borrowed:
         join: switches without a common root are joined by one that does not block.
     """
 
-    like: FabricSpec
+    like: Lender
     accelerator: Accelerator
     gpus_per_host: int | None = None
     nic_bytes_per_s: float | None = None

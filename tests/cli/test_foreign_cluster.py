@@ -144,3 +144,20 @@ def test_what_needs_the_cluster_says_so(plan: Path, tree: Path) -> None:
 
     assert told.returncode == 2
     assert "this kind needs the cluster" in told.stderr
+
+
+def test_it_is_drawn_with_its_own_names(tree: Path) -> None:
+    drawn = run("topology", "draw", f"{tree},gpus-per-node=8")
+
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stdout.startswith("<svg")
+    for name in ("n1", "n4", "s0", "s1", "top"):
+        assert f">{name}</text>" in drawn.stdout
+    assert "32 GPUs, 4 supernodes, 2 leaf switches, 1 spine switch" in drawn.stdout
+
+
+def test_a_flag_of_import_is_told_to_stand_behind_the_file(tree: Path) -> None:
+    found = run("place", "--cluster", tree, "--gpus-per-node", 8)
+
+    assert found.returncode == 2
+    assert "it stands behind the cluster's file: --cluster FILE,gpus-per-node=8" in found.stderr

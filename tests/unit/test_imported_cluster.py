@@ -326,3 +326,24 @@ def test_a_switch_that_is_called_like_an_inner_domain_has_its_tier_in_front() ->
     names = domain_names(sets, [sets.root("h1")], {"rack1": 1}, tier="leaf", taken={"rack1"})
 
     assert names == ("leaf.rack1",)
+
+
+def test_a_file_of_another_tool_lends_its_rates_and_what_it_borrowed_is_said(
+    tmp_path: Path,
+) -> None:
+    lending = tmp_path / "dump.txt"
+    lending.write_text(DUMP, encoding="utf-8")  # NDR: 50 GB/s an adapter, two a machine
+
+    fabric = loaded(tmp_path, "new.conf", TREE, f",gpus-per-node=8,rates-from={lending}")
+
+    assert fabric.nic.line_bytes_per_s == 50e9
+    assert fabric.assumed["nic.rate"] == f"not in the file: as the file {lending} has it"
+    said = fabric.assumed["supernode.rate"]
+    assert said == f"not in the file: as the file {lending} has it, assumed there too"
+    assert f"as the file {lending} has it: " in fabric.assumed["cluster.rates"]
+    assert fabric.tier("leaf").latency_s == load_cluster(str(lending)).tiers[-1].latency_s
+
+
+def test_a_machine_without_a_network_lends_no_rates(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="has no network, so that it lends no rates"):
+        loaded(tmp_path, "t.conf", TREE, f",rates-from={written(tmp_path, 'matrix.txt')}")
