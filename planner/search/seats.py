@@ -16,6 +16,7 @@ import numpy as np
 from planner.collectives.links import Spread
 from planner.layout import groups_along
 from planner.search.placed import DIGITS, inside_spreads, stacked, worst_spread
+from planner.search.space import DEGREES
 from planner.steptime.columns import LayoutColumns
 from planner.steptime.spread import Spreads, contiguous_spread
 
@@ -56,13 +57,14 @@ class RankOrderSeats:
         """
         if not self._homes:
             return inside_spreads(columns)
-        if not self._uneven:
-            return _by_order(
-                [contiguous_spread(columns, self._domain_gpus, order) for order in SEATINGS]
-            )
         few, which = _unique_degrees(columns)
-        counted = [stacked([self._of(degrees, order) for degrees in few]) for order in SEATINGS]
-        return rows_of(_by_order(counted), which)
+        if self._uneven:
+            found = [stacked([self._of(degrees, order) for degrees in few]) for order in SEATINGS]
+        else:
+            degrees = dict(zip(DEGREES, np.array(few, dtype=float).T, strict=True))
+            some = replace(columns, **degrees)
+            found = [contiguous_spread(some, self._domain_gpus, order) for order in SEATINGS]
+        return rows_of(_by_order(found), which)
 
     def _of(self, degrees: tuple[int, ...], order: str) -> Spreads:
         key = (degrees, order)
@@ -104,9 +106,7 @@ def _is_uneven(home: NDArray[np.int64]) -> bool:
 
 def _unique_degrees(columns: LayoutColumns) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
     """Return the sets of degrees that occur, and which one each row has."""
-    every = [
-        np.atleast_1d(getattr(columns, name)) for name in ("tp", "cp", "ep", "etp", "dp", "pp")
-    ]
+    every = [np.atleast_1d(getattr(columns, name)) for name in DEGREES]
     rows = np.stack(np.broadcast_arrays(*every), axis=1).astype(np.int64)
     # Rows of one set of degrees usually follow each other: look only where they change.
     starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
