@@ -24,6 +24,7 @@ from cli.report_html_verdict import comparison
 from cli.report_html_words import assumptions, recommendation, sources
 from cli.report_pictures import safe
 from planner.procure.prices import PriceList
+from planner.words import counted
 
 
 def report(
@@ -63,12 +64,13 @@ def report(
 
 def _title(plans: Sequence[PlanFile], theirs: Sequence[Candidate]) -> str:
     if len(plans) > 1:
-        return f"{len(plans)} plans compared"
+        models = {str(plan.document["inputs"]["model"]) for plan in plans}
+        of = f"{models.pop()}: " if len(models) == 1 else ""
+        return f"{of}{len(plans)} plans compared"
     if not plans:
-        return f"{len(theirs)} candidates compared: {theirs[0].model}"
+        return f"{theirs[0].model}: {counted(len(theirs), 'candidate')} compared"
     first = plans[0].document["inputs"]
-    gpus = f"{first['gpus']:,} GPU{'s' if first['gpus'] > 1 else ''}"
-    return f"{first['model']} on {gpus} of {first['cluster']}"
+    return f"{first['model']} on {counted(first['gpus'], 'GPU')} of {first['cluster']}"
 
 
 def _page(title: str, parts: Sequence[Part]) -> str:

@@ -66,7 +66,7 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     powered = all(one.power_w for one in all_of_them)
     priced = all(one.cost is not None for one in all_of_them)
     heads = [head, "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Crosses",
-             "Gap", "Memory", "Of", "Fits", *(["Power"] if powered else []),
+             "Gap", "Memory", "GPU has", "Fits", *(["Power"] if powered else []),
              *(["A million tokens"] if priced else [])]  # fmt: skip
     rows: list[list[str | Num]] = [
         [one.name, one.model, Num(one.gpus, f"{one.gpus:,}"), one.cluster,

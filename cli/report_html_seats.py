@@ -76,7 +76,7 @@ def seats_section(
         )
     return (
         f"<p>Each box is {box}, each square {square}.{under} Light up a family: groups that cross "
-        f"a border take a colour each (eight in turn), groups inside one turn grey.{free}</p>"
+        f"a border take a colour each (seven in turn), groups inside one turn grey.{free}</p>"
         f'<div class="seats">{"".join(inputs)}{drawn}'
         f"{key_of_stages(stages) if stages > 1 else ''}{asked}</div>"
         + table(f"Groups and the {plural(plan.document['cut']['tier'])} they touch",

@@ -47,6 +47,7 @@ svg .small{font-size:10.5px;fill:var(--soft)}
 svg .strong{font-weight:600}
 svg .halo{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
 svg.scale{width:400px;max-width:100%}
+.seats:has(.lit-none:not(:checked)) .scale{display:none}
 .axis{stroke:var(--soft);fill:none}
 .mark{stroke:var(--ink);stroke-dasharray:4 3;fill:none}
 .front{stroke:var(--soft);fill:none;stroke-width:1.5}
@@ -162,7 +163,7 @@ def _rules() -> str:
     for letter in _LETTERS:
         lit = f".seats:has(.lit-{letter}:checked) .map ."
         rules.append(f"{lit}{letter}i{{fill:var(--inside)}}")
-        rules += [f"{lit}{letter}{i}{{fill:{c}}}" for i, c in enumerate(_OKABE_ITO)]
+        rules += [f"{lit}{letter}{i}{{fill:{c}}}" for i, c in enumerate(_OKABE_ITO[:-1])]
     return "\n".join(rules)
 
 

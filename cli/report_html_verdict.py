@@ -28,7 +28,7 @@ def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
     first = order[0]
     if len(order) == 1:
         sentences = [
-            f"Take {first.name}: {_speed(first)}.",
+            f"Take {_called(first, all_of_them)}: {_speed(first)}.",
             "It is the only candidate that fits in memory.",
             "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
         ]
@@ -41,6 +41,12 @@ def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
             "compare tokens a second with care."
         )
     return sentences
+
+
+def _called(one: Candidate, all_of_them: Sequence[Candidate]) -> str:
+    """Return a candidate's name, and its cluster where they differ and the name does not say it."""
+    alike = all(other.cluster == one.cluster for other in all_of_them)
+    return one.name if alike or one.cluster in one.name else f"{one.name} (on {one.cluster})"
 
 
 def _speed(one: Candidate) -> str:
@@ -71,7 +77,7 @@ def _tied(order: Sequence[Candidate], alike: Sequence[Candidate]) -> list[str]:
         else ", and with it the choice: no prices were given, and price or power may well decide."
     )
     return [
-        f"Take {pick.name}, {why}: {_speed(pick)}.",
+        f"Take {_called(pick, order)}, {why}: {_speed(pick)}.",
         order_words,
         f"In doubt: the order of these {len(alike)}{doubt}",
     ]
@@ -104,7 +110,7 @@ def _decided(order: Sequence[Candidate]) -> list[str]:
             else f". But a million tokens cost least on {cheapest.name}: {text_of_cheapest}, "
             f"against {first.cost.text} on {first.name}"
         )
-    return [f"Take {first.name}: {_speed(first)}.", f"{text}.", f"{doubt}."]
+    return [f"Take {_called(first, order)}: {_speed(first)}.", f"{text}.", f"{doubt}."]
 
 
 def _is(many: Sequence[Candidate]) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 STAGE_COLOURS = 10
 HEAT_COLOURS = 7
+LIGHT_COLOURS = 7  # of a lit family: grey is for groups inside one domain
 _MOST_CELLS = 4096
 _MOST_HEAT = 64
 
@@ -156,7 +157,9 @@ def _room(
         for light in lights:
             group = light.group[ranks]
             crossing = group[light.crosses[group]]
-            shades.append(f"{light.letter}{int(crossing[0]) % 8 if crossing.size else 'i'}")
+            shades.append(
+                f"{light.letter}{int(crossing[0]) % LIGHT_COLOURS if crossing.size else 'i'}"
+            )
         text = told(rank) if together == 1 else f"{len(ranks)} ranks from {told(rank)}"
         more = f' data-r="{rank}"' if together == 1 else ""
         parts.append(box(*place, side, side, f"k {' '.join(shades)}", text, more))

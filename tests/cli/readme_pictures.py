@@ -1,7 +1,7 @@
-"""Make the README's pictures again: ``python -m tests.cli.readme_pictures`` writes both.
+"""Make the README's pictures again: ``python -m tests.cli.readme_pictures`` writes all.
 
-The picture of the report says what it shows, in a text chunk of the PNG, so that a test can tell
-whether the page still says the same.
+The pictures of the report say what it recommends, in a text chunk of the PNG, so that a test can
+tell whether the page still says the same.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.cli.browser import Browser, chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT, CLUSTER = ROOT / "docs" / "report.png", ROOT / "docs" / "cluster.svg"
+SEATS = ROOT / "docs" / "seats.png"
 KEYWORD = b"Lead"
 _WIDTH, _HEIGHT = 1000, 1080
 
@@ -77,8 +78,8 @@ def with_lead(png: bytes, lead: str) -> bytes:
     return png[:end] + chunk + png[end:]
 
 
-def picture_of(page: Path, profile: Path) -> bytes:
-    """Return the top of a page as a browser shows it, as PNG."""
+def pictures_of(page: Path, profile: Path) -> tuple[bytes, bytes]:
+    """Return the top of a page, and the first plan's seats with its experts lit, as PNG."""
     program = chromium()
     if program is None:
         raise RuntimeError("no Chromium on this machine")
@@ -87,15 +88,29 @@ def picture_of(page: Path, profile: Path) -> bytes:
         browser.send("Emulation.setDeviceMetricsOverride", width=_WIDTH, height=_HEIGHT,
                      deviceScaleFactor=1, mobile=False)  # fmt: skip
         browser.open(page)
-        shot = browser.send("Page.captureScreenshot", format="png")
+        top = browser.send("Page.captureScreenshot", format="png")
+        browser.value("document.querySelector('.lit-c').click()")
+        y = browser.value(
+            "document.querySelector('#seats-0').getBoundingClientRect().top + scrollY"
+        )
+        foot = browser.value(
+            "document.querySelector('.seats').getBoundingClientRect().bottom + scrollY"
+        )
+        clip = {"x": 0, "y": y, "width": _WIDTH, "height": foot - y + 8, "scale": 1}
+        seats = browser.send(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip
+        )
     finally:
         browser.close()
-    return base64.b64decode(shot["data"])
+    return base64.b64decode(top["data"]), base64.b64decode(seats["data"])
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         made = make_report(Path(name))
         lead = lead_of(made.read_text(encoding="utf-8"))
-        REPORT.write_bytes(with_lead(picture_of(made, Path(name) / "profile"), lead))
+        for path, picture in zip(
+            (REPORT, SEATS), pictures_of(made, Path(name) / "profile"), strict=True
+        ):
+            path.write_bytes(with_lead(picture, lead))
     main(["topology", "draw", "llama3-roce", "--out", str(CLUSTER)])

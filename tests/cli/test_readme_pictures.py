@@ -10,6 +10,7 @@ import pytest
 from tests.cli.readme_pictures import (
     CLUSTER,
     REPORT,
+    SEATS,
     chunks,
     lead_in,
     lead_of,
@@ -37,8 +38,9 @@ def test_the_tour_ends_in_a_report_of_its_plans() -> None:
     assert set(report[1:-2]) == {command[command.index("--out") + 1] for command in places}
 
 
-def test_the_picture_of_the_report_is_whole_and_says_what_it_shows() -> None:
-    raw = REPORT.read_bytes()
+@pytest.mark.parametrize("path", [REPORT, SEATS], ids=lambda path: path.name)
+def test_a_picture_of_the_report_is_whole_and_says_what_it_shows(path: Path) -> None:
+    raw = path.read_bytes()
 
     kinds = [kind for kind, _ in chunks(raw)]
     assert kinds[0] == b"IHDR"
@@ -51,7 +53,8 @@ def test_the_picture_of_the_report_is_whole_and_says_what_it_shows() -> None:
 def test_the_picture_of_the_report_says_what_the_report_says(tmp_path: Path) -> None:
     page = make_report(tmp_path).read_text(encoding="utf-8")
 
-    assert lead_in(REPORT.read_bytes()) == lead_of(page), AGAIN
+    for path in (REPORT, SEATS):
+        assert lead_in(path.read_bytes()) == lead_of(page), AGAIN
 
 
 def test_a_text_is_read_back_from_a_picture() -> None:
