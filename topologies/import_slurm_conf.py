@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from planner.errors import SpecError
 from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
 from topologies.import_slurm_rows import BlockRow, SwitchRow, block_fabric, tree_fabric
-from topologies.imported_fabric import ImportedFabric
+from topologies.imported_fabric import ImportedFabric, ImportFinding
 
 _SWITCH_KEYS = ("switchname", "nodes", "switches", "linkspeed", "level")
 _BLOCK_KEYS = ("blockname", "nodes", "blocksizes", "blockindex", "blocksize")
+_PAIR = re.compile(r'([A-Za-z0-9_.]+)[ \t]*=[ \t]*(?:"([^"]+)"|([^\s"]+))(?:\s+|$)')
+"""A key and its value as Slurm reads them: spaces around the sign, quotes around the value."""
 _MOST_FAULTS = 20
 _LARGEST_SIZE = 2**20
 
@@ -45,9 +49,10 @@ def import_slurm_conf(text: str, name: str) -> ImportedFabric:
     if reader.faults:
         raise SpecError(*reader.faults)
     if reader.switches:
-        return tree_fabric(
+        found = tree_fabric(
             reader.switches, name="slurm", provenance=f"Slurm topology.conf (tree) {name}"
         )
+        return replace(found, findings=(*found.findings, *reader.findings))
     return block_fabric(
         reader.blocks, reader.sizes, name="slurm", where=reader.sizes_at or name,
         provenance=f"Slurm topology.conf (block) {name}",
@@ -76,6 +81,7 @@ class _Reader:
     def __init__(self, name: str) -> None:
         self.name = name
         self.faults: list[str] = []
+        self.findings: list[ImportFinding] = []
         self.switches: list[SwitchRow] = []
         self.blocks: list[BlockRow] = []
         self.sizes: tuple[int, ...] = ()
@@ -85,16 +91,25 @@ class _Reader:
     def take(self, number: int, line: str) -> None:
         """Read one line."""
         where = f"{self.name}:{number}"
+        if line.split(maxsplit=1)[0].lower() == "include":
+            self.faults.append(
+                f"{where}: Include: another file's lines are not read: put them in its place"
+            )
+            return
         pairs: dict[str, str] = {}
-        for word in line.split():
-            key, equals, value = word.partition("=")
-            if not equals or not value:
-                self.faults.append(f"{where}: {word[:60]!r}: expected Key=value")
+        at = 0
+        while at < len(line):
+            pair = _PAIR.match(line, at)
+            if pair is None:
+                word = line[at : at + 60].split(maxsplit=1)[0]
+                self.faults.append(f"{where}: {word!r}: expected Key=value")
                 return
+            key, quoted, plain = pair.groups()
             if key.lower() in pairs:
                 self.faults.append(f"{where}: {key} is given twice on one line")
                 return
-            pairs[key.lower()] = value
+            pairs[key.lower()] = plain if quoted is None else quoted
+            at = pair.end()
         if "aggregatedblock" in pairs:
             return  # of scontrol: follows from the blocks and their sizes
         if "switchname" in pairs and "blockname" in pairs:
@@ -119,10 +134,13 @@ class _Reader:
         if "level" in pairs and "switches" in pairs:
             pairs = {key: value for key, value in pairs.items() if key != "nodes"}
         nodes, children = (self._hosts(where, pairs.get(key)) for key in ("nodes", "switches"))
-        for switch in self._hosts(where, pairs["switchname"]):
-            self.switches.append(
-                SwitchRow(name=switch, where=where, nodes=nodes, children=children)
-            )
+        named = self._hosts(where, pairs["switchname"])
+        if len(named) > 1:
+            message = f"{pairs['switchname'][:60]}: taken as {len(named)} switches, by Slurm as one"
+            self.findings.append(ImportFinding(severity="note", where=where, message=message))
+        self.switches += (
+            SwitchRow(name=switch, where=where, nodes=nodes, children=children) for switch in named
+        )
 
     def _block(self, where: str, pairs: dict[str, str]) -> None:
         block = self._hosts(where, pairs["blockname"])

@@ -57,7 +57,7 @@ def tree_fabric(rows: Sequence[SwitchRow], *, name: str, provenance: str) -> Imp
         SpecError: a switch told twice, a child that is nowhere told, a loop.
     """
     known = {row.name: row for row in rows}
-    faults = _twice([(row.name, row.where) for row in rows], "switch")
+    faults = _twice([(row.name, row.where) for row in rows], "switch") + _every_machine(rows)
     for row in rows:
         for child in row.children:
             if child not in known:
@@ -97,7 +97,7 @@ def block_fabric(
     Raises:
         SpecError: a block told twice, a machine in two blocks, sizes that do not double.
     """
-    faults = _twice([(row.name, row.where) for row in rows], "block")
+    faults = _twice([(row.name, row.where) for row in rows], "block") + _every_machine(rows)
     homes: dict[str, BlockRow] = {}
     for row in rows:
         for node in row.nodes:
@@ -194,6 +194,16 @@ def size_faults(sizes: Sequence[int], where: str) -> list[str]:
     return faults
 
 
+def _every_machine(rows: Sequence[SwitchRow] | Sequence[BlockRow]) -> list[str]:
+    """Return a fault for each row that lists ``ALL``, which Slurm takes for a machine's name."""
+    return [
+        f"{row.where}: {row.name!r} lists ALL, which stands for no machines here: expected a host "
+        "list such as n[01-16]"
+        for row in rows
+        if any(node.upper() == "ALL" for node in row.nodes)
+    ]
+
+
 def _twice(named: Sequence[tuple[str, str]], what: str) -> list[str]:
     first: dict[str, str] = {}
     faults = []
@@ -236,7 +246,7 @@ def _tree_findings(rows: Sequence[SwitchRow], provenance: str) -> list[ImportFin
             message = f"switch {row.name!r} has neither machines nor switches"
             findings.append(ImportFinding(severity="note", where=row.where, message=message))
         if row.nodes and row.children:
-            message = f"switch {row.name!r} has both machines and switches below it"
+            message = f"switch {row.name!r} has both machines and switches below it: Slurm refuses"
             findings.append(ImportFinding(severity="warning", where=row.where, message=message))
     twice = [node for node, on in leaves.items() if len(on) > 1]
     for node in twice[:_SHOWN]:

@@ -251,3 +251,39 @@ def test_what_scontrol_prints_of_blocks_is_the_blocks() -> None:
     assert {(one.a, one.b) for one in printed.links if one.a.startswith("n")} == {
         ("n1", "b1"), ("n2", "b1"), ("n3", "b2"), ("n4", "b2"),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SwitchName = s0 Nodes = n[0-3]",  # each of these Slurm 26.05 reads as the same
+        'SwitchName="s0" Nodes="n[0-3]"',
+        "switchname=s0   NODES=n[0-3]# rack",
+        "SwitchName=s0 \\\n  Nodes=n[0-3]",
+    ],
+)
+def test_spaces_quotes_and_continued_lines_are_read_as_slurm_reads_them(line: str) -> None:
+    found = import_slurm_conf(f"{line}\n", "f")
+
+    assert [host.name for host in found.hosts] == ["n0", "n1", "n2", "n3"]
+    assert found.switches == ("s0",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Include other.conf\nSwitchName=s0 Nodes=n0", "f:1: Include: another file's lines"),
+        ("SwitchName=s0 Nodes=ALL", "'s0' lists ALL, which stands for no machines"),
+        ("BlockName=b Nodes=all", "'b' lists ALL, which stands for no machines"),
+        ("SwitchName=s0 Nodes=n[0-1], n[2-3]", r"'n\[2-3\]': expected Key=value"),
+    ],
+)
+def test_what_slurm_reads_elsewhere_or_not_at_all_is_refused(text: str, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        import_slurm_conf(text, "f")
+
+
+def test_a_range_of_switches_on_one_line_is_said_to_be_one_to_slurm() -> None:
+    found = import_slurm_conf("SwitchName=s[0-1] Nodes=n[0-1]", "f")
+
+    assert any("s[0-1]: taken as 2 switches, by Slurm as one" in str(f) for f in found.findings)
