@@ -24,6 +24,7 @@ _MANAGED = re.compile(r"^MF\d+;")
 _UNNAMED_SWITCH = re.compile(r"MT\d+|Mellanox|Infiniscale|Quantum|Voltaire|QLogic", re.IGNORECASE)
 _MANY_ADAPTERS = 36
 """More than any machine has: 16 GPUs' adapters, twice, and some for storage."""
+_DEVICE = re.compile(r"(?:HCA-|mlx\d+_|mthca|hfi\d*_|qib|ib)\S*", re.IGNORECASE)
 _SHOWN = 20
 _MOST_PORTS = 300_000
 
@@ -118,7 +119,10 @@ def _clean(name: str) -> str:
 def _hosts(
     nodes: dict[str, _Node], findings: list[ImportFinding], name: str
 ) -> dict[str, list[str]]:
-    """Return the adapters of each machine, by the first word of their description."""
+    """Return the adapters of each machine, by what their description has before the device.
+
+    Where the last word is no device that we know, the first is the machine.
+    """
     hosts: dict[str, list[str]] = defaultdict(list)
     nameless = 0
     for ident, node in nodes.items():
@@ -128,7 +132,8 @@ def _hosts(
         if not words or _UNNAMED.match(words[0]):
             nameless += 1
             continue
-        hosts[_clean(words[0])].append(ident)
+        machine = words[:-1] if len(words) > 1 and _DEVICE.fullmatch(words[-1]) else words[:1]
+        hosts[_clean(" ".join(machine))].append(ident)
     if nameless:
         message = f"{nameless} adapters do not say which machine they are in: left out"
         findings.append(ImportFinding(severity="warning", where=name, message=message))

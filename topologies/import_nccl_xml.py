@@ -36,6 +36,12 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
     scale_up = _scale_up(gpus, name, findings)
     nic = _nic(root, len(gpus), name, findings)
     accelerator = accelerator_of(str(p.get("device", "")) for p in gpus)
+    if root.find(".//c2c") is not None:
+        message = (
+            "GPUs with C2C links are in racks whose NVLink joins machines, of which the file says "
+            "nothing: each machine is taken for a supernode; gb200-nvl72 has the racks"
+        )
+        findings.append(ImportFinding(severity="warning", where=name, message=message))
     return ImportedFabric(
         name="machine",
         kind="nccl-xml",

@@ -77,11 +77,25 @@ def test_switches_are_called_by_their_descriptions_where_these_tell_them_apart()
     assert any("1 routers to other subnets: left out" in str(f) for f in found.findings)
 
 
+def test_a_machines_name_may_have_spaces_before_the_device() -> None:
+    about = ("gpu node 1 mlx5_0", "gpu node 1 mlx5_1", "gpu node 2 HCA-1", "n3 of rack 4")
+    text = 'Switch 8 "S-1" # "leaf"\n'
+    text += "".join(f'[{n}] "H-{n}"[1] # 4xNDR\n' for n in range(1, 5))
+    for n, words in enumerate(about, 1):
+        text += f'Ca 1 "H-{n}" # "{words}"\n[1] "S-1"[{n}] # 4xNDR\n'
+
+    found = read(text)
+
+    assert [(h.name, h.gpus) for h in found.hosts] == [
+        ("gpu-node-1", 2), ("gpu-node-2", 1), ("n3", 1),
+    ]  # fmt: skip
+
+
 def test_a_machine_with_more_adapters_than_any_has_is_asked_about() -> None:
     hosts = range(40)
     text = 'Switch 64 "S-1" # "leaf"\n'
     text += "".join(f'[{n + 1}] "H-{n}"[1] # 4xNDR\n' for n in hosts)
-    text += "".join(f'Ca 1 "H-{n}" # "gpu {n} HCA-1"\n[1] "S-1"[{n + 1}] # 4xNDR\n' for n in hosts)
+    text += "".join(f'Ca 1 "H-{n}" # "gpu {n}"\n[1] "S-1"[{n + 1}] # 4xNDR\n' for n in hosts)
 
     said = [str(f) for f in read(text).findings]
 
@@ -175,3 +189,14 @@ def test_the_pci_device_tells_the_accelerator_where_all_are_alike() -> None:
 
     assert alike.accelerator == "H200-SXM"  # 10de:2335 in the PCI ID repository
     assert mixed.accelerator == ""
+
+
+def test_a_grace_machine_is_said_to_be_in_a_rack_that_its_file_does_not_show() -> None:
+    gpu = '<pci busid="{0}" class="0x030200"><gpu sm="100"><nvlink target="f:ff.0" count="18"/>'
+    gpu += '<c2c bw="450" count="1"/></gpu></pci>'
+    text = f"<system><cpu>{gpu.format('8:1:0.0')}{gpu.format('9:1:0.0')}</cpu></system>"
+
+    found = import_fabric_text(text.encode(), "gb200.xml", ImportAsked())
+
+    assert found.scale_up_bytes_per_s == 18 * 50e9
+    assert any("in racks whose NVLink joins machines" in str(f) for f in found.findings)
