@@ -7,7 +7,7 @@ a machine, and the domains of a level are what the links up to that height hold 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -151,10 +151,22 @@ class FabricBuild:
                         unknown |= one.bytes_per_s is None
                         totals[end] += one.bytes_per_s or 0
             if totals and not unknown:
-                filed = max(total / self.gpus_of[name] for name, total in totals.items())
+                filed = self._usual_rate([t / self.gpus_of[name] for name, t in totals.items()])
         return self._told(
             "nic.rate", filed, self.borrowed.nic_bytes_per_s, self.like.nic.line_bytes_per_s
         )
+
+    def _usual_rate(self, rates: Sequence[float]) -> float:
+        """Return what most machines have for a GPU, the least where as many have another rate."""
+        counts = Counter(rates)
+        usual = min(counts, key=lambda rate: (-counts[rate], rate))
+        if len(counts) > 1:
+            low, high = (f"{rate / 1e9:.4g}" for rate in (min(counts), max(counts)))
+            self.assumed["nic.rate"] = (
+                f"{len(rates) - counts[usual]} of {len(rates)} machines have another rate for a "
+                f"GPU ({low} to {high} GB/s): taken as what most have"
+            )
+        return usual
 
     def fabric(self) -> Fabric:
         """Return the Fabric."""

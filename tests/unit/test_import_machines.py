@@ -91,6 +91,21 @@ def test_a_machines_name_may_have_spaces_before_the_device() -> None:
     ]  # fmt: skip
 
 
+def test_machines_of_several_rates_have_that_of_most_and_it_is_said() -> None:
+    rates = ("4xNDR", "4xHDR", "4xHDR", "4xXDR")  # 50, 25, 25 and 100 GB/s
+    text = 'Switch 8 "S-1" # "leaf"\n'
+    text += "".join(f'[{n}] "H-{n}"[1] # {rate}\n' for n, rate in enumerate(rates, 1))
+    for n, rate in enumerate(rates, 1):
+        text += f'Ca 1 "H-{n}" # "h{n} mlx5_0"\n[1] "S-1"[{n}] # {rate}\n'
+
+    fabric = fabric_of(read(text), ImportAsked())
+
+    assert fabric.nic.line_bytes_per_s == 25e9
+    assert "2 of 4 machines have another rate for a GPU (25 to 100 GB/s)" in (
+        fabric.assumed["nic.rate"]
+    )
+
+
 def test_a_machine_with_more_adapters_than_any_has_is_asked_about() -> None:
     hosts = range(40)
     text = 'Switch 64 "S-1" # "leaf"\n'
