@@ -101,8 +101,9 @@ def test_machines_of_several_rates_have_that_of_most_and_it_is_said() -> None:
     fabric = fabric_of(read(text), ImportAsked())
 
     assert fabric.nic.line_bytes_per_s == 25e9
-    assert "2 of 4 machines have another rate for a GPU (25 to 100 GB/s)" in (
-        fabric.assumed["nic.rate"]
+    assert (
+        "2 of 4 machines have another rate for a GPU (25 to 100 GB/s)"
+        in (fabric.assumed["nic.rate"])
     )
 
 
