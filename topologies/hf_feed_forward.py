@@ -123,9 +123,7 @@ def _stated_width(keys: HfKeys, family: HfFamily, hidden: int) -> int:
         return _llama_width(keys, hidden)
     ratio = keys.count("expansion_ratio", default=family.ffn_ratio, minimum=0)
     if not ratio:
-        if not keys.has("block_configs"):
-            keys.missing(*FFN[:4])
-        return 1
+        return 1 if keys.has("block_configs") else keys.shape_count("ffn", *FFN[:4])
     keys.assumed["ffn"] = f"not stated: {ratio} x the width, as its class has it"
     return ratio * hidden
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from planner.documents import Node
 from topologies.hf_class_numbers import default_source
+from topologies.hf_nested_shapes import NESTED_SHAPES
 from topologies.pattern_text import MOST_ENTRIES
 
 MOST = 10**9
@@ -100,6 +101,20 @@ class HfKeys:
             self.assumed[called] = f"not stated: {default}, {source}"
             return default
         return self.count(*aliases, default=0, minimum=0)
+
+    def shape_count(self, field: str, *aliases: str) -> int:
+        """Return the number under *aliases*; a part inside may leave it to its class.
+
+        Args:
+            field: ``vocab``, ``hidden``, ``ffn``, ``layers`` or ``heads``, for what is assumed.
+            aliases: names of the key.
+        """
+        shape = (
+            NESTED_SHAPES.get(self.text("model_type"), {}) if self.part is not self.whole else {}
+        )
+        if shape and self.absent(*aliases):
+            return self.class_count(shape[field], field, *aliases)
+        return self.count(*aliases)
 
     def missing(self, *aliases: str) -> None:
         """Record that none of *aliases* is there."""

@@ -74,7 +74,7 @@ def import_hf_config(document: Document, *, name: str) -> ModelSpec:
     family = _family(keys)
     _note_what_is_left_out(keys)
     refuse_mixed_shapes(keys)
-    layers = keys.count(*LAYERS)
+    layers = keys.shape_count("layers", *LAYERS)
     if not entries_allowed(keys, layers):
         layers = 1
     fields = _shape(keys, family)
@@ -181,7 +181,7 @@ def _note_what_is_left_out(keys: HfKeys) -> None:
 
 def _shape(keys: HfKeys, family: HfFamily | None) -> dict[str, Any]:
     family = family or LLAMA
-    hidden = keys.count(*HIDDEN)
+    hidden = keys.shape_count("hidden", *HIDDEN)
     positions = keys.count(*POSITIONS, default=0, minimum=0)
     table = 0
     learned = family.positions
@@ -197,7 +197,7 @@ def _shape(keys: HfKeys, family: HfFamily | None) -> dict[str, Any]:
             f"{proj} differs from the width {hidden}: not modelled", key="word_embed_proj_dim"
         )
     return {
-        "hidden": hidden, "vocab": keys.count(*VOCAB), "max_positions": positions,
+        "hidden": hidden, "vocab": keys.shape_count("vocab", *VOCAB), "max_positions": positions,
         "learned_positions": table, "norms_per_layer": _norms(keys, family),
         "mtp_layers": keys.count(*MTP, default=0, minimum=0),
     }  # fmt: skip
@@ -217,7 +217,7 @@ def _new_falcon(keys: HfKeys) -> bool:
 
 def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> dict[str, Any]:
     family = family or LLAMA
-    heads = keys.count(*HEADS)
+    heads = keys.shape_count("heads", *HEADS)
     kind = keys.text("model_type")
     bias = keys.flag(*family.bias_keys, default=family.qkv_bias)
     out = bias if family.out_follows and keys.has(*family.bias_keys) else family.out_bias

@@ -9,6 +9,7 @@ import pytest
 from topologies.hf_class_numbers import class_numbers
 from topologies.hf_families import FAMILIES
 from topologies.hf_hub_classes import HUB_CLASSES
+from topologies.hf_nested_shapes import NESTED_SHAPES
 
 # Read with the outer config's word: the nested one never decides over the head.
 TIED_OUTSIDE = {"qwen3_vl_moe_text", "qwen3_vl_text", "qwen3_omni_moe_text"}
@@ -66,3 +67,13 @@ def test_a_class_whose_key_value_heads_are_a_number_has_it_on_file(kind: str) ->
 
     follows = getattr(other, "num_key_value_heads", None) != number
     assert follows or class_numbers(kind).kv_heads == number or kind in {"dbrx", "gpt_bigcode"}
+
+
+@pytest.mark.parametrize("kind", sorted(NESTED_SHAPES))
+def test_the_shape_of_a_part_inside_is_what_the_class_defaults(kind: str) -> None:
+    config = CLASSES[kind]()
+
+    assert dict(NESTED_SHAPES[kind]) == {
+        "vocab": config.vocab_size, "hidden": config.hidden_size, "ffn": config.intermediate_size,
+        "layers": config.num_hidden_layers, "heads": config.num_attention_heads,
+    }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planner.errors import SpecError
 from tests.hf_configs import DEEPSEEK, LLAMA, MIXTRAL, read, without
 
 
@@ -104,3 +105,18 @@ def test_biases_that_only_the_class_says_are_listed_as_assumed() -> None:
     assert "qkv_bias" in read(untold).assumed
     assert "qkv_bias" not in read(untold | {"attention_bias": True}).assumed
     assert "qkv_bias" not in read(LLAMA).assumed
+
+
+def test_the_part_inside_a_multimodal_file_may_leave_its_shape_to_its_class() -> None:
+    inside = {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+              "num_hidden_layers": 34, "sliding_window": 1024}  # fmt: skip
+
+    model = read({"model_type": "gemma3", "text_config": inside, "vision_config": {}})
+
+    # Gemma3TextConfig(): 262,208 entries, 8 heads of 256, 4 for keys and values; 3.88 billion
+    # parameters in gemma-3-4b without its vision tower.
+    assert (model.vocab, model.attention.heads, model.attention.kv_heads) == (262_208, 8, 4)
+    assert model.parameters() == pytest.approx(3.88e9, rel=0.001)
+    assert {"vocab", "heads"} <= set(model.assumed)
+    with pytest.raises(SpecError, match="missing key 'vocab_size'"):
+        read(inside)
