@@ -14,7 +14,7 @@ from cli.report_html_candidates import Candidate, candidates_of
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared import compared_candidates, compared_parts
 from cli.report_html_compared_read import ComparisonFile
-from cli.report_html_origin import origin
+from cli.report_html_origin import clusters_command, origin
 from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
@@ -48,7 +48,7 @@ def report(
     theirs = compared_candidates(compared) if compared else []
     parts = [_recommended(plans, names, ours, compared, theirs)]
     if several:
-        body = side_by_side(ours, "Plan") + flips_of_speed(ours) + _ask_for_flips(compared)
+        body = side_by_side(ours, "Plan") + flips_of_speed(ours) + _ask_for_flips(plans, compared)
         parts.append(Part(anchor="candidates", title="Plans side by side", body=body))
     if compared is not None:
         parts += compared_parts(compared)
@@ -59,16 +59,19 @@ def report(
             bill_part(found, names, priced=prices is not None, asked_tokens=tokens is not None)
         )
     parts += [_premises(plans, names, compared), origin(plans, names, compared, prices, tokens)]
-    return _page(_title(plans, theirs), parts)
+    title = (
+        f"{theirs[0].model}: {counted(len(theirs), 'candidate')} compared"
+        if theirs
+        else _title(plans)
+    )
+    return _page(title, parts)
 
 
-def _title(plans: Sequence[PlanFile], theirs: Sequence[Candidate]) -> str:
+def _title(plans: Sequence[PlanFile]) -> str:
     if len(plans) > 1:
         models = {str(plan.document["inputs"]["model"]) for plan in plans}
         of = f"{models.pop()}: " if len(models) == 1 else ""
         return f"{of}{len(plans)} plans compared"
-    if not plans:
-        return f"{theirs[0].model}: {counted(len(theirs), 'candidate')} compared"
     first = plans[0].document["inputs"]
     return f"{first['model']} on {counted(first['gpus'], 'GPU')} of {first['cluster']}"
 
@@ -138,14 +141,16 @@ def _recommended(
     return Part(anchor="recommendation", title="Recommendation", body=body)
 
 
-def _ask_for_flips(compared: ComparisonFile | None) -> str:
+def _ask_for_flips(plans: Sequence[PlanFile], compared: ComparisonFile | None) -> str:
     """Return how the flips over rates of the network come into a report of plans."""
     if compared is not None:
         return ""
     return (
         "<p>At which NIC rate, latency, in-flight limit, oversubscription or sequence length "
-        "another cluster wins is what <code>planner compare --json</code> looks for: name its file "
-        "beside the plans, and it stands here.</p>"
+        "another cluster wins, this command looks for; name its file beside the plans, and it "
+        "stands here:</p><pre><code>"
+        + safe(clusters_command([plan.document["inputs"] for plan in plans]))
+        + "</code></pre>"
     )
 
 

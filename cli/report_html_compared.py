@@ -33,10 +33,12 @@ def compared_candidates(file: ComparisonFile) -> list[Candidate]:
 
 
 def entry_name(one: Mapping[str, Any], all_of_them: Sequence[Mapping[str, Any]]) -> str:
-    """Return an entry's cluster, and its label where one cluster has several."""
+    """Return an entry's cluster, its label where all share one, both where some do."""
     clusters = [other["cluster"] for other in all_of_them]
     if clusters.count(one["cluster"]) == 1:
         return str(one["cluster"])
+    if len(set(clusters)) == 1:
+        return str(one["label"])
     return f"{one['cluster']}: {one['label']}"
 
 
@@ -107,6 +109,8 @@ def _families(one: Mapping[str, Any]) -> str:
 
 def _flips(document: Mapping[str, Any]) -> str:
     """Return at which rates, limits, lengths and prices something changes, all else equal."""
+    if document["inputs"]["layouts"]:
+        return "<p>Given layouts were compared: where the winner flips was not looked for.</p>"
     currency = next((bill["currency"] for bill in document["bills"].values()), "")
     rows: list[list[str | Num]] = [
         [_property(one["property"]), _value(one["property"], one["value"], currency),
@@ -128,10 +132,8 @@ def _flips(document: Mapping[str, Any]) -> str:
         "Looked at from 1/32 to 32 times what it is (experts: a quarter to 4 times), on all "
         "clusters alike, each with its best layout there."
     )
-    if len(document["inputs"]["clusters"]) > 1 and not document["inputs"]["layouts"] and still:
+    if len(document["inputs"]["clusters"]) > 1 and still:
         said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."
-    if document["inputs"]["layouts"]:
-        said = "Given layouts were compared: where the winner flips was not looked for."
     return table("Where the winner flips, all else equal", heads, rows) + f"<p>{safe(said)}</p>"
 
 

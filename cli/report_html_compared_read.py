@@ -9,10 +9,10 @@ from typing import Any
 
 from cli.report_html_read import untouched
 from cli.report_html_schema import AMOUNT, TEXT, TEXTS, TIERS, published_schema, schema_faults
+from cli.report_html_words import DIGITS
 from planner.errors import InputError
 
 _MOST_FAULTS = 20
-_DIGITS = ("tp", "cp", "ep", "etp", "dp", "pp")
 _STEP = {
     "type": "object",
     "required": ["critical_path"],
@@ -33,7 +33,7 @@ _LAYOUT = {
     "type": "object",
     "properties": {
         name: {"type": "integer", "minimum": 1}
-        for name in (*_DIGITS, "edp", "vpp", "micro_batch", "global_batch", "seq")
+        for name in (*DIGITS, "vpp", "micro_batch", "global_batch", "seq")
     },
 }
 _ENTRY = {
@@ -214,9 +214,9 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
             low, high = entry["step"]["interval_s"]
             if not low <= high:
                 yield f"{key}[{i}].step.interval_s: expected the lesser first, got {low} and {high}"
-            unknown = [digit for digit in entry["crossed_bytes"] if digit not in _DIGITS]
+            unknown = [digit for digit in entry["crossed_bytes"] if digit not in DIGITS]
             if unknown:
-                yield f"{key}[{i}].crossed_bytes: expected some of {_DIGITS}, got {unknown}"
+                yield f"{key}[{i}].crossed_bytes: expected some of {list(DIGITS)}, got {unknown}"
     for key in ("gains", "bills"):
         for name in document[key]:
             if name not in known:

@@ -51,22 +51,35 @@ def origin(
     return Part(anchor="origin", title="Where this comes from", body=body)
 
 
+def clusters_command(asked: Sequence[Mapping[str, Any]]) -> str:
+    """Return the command that compares the clusters of plans, each with its best layout.
+
+    Args:
+        asked: the inputs of each plan, at least one.
+    """
+    words = ["planner", "compare", *_clusters(asked)]
+    words += ["--gpus", str(max(one["gpus"] for one in asked)), "--model", asked[0]["model"]]
+    return shlex.join([*words, "--json", "--out", "compared.json"])
+
+
+def _clusters(asked: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the options that name clusters, and those rebuilt with other supernodes."""
+    words = []
+    for name in dict.fromkeys(one["cluster_asked"] for one in asked):
+        words += [] if name == "generic" else ["--cluster", name]
+    rebuilt = dict.fromkeys(
+        str(one["supernode"])
+        for one in asked
+        if one["cluster_asked"] == "generic" or "supernode.size" in one["assumed"]
+    )
+    return words + (["--supernode", ",".join(rebuilt)] if rebuilt else [])
+
+
 def compare_command(inputs: Mapping[str, Any]) -> str:
     """Return the command that asks for a comparison again, prices from a file of one's own."""
     clusters, sizes = inputs["clusters"], inputs["sizes"]
     first = clusters[0]
-    words = ["planner", "compare"]
-    named = dict.fromkeys(
-        one["cluster_asked"] for one in clusters if one["cluster_asked"] != "generic"
-    )
-    for name in named:
-        words += ["--cluster", name]
-    rebuilt = dict.fromkeys(
-        str(one["supernode"])
-        for one in clusters
-        if one["cluster_asked"] == "generic" or "supernode.size" in one["assumed"]
-    )
-    words += ["--supernode", ",".join(rebuilt)] if rebuilt else []
+    words = ["planner", "compare", *_clusters(clusters)]
     if sizes["equal"] == "gpus":
         words += ["--gpus", str(first["gpus"])]
     words += ["--model", first["model"]] if "model" not in first["assumed"] else []

@@ -19,7 +19,7 @@ from cli.report_pictures import (
 )
 
 _LABEL_WIDTH, _VALUE_WIDTH = 190, 270
-_ROW, _NARROW_ROW = 26, 34
+_ROW, _NARROW_ROW, _WORDS_ROW = 26, 34, 20
 _STACKED_LEFT, _STACKED_ROW, _CLOSE_ROW = 130.0, 40, 28
 _FEW_ROWS = 6  # more stand closer together, so that a page of paper holds them
 _LETTER = 7.0  # pixels of one letter, generously
@@ -99,7 +99,7 @@ def _narrow(told: str, rows: Sequence[Bar], full: float) -> str:
         parts.append(_bar(row, 0, y + 17, _length(row, full, NARROW), 11))
         if row.value > full:
             parts.append(_gap(NARROW * 0.9, y + 16, 14))
-        y += _NARROW_ROW
+        y += _NARROW_ROW if row.value > 0 else _WORDS_ROW
     return picture(told, y + 2, "".join(parts), width=NARROW)
 
 

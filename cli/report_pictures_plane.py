@@ -88,7 +88,8 @@ def _axes(frame: _Frame, x: Axis, y: Axis, ticks: int) -> str:
     parts = [f'<path class="axis" d="{corner}"/>']
     for i in range(ticks + 1):
         at = frame.x_least + (frame.x_most - frame.x_least) * i / ticks
-        parts.append(word(frame.at_x(at), foot + 16, x.text(at), anchor="middle", style="small"))
+        side = "end" if i == ticks else "middle"
+        parts.append(word(frame.at_x(at), foot + 16, x.text(at), anchor=side, style="small"))
     for i in range(5):
         at = frame.y_most * i / 4
         parts.append(word(left - 6, frame.at_y(at) + 4, y.text(at), anchor="end", style="small"))

@@ -19,12 +19,12 @@ Planner = Callable[..., Ran]
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a comparison of 16 GPUs in supernodes of 8 and of 16."""
+    """Return a comparison of 64 GPUs in supernodes of 8 and of 16, of a model with experts."""
     from cli.planner_app import main
 
     path = tmp_path_factory.mktemp("compared") / "sizes.json"
-    sizes = ["--supernode", "8,16", "--gpus", "16", "--model", "llama-3.1-8b", "--seq", "4096"]
-    given = ["--tp", "4", "--pp", "2", "--global-batch", "32", "--zero", "1"]
+    sizes = ["--supernode", "8,16", "--gpus", "64", "--model", "mixtral-8x7b"]
+    given = ["--tp", "2", "--ep", "8", "--pp", "4", "--zero", "1"]
     assert main(["compare", *sizes, *given, "--json", "--out", str(path)]) == 0
     return path
 
@@ -66,7 +66,7 @@ def test_the_flips_over_the_network_stand_with_their_units(
 
     for text in ("25 GB/s", "4 us", "4 in flight", "2 : 1", "another cluster is the fastest"):
         assert f">{text}</td>" in page
-    assert "by: sequence length." in page  # all that did not turn it
+    assert "by: sequence length, experts." in page  # all that did not turn it
 
 
 def test_the_command_on_the_page_asks_for_the_comparison_again(
@@ -156,6 +156,24 @@ def test_no_name_of_a_comparison_becomes_markup(
     tags = re.compile(r"<([a-z0-9]+)[ >]")
     assert set(tags.findall(ran.out)) == set(tags.findall(clean))
     assert ran.out.count("<script>") == 1
+
+
+def test_given_layouts_are_called_by_their_files_and_have_no_flips(
+    planner: Planner, tmp_path: Path
+) -> None:
+    files = []
+    for name, degrees in (("wide", "tp: 8\npp: 1\n"), ("deep", "tp: 2\npp: 4\n")):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(f"{degrees}zero: 1\nglobal_batch: 32\n")
+        files += ["--layout", str(path)]
+    out = tmp_path / "layouts.json"
+    where = ("--supernode", "8", "--gpus", "16", "--model", "llama-3.1-8b")
+    assert planner("compare", *where, *files, "--json", "--out", str(out)).code == 0
+
+    page = planner("report", str(out)).out
+
+    assert re.search(r"<p class=\"lead\">Take (wide|deep)[ ,:]", page)
+    assert "where the winner flips was not looked for" in page
 
 
 def test_a_browser_shows_a_comparison_without_an_error_or_a_request(
