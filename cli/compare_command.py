@@ -113,6 +113,13 @@ Csv = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", show_default=False, help="Write the ranking as CSV."),
 ]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", metavar="CONDITION", show_default=False,
+        help="Only layouts that meet it, e.g. 'tp <= 8 and pp % 2 == 0'; may be given again.",
+    ),
+]  # fmt: skip
 
 
 @app.command("compare")
@@ -137,6 +144,7 @@ def compare(
     recompute: Recompute = None,
     precision: Precision = None,
     order: Order = "tp-cp-ep-dp-pp",
+    where: Where = None,
     prices: Prices = None,
     tokens: Tokens = None,
     days: Days = None,
@@ -164,9 +172,10 @@ def compare(
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
+    from planner.search.rules import parse_rules
 
     if plans:
-        if cluster or supernode or layout or csv or plot:
+        if cluster or supernode or layout or where or csv or plot:
             raise typer.BadParameter("plans are compared with each other, only with --prices")
         _compare_plans(plans, prices=prices, as_json=as_json, out=out)
         return
@@ -189,6 +198,7 @@ def compare(
             size for text in supernode or () for size in counts(text, option="--supernode")
         ),
         gpus=gpus, model=model, layout_files=tuple(layout or ()), layout=given, order=order,
+        where=parse_rules(where or ()),
         goal=Goal(
             equal=_equal(equal, budget, days, gpus, wanted_tokens), budget=budget,
             tokens=wanted_tokens, days=days, prices=listed, goodput_share=goodput,

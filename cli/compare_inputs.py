@@ -14,6 +14,7 @@ from planner.errors import InfeasibleError, InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.search.compare import Candidate
+from planner.search.rules import Rule
 
 DEFAULT_SUPERNODES = (8, 64, 384)
 
@@ -29,6 +30,7 @@ class Wanted:
     layout_files: tuple[Path, ...]
     layout: Mapping[str, Any]
     order: str
+    where: tuple[Rule, ...] = ()
     goal: Goal = field(default_factory=lambda: Goal(equal="gpus"))
 
 
@@ -41,12 +43,14 @@ class Compare:
         inputs: what each was read from.
         layouts: name to layout, of each layout file on the first cluster; empty without files.
         sizes: how many GPUs each got, and why.
+        where: the conditions that every layout meets.
     """
 
     candidates: tuple[Candidate, ...]
     inputs: tuple[Question, ...]
     layouts: Mapping[str, Layout]
     sizes: Sizes
+    where: tuple[Rule, ...]
 
 
 def read_candidates(wanted: Wanted) -> Compare:
@@ -64,7 +68,7 @@ def read_candidates(wanted: Wanted) -> Compare:
     clusters = [
         Asked(
             cluster=cluster, supernode=supernode, gpus=wanted.gpus or DEFAULT_GPUS,
-            model=wanted.model, layout=wanted.layout, order=wanted.order,
+            model=wanted.model, layout=wanted.layout, order=wanted.order, where=wanted.where,
         )
         for cluster, supernode in _pairs(wanted)
     ]  # fmt: skip
@@ -99,12 +103,13 @@ def read_candidates(wanted: Wanted) -> Compare:
     return Compare(
         candidates=tuple(
             Candidate(name=name, fabric=one.fabric, model=one.model, gpus=one.gpus,
-                      fixed=one.fixed, efficiency=one.efficiency, bigger=twice)
+                      fixed=one.fixed, efficiency=one.efficiency, bigger=twice, rules=wanted.where)
             for name, one, twice in zip(names, found, bigger, strict=True)
         ),
         inputs=tuple(found),
         layouts=layouts,
         sizes=sizes,
+        where=wanted.where,
     )  # fmt: skip
 
 

@@ -138,6 +138,7 @@ def compare_document(found: Comparison) -> dict[str, Any]:
     asked = {
         "clusters": [question_document(one) for one in found.asked.inputs],
         "layouts": {name: layout_document(one) for name, one in found.asked.layouts.items()},
+        "where": [rule.text for rule in found.asked.where],
         "seed": found.seed, "time_limit_s": found.time_limit_s, "tokens": found.tokens,
         "prices": found.prices, "sizes": sizes_document(found.asked.sizes, found.asked.inputs),
     }  # fmt: skip

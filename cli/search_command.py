@@ -174,14 +174,13 @@ def search(
                 "with --sweep the file names models, clusters, supernodes and gpus; only the "
                 "layout's own options may be given beside it"
             )
-        if rules:
-            raise typer.BadParameter("--where does not go with --sweep")
         from cli.search_sweep import SEATING_LIMIT_S, Way
 
         if workers and scheduler:
             raise typer.BadParameter("--workers starts processes here: not beside --scheduler")
         _sweep(
-            sweep, into, given, way=Way(resume=resume, workers=workers or 0, scheduler=scheduler),
+            sweep, into, given, where=tuple(rule.text for rule in rules),
+            way=Way(resume=resume, workers=workers or 0, scheduler=scheduler),
             seed=seed, time_limit_s=time_limit or SEATING_LIMIT_S, as_json=as_json, out=out,
             parquet=parquet,
         )  # fmt: skip
@@ -222,8 +221,8 @@ def search(
 
 
 def _sweep(
-    sweep: Path, into: Path, given: dict[str, Any], *, way: Way, seed: int, time_limit_s: float,
-    as_json: bool, out: Path | None, parquet: Path | None,
+    sweep: Path, into: Path, given: dict[str, Any], *, where: tuple[str, ...], way: Way, seed: int,
+    time_limit_s: float, as_json: bool, out: Path | None, parquet: Path | None,
 ) -> None:  # fmt: skip
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.search_sweep import print_sweep, read_sweep, sweep_document
@@ -233,7 +232,7 @@ def _sweep(
         refuse_without_pyarrow()
     stated = {name: value for name, value in given.items() if value is not None}
     document = sweep_document(
-        read_sweep(sweep), into, stated, way=way, seed=seed, time_limit_s=time_limit_s
+        read_sweep(sweep), into, stated, where=where, way=way, seed=seed, time_limit_s=time_limit_s
     )
     if out is not None:
         write_file(out, json_text(document))

@@ -23,6 +23,7 @@ from planner.documents import read_bytes, read_document
 from planner.errors import InfeasibleError, InputError
 from planner.procure.price_file import read_prices
 from planner.search.dask_engine import dask_engine
+from planner.search.rules import parse_rules
 from planner.search.store import Engine, one_by_one, run_sweep
 from planner.units import format_bytes, format_time
 
@@ -106,7 +107,14 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def sweep_document(
-    sweep: Sweep, into: Path, given: Mapping[str, Any], *, way: Way, seed: int, time_limit_s: float
+    sweep: Sweep,
+    into: Path,
+    given: Mapping[str, Any],
+    *,
+    where: tuple[str, ...] = (),
+    way: Way,
+    seed: int,
+    time_limit_s: float,
 ) -> dict[str, Any]:
     """Return the document of a sweep, solved as far as *into* does not have it already.
 
@@ -114,21 +122,21 @@ def sweep_document(
         sweep: what is swept.
         into: the SQLite file.
         given: fields of ``Layout`` that every search shares.
+        where: conditions that every layout must meet, as the user wrote them.
         way: how it is run.
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating; long, for answers must not depend
             on how busy a machine is [s].
     """
     files = _files(sweep)
-    asked = {"sweep": sweep, "layout": dict(given), "seed": seed, "time_limit_s": time_limit_s,
-             "files_sha256": files}  # fmt: skip
+    asked = {"sweep": sweep, "layout": dict(given), "where": where, "seed": seed,
+             "time_limit_s": time_limit_s, "files_sha256": files}  # fmt: skip
     fingerprint = hashlib.sha256(f"{__version__} {plain(asked)}".encode()).hexdigest()
     if given.get("seq") is not None and sweep.seqs != (None,):
         raise InputError("seq is given twice: as --seq and as seqs of the sweep; give it once")
     solve = partial(
-        _solved, given=dict(given), seed=seed, time_limit_s=time_limit_s,
-        files=files,
-    )  # fmt: skip
+        _solved, given=dict(given), where=where, seed=seed, time_limit_s=time_limit_s, files=files
+    )
     answers = run_sweep(
         sweep.combinations(), _engine(solve, way), into, fingerprint=fingerprint,
         resume=way.resume, progress=_Progress(),
@@ -187,6 +195,7 @@ def _solved(
     one: Mapping[str, Any],
     *,
     given: Mapping[str, Any],
+    where: tuple[str, ...],
     seed: int,
     time_limit_s: float,
     files: Mapping[str, str],
@@ -208,8 +217,11 @@ def _solved(
     try:
         prices = None if one["prices"] is None else read_prices(one["prices"])
         layout = {**given, **({} if one["seq"] is None else {"seq": one["seq"]})}
-        inputs = read_searched(Asked(**asked, layout=layout))
-        found = make_search(inputs, best=1, seed=seed, time_limit_s=time_limit_s, prices=prices)
+        rules = parse_rules(where)
+        inputs = read_searched(Asked(**asked, layout=layout, where=rules))
+        found = make_search(
+            inputs, best=1, seed=seed, time_limit_s=time_limit_s, prices=prices, rules=rules
+        )
     except (InputError, InfeasibleError) as error:
         return {**base, "refused": list(error.faults)}
     best = plain(finalist_document(found.best[0], found.best[0]))

@@ -38,7 +38,10 @@ def refuse_without_pyarrow() -> None:
 
 
 def flat_row(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one result's figures by column; None where it has none."""
+    """Return one result's figures by column; None where it has none.
+
+    Memory has the margin in it: it is what must be free for the layout to fit.
+    """
     best = one["best"] or {}
     step, memory, cut = best.get("step", {}), best.get("memory", {}), best.get("cut", {})
     return {
@@ -46,7 +49,7 @@ def flat_row(one: Mapping[str, Any]) -> dict[str, Any]:
         "refused": "; ".join(one["refused"]) or None,
         **{name: best.get("layout", {}).get(name) for name in _LAYOUT},
         **{f"step_{name}": step.get(name) for name in _STEP},
-        "memory_bytes": memory.get("worst_stage_bytes"),
+        "memory_bytes": memory["worst_stage_bytes"] + memory["margin_bytes"] if memory else None,
         "seated_bytes": best.get("seated_bytes"),
         "cut_bytes": cut.get("objective_bytes"),
         "cut_gap_share": cut.get("gap"),

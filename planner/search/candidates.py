@@ -115,4 +115,5 @@ def _layouts_of(pool: Pool) -> Hashable:
     """Return what decides on the layouts that can run, whatever the accelerator, as text."""
     swept = pool.swept
     gpus = int(pool.columns.gpus[0])
-    return repr((pool.model, gpus, sorted(swept.fixed.items()), swept.space.size))
+    rules = [rule.text for rule in swept.rules]
+    return repr((pool.model, gpus, sorted(swept.fixed.items()), rules, swept.space.size))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
     from planner.layout import Layout
     from planner.model import ModelSpec
+    from planner.search.rules import Rule
     from planner.steptime.rates import Efficiency
 
 
@@ -31,6 +32,7 @@ class Candidate:
         fixed: the fields of ``Layout`` that every layout on it shares.
         efficiency: what was fitted on its accelerator, where anything was.
         bigger: the cluster with supernodes of twice the size, where it can be built.
+        rules: conditions that every layout on it must meet.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Candidate:
     fixed: Mapping[str, Any]
     efficiency: Efficiency | None
     bigger: Fabric | None = None
+    rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +118,10 @@ def _swept(candidates: Sequence[Candidate]) -> list[Swept]:
         first = alike[0]
         machines = [machine_of(one.fabric, one.gpus, one.efficiency) for one in alike]
         try:
-            swept = sweep_on(first.model, machines, first.gpus, first.fixed)
+            swept = sweep_on(first.model, machines, first.gpus, first.fixed, rules=first.rules)
         except InfeasibleError as error:
-            impossible += [f"{one.name}: {fault}" for one in alike for fault in error.faults]
+            names = ", ".join(one.name for one in alike)
+            impossible += [f"{names}: {fault}" for fault in error.faults]
         except LayoutError as error:
             faults += error.faults
         else:
@@ -132,7 +136,7 @@ def _swept(candidates: Sequence[Candidate]) -> list[Swept]:
 def _but_for_the_network(one: Candidate) -> Hashable:
     """Return all that decides on a space and its steps but for the network, as text."""
     return repr((one.model, one.gpus, sorted(one.fixed.items()), one.fabric.accelerator,
-                 one.efficiency))  # fmt: skip
+                 one.efficiency, [rule.text for rule in one.rules]))  # fmt: skip
 
 
 def compare_layouts(

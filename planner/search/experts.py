@@ -11,12 +11,14 @@ import numpy as np
 from planner.errors import SpecError
 from planner.layout import EP_COPIES, SCHEDULES
 from planner.search.evaluate import evaluate_on, taken, times_on
-from planner.search.space import DEGREES, Choices, degree_reasons, layout_space
+from planner.search.space import DEGREES, RUN, Choices, degree_reasons, layout_space, rule_values
 from planner.search.together import grouped
 from planner.steptime.columns import CP_KINDS, RECOMPUTE, LayoutColumns
 from planner.steptime.memory import step_memory
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from planner.layout import Layout
     from planner.model import ModelSpec
     from planner.search.pool import Pool
@@ -110,7 +112,7 @@ def _layout(pool: Pool, columns: LayoutColumns, row: int) -> Layout:
 def _anew(pools: Sequence[Pool], model: ModelSpec) -> list[Best]:
     """Return each pool's fastest layout of *model*; the pools differ in their network alone."""
     fixed, gpus = pools[0].swept.fixed, int(pools[0].columns.gpus[0])
-    space = layout_space(model, gpus, fixed, _USUAL_OF_BOTH)
+    space = layout_space(model, gpus, fixed, _USUAL_OF_BOTH, rules=pools[0].swept.rules)
     if not space.size:
         return [NONE_FITS] * len(pools)
     found = evaluate_on(model, space, fixed, [pool.machine for pool in pools])
@@ -121,6 +123,14 @@ def _anew(pools: Sequence[Pool], model: ModelSpec) -> list[Best]:
         Best(step_s=float(one.total_s[entry]), layout=space.layout(int(one.rows[entry]), fixed))
         for one, entry in zip(found, best, strict=True)
     ]
+
+
+def _run_of(columns: LayoutColumns) -> dict[str, NDArray[np.int64]]:
+    """Return how each layout is run, by the names of ``RUN``."""
+    names = {"ep_copies": "domain_copies"}
+    return {
+        name: np.asarray(getattr(columns, names.get(name, name))).astype(np.int64) for name in RUN
+    }
 
 
 def _candidates(pool: Pool, model: ModelSpec) -> LayoutColumns:
@@ -143,4 +153,7 @@ def _candidates(pool: Pool, model: ModelSpec) -> LayoutColumns:
     can = np.ones(len(columns.tp), dtype=bool)
     for falls in degree_reasons(model, {"order": "tp-cp-ep-dp-pp", **fixed}, table).values():
         can &= ~falls
+    values = rule_values(_run_of(columns) | table, fixed)
+    for rule in pool.swept.rules:
+        can &= np.broadcast_to(rule.holds(values), can.shape)
     return taken(columns, np.flatnonzero(can))

@@ -93,6 +93,7 @@ class Swept:
         fixed: the fields of ``Layout`` that all share.
         machine: where they run.
         best: entries of ``evaluated``, the best of each set of degrees, fastest first.
+        rules: conditions that every layout of the space meets.
     """
 
     space: Space
@@ -100,6 +101,7 @@ class Swept:
     fixed: Mapping[str, Any]
     machine: Machine
     best: NDArray[np.int64]
+    rules: tuple[Rule, ...] = ()
 
     @property
     def rejected(self) -> dict[str, int]:
@@ -183,7 +185,7 @@ def sweep_on(
     sets = space.sets(found[0].rows)
     return [
         Swept(space=space, evaluated=one, fixed=fixed, machine=machine,
-              best=best_of_each(one, sets))
+              best=best_of_each(one, sets), rules=tuple(rules))
         for machine, one in zip(machines, found, strict=True)
     ]  # fmt: skip
 

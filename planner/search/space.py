@@ -75,10 +75,8 @@ WIDE_EXPERTS = Choices(zero_stage=(1, 3), etp=(1, 2, 4))
 def wide_choices(model: ModelSpec, rules: Sequence[Rule] = ()) -> Choices:
     """Return all that ``planner search`` tries; with experts fewer runs of many more degrees.
 
-    Some only where a rule speaks of them: schedules beside 1F1B, which not every framework has;
-    no overlap, which is never faster; one copy of a token for each domain, for over many
-    supernodes its closed form is up to a third shorter than its step as seated, and would push
-    better layouts out of the list.
+    Some only where a rule speaks of them: schedules beside 1F1B, and one copy of a token for each
+    domain, neither of which every framework has; no overlap, which is never faster.
     """
     wide = WIDE_EXPERTS if model.experts else WIDE_DENSE
     asked = {
@@ -363,17 +361,26 @@ def _rule_reasons(
     rules: Sequence[Rule], defaults: Mapping[str, Any], t: Mapping[str, Ints]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return, for each of the user's rules, which layouts break it."""
-    dp, micro, batch = t["dp"], t["micro_batch"], defaults["global_batch"]
-    whole = t["tp"] * t["cp"] * dp
-    values = {
-        **t, "zero": t["zero_stage"], "edp": whole // (t["etp"] * t["ep"]),
-        "micro_batches": batch // (dp * micro), "global_batch": batch, "seq": defaults["seq"],
-        "gpus": whole * t["pp"],
-    }  # fmt: skip
+    values = rule_values(t, defaults)
     return {
-        f"the rule {rule.text}": ~np.broadcast_to(rule.holds(values), dp.shape).astype(bool)
+        f"the rule {rule.text}": ~np.broadcast_to(rule.holds(values), t["dp"].shape).astype(bool)
         for rule in rules
     }
+
+
+def rule_values(t: Mapping[str, Ints], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a rule may speak of, for the layouts of a table.
+
+    Args:
+        t: their degrees and how they are run.
+        fixed: ``seq`` and ``global_batch``, which all share.
+    """
+    whole, batch = t["tp"] * t["cp"] * t["dp"], fixed["global_batch"]
+    return {
+        **t, "zero": t["zero_stage"], "edp": whole // (t["etp"] * t["ep"]),
+        "micro_batches": batch // (t["dp"] * t["micro_batch"]), "global_batch": batch,
+        "seq": fixed["seq"], "gpus": whole * t["pp"],
+    }  # fmt: skip
 
 
 def _sift(
