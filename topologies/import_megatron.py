@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from types import MappingProxyType
 
 from planner.errors import SpecError
@@ -27,8 +28,15 @@ FLAGS = frozenset({
 NODES = ("nnodes", "num_nodes", "nodes", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "NNODES",
          "NUM_NODES", "NODES")  # fmt: skip
 PER_NODE = ("nproc_per_node", "nproc-per-node", "gpus_per_node", "GPUS_PER_NODE",
-            "NPROC_PER_NODE", "ntasks_per_node", "GPUS_PER_HOST")  # fmt: skip
-_SBATCH = re.compile(r"^#SBATCH\s+--([a-z-]{1,40})[= ]+([0-9]{1,9})\s*$", re.MULTILINE)
+            "NPROC_PER_NODE", "ntasks_per_node", "GPUS_PER_HOST", "gres",
+            "num_gpus")  # fmt: skip
+_OPTION = re.compile(r"--([A-Za-z][A-Za-z0-9_.-]*)(?:=(.*))?$", re.DOTALL)
+_SBATCH = re.compile(
+    r"^#SBATCH[ \t]+(?:--([a-z-]{1,40})[= ]+|-(N|n)[ \t]*)"
+    r"(?:gpu:(?:[\w.-]{1,40}:)?|[a-z][\w.]{1,40}:)?([0-9]{1,9})(?:[ \t].*)?$",
+    re.MULTILINE,
+)
+"""A count that a job's header asks for; of GPUs also with what they are, ``gpu:h100:8``."""
 _WORLD = ("WORLD_SIZE", "NUM_GPUS", "N_GPUS")
 
 
@@ -56,7 +64,11 @@ def import_megatron_script(
             f"{name}: no Megatron arguments found, such as --tensor-model-parallel-size 8"
         )
     gpus = _gpus(script, arguments, text)
-    return run_from_arguments(MegatronArguments(arguments, name), gpus=gpus, kind="Megatron script")
+    args = MegatronArguments(arguments, name)
+    for before, word in pairwise(words):
+        if word.raw == UNKNOWN and not before.raw.startswith("--"):
+            args.note_unknown(f"{name}:{word.line}")
+    return run_from_arguments(args, gpus=gpus, kind="Megatron script")
 
 
 def run_from_arguments(
@@ -84,22 +96,27 @@ def run_from_arguments(
 
 
 def arguments_from_words(words: Iterable[Word], name: str) -> dict[str, Argument]:
-    """Return arguments by name from ``--name value …`` and ``--name=value`` words."""
+    """Return arguments by name from ``--name value …`` and ``--name=value`` words.
+
+    A word that only the shell knows is a value where none is there yet, and else left out.
+    """
     found: dict[str, Argument] = {}
-    current, place, values = "", "", list[str]()
+    current, place, values, apart = "", "", list[str](), True
 
     def keep() -> None:
         if current:
-            found[current] = Argument(" ".join(values), place, bare=not values)
+            found[current] = Argument(" ".join(values), place, bare=not values, apart=apart)
 
     for word in words:
-        match = re.match(r"--([A-Za-z][A-Za-z0-9_.-]*)(?:=(.*))?$", word.raw, re.DOTALL)
+        match = _OPTION.match(word.raw)
         if match is None:
-            values.append(word.raw)
+            if word.raw != UNKNOWN or not values:
+                values.append(word.raw)
             continue
         keep()
         current, place = normal_name(match.group(1)), f"{name}:{word.line}"
-        values = [match.group(2)] if match.group(2) is not None else []
+        apart = match.group(2) is None
+        values = [] if apart else [match.group(2)]
     keep()
     return found
 
@@ -120,7 +137,10 @@ def _argument_words(script: Script) -> list[Word]:
 
 
 def _gpus(script: Script, arguments: Mapping[str, Argument], text: str) -> int | None:
-    directives = {normal_name(match.group(1)): match.group(2) for match in _SBATCH.finditer(text)}
+    directives = {
+        normal_name(found[1] or {"N": "nodes", "n": "ntasks"}[found[2]]): found[3]
+        for found in _SBATCH.finditer(text)
+    }
 
     def number(names: tuple[str, ...]) -> int | None:
         for key in names:

@@ -22,11 +22,15 @@ _ABSENT = frozenset({"", "null", "none"})
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument's text, empty for a bare flag, and where it stands."""
+    """One argument's text, empty for a bare flag, and where it stands.
+
+    ``apart`` says that the text is words behind the name, which a flag does not take for its own.
+    """
 
     text: str
     where: str
     bare: bool = False
+    apart: bool = False
 
 
 @dataclass(slots=True)
@@ -89,12 +93,25 @@ class MegatronArguments:
             return not self.flag(f"no_{name}")
         if not self.has(name):
             return default
+        given = self.arguments[name]
+        if given.apart and given.text == UNKNOWN:
+            self.note_unknown(given.where)
+            return True
+        if given.bare:
+            return True
         text = self.text(name).lower()
-        if self.arguments[name].bare or text in _TRUE:
+        if text in _TRUE:
             return True
         if text not in _FALSE:
             self.fault(name, f"expected true or false, got {shown(text)}")
         return False
+
+    def note_unknown(self, where: str) -> None:
+        """Record that a word at *where*, which may hold arguments, is known to the shell only."""
+        self.assumed.setdefault(
+            "arguments",
+            f"{where}: words that only the shell knows, there or later: taken to hold none",
+        )
 
     def finish(self) -> None:
         """Raise one error with every fault, if there is one."""

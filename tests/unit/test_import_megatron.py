@@ -12,6 +12,10 @@ from topologies.import_megatron import import_megatron_script
 from topologies.imported_run import layout_of
 from topologies.model_reader import read_model
 
+SHAPE = (
+    "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 128 "
+    "--micro-batch-size 1 --global-batch-size 16 --vocab-size 128 --max-position-embeddings 128"
+)
 DEEPSEEK = r"""#!/bin/bash
 #SBATCH --nodes=256
 set -x
@@ -239,3 +243,41 @@ def test_a_model_may_be_given_as_a_launch_file(tmp_path: Path) -> None:
     assert read_model(path).parameters() == 671_026_419_200
     with pytest.raises(SpecError, match="give --model as well"):
         read_model(written(tmp_path, "ds.json", '{"train_batch_size": 4}'))
+
+
+def test_words_that_only_the_shell_knows_leave_what_stands_before_them_as_it_is() -> None:
+    """A conditional ``+=`` and a trailing ``"$@"`` are in half of all scripts."""
+    text = (
+        "MP=(--tensor-model-parallel-size 4 --sequence-parallel)\n"
+        'if [ "$USE_DIST" = 1 ]; then\n  MP+=(--use-distributed-optimizer)\nfi\n'
+        "MP+=(--context-parallel-size 2)\n"
+        f'torchrun --nproc_per_node 8 --nnodes 2 t.py {SHAPE} "${{MP[@]}}" "$@"\n'
+    )
+
+    run = import_megatron_script(text, name="run.sh")
+
+    assert (run.layout["tp"], run.layout["cp"], run.layout["sequence_parallel"]) == (4, 2, True)
+    assert run.assumed["arguments"].startswith("run.sh:6: words that only the shell knows")
+
+
+def test_a_value_that_only_the_shell_knows_is_still_refused() -> None:
+    text = f"torchrun t.py --tensor-model-parallel-size $TP_SIZE {SHAPE}\n"
+
+    with pytest.raises(SpecError, match="tensor_model_parallel_size: its value is only known to"):
+        import_megatron_script(text, name="run.sh")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "#SBATCH -N 16\n#SBATCH --gres=gpu:8\nsrun",
+        "#SBATCH --nodes=16 # all\n#SBATCH --gpus-per-node=h100:8\nsrun",
+        "#SBATCH --nodes 16\n#SBATCH --gres gpu:h100:8\nsrun",
+        "deepspeed --num_nodes 16 --num_gpus 8",
+        "srun --nodes=16 --ntasks-per-node=8",
+    ],
+)
+def test_the_gpus_of_a_run_are_what_its_job_asks_for(header: str) -> None:
+    text = f"{header} t.py --tensor-model-parallel-size 8 {SHAPE}\n"
+
+    assert import_megatron_script(text, name="run.sh").gpus == 128
