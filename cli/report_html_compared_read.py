@@ -92,6 +92,7 @@ _SHOWN: Mapping[str, Any] = {
             "type": "object",
             "properties": {
                 "sha256": TEXT, "time_limit_s": AMOUNT, "layouts": {"type": "object"},
+                "seed": {"type": "integer"}, "tokens": {"type": ["number", "null"], "minimum": 0},
                 "clusters": {"type": "array", "minItems": 1, "items": _CLUSTER},
             },
         },

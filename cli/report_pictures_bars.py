@@ -72,7 +72,7 @@ def _wide(told: str, rows: Sequence[Bar], full: float) -> str:
     for row in rows:
         if row.group and row.group != group:
             group = row.group
-            parts.append(word(0, y + 16, group, style="strong"))
+            parts.append(word(4, y + 16, group, style="strong"))
             y += _ROW
         length = _length(row, full, room)
         parts.append(word(_LABEL_WIDTH - 8, y + 15, row.label, anchor="end", most=32))

@@ -26,6 +26,7 @@ from planner.errors import InputError
 
 PNG_PIXELS = 1600  # wide: sharp on a slide
 _LIBRARY = "resvg_py"
+_LETTER = 7.4  # pixels of one letter of a key, on average, with room to spare
 _FONT = 'font:12.5px system-ui,"DejaVu Sans",sans-serif'
 
 
@@ -133,7 +134,7 @@ def key(pieces: Sequence[Piece]) -> str:
     parts, x, y = [], 4.0, 4.0
     for piece in pieces:
         label = f"{piece.label} {piece.text}".strip()
-        width = 30 + 6.6 * len(label)
+        width = 30 + _LETTER * len(label)
         if x + width > WIDTH:
             x, y = 4.0, y + 20
         parts.append(patterned(x, y, 12, 12, piece, ""))

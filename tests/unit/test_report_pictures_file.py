@@ -113,7 +113,7 @@ def test_a_key_goes_on_in_the_next_line() -> None:
 
     assert len(root.findall("rect")) == 12
     assert len({rect.get("y") for rect in root.findall("rect")}) == 3
-    ends = [float(t.get("x", 0)) + 6.6 * len(t.text or "") for t in root.findall("text")]
+    ends = [float(t.get("x", 0)) + 7 * len(t.text or "") for t in root.findall("text")]
     assert max(ends) <= 960
 
 
