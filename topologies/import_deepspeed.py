@@ -20,9 +20,17 @@ from topologies.imported_run import Field, ImportedRun
 from topologies.pattern_text import MOST_ENTRIES
 
 _KNOWN = frozenset({
-    "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
-    "zero_optimization",
+    "train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization",
 })  # fmt: skip
+_NOT_MODELLED = {
+    "zero_hpz_partition_size": "weights are gathered within so many GPUs",
+    "mics_shard_size": "weights are sharded within so many GPUs",
+    "zero_quantized_weights": "weights travel quantised",
+    "zero_quantized_gradients": "gradients travel quantised",
+    "offload_optimizer": "optimizer states are kept off the GPU",
+    "offload_param": "weights are kept off the GPU",
+}
+"""Keys of ``zero_optimization`` that change traffic or memory, and what they do."""
 _NEOX = frozenset({"pipe_parallel_size", "model_parallel_size"})
 
 
@@ -55,7 +63,7 @@ def import_deepspeed(document: Document) -> ImportedRun:
         except SpecError as error:
             raise SpecError(*(f"{document.name}: {fault}" for fault in error.faults)) from None
     else:
-        keys.assumed["model"] = "not read: a DeepSpeed file does not describe it"
+        keys.assumed.setdefault("model", "not read: a DeepSpeed file does not describe it")
     return ImportedRun(
         model=built, layout=MappingProxyType(fields), gpus=gpus,
         assumed=MappingProxyType(dict(sorted(keys.assumed.items()))),
@@ -108,6 +116,10 @@ def _layout(keys: _Keys) -> dict[str, Field]:
         "zero_stage": stage.as_count(minimum=0, maximum=3) if stage is not None else 0,
         "precision": _precision(keys), "sequence_parallel": False, "order": "tp-cp-ep-dp-pp",
     }  # fmt: skip
+    for key, does in _NOT_MODELLED.items():
+        told = keys.inner("zero_optimization", key)
+        if told is not None and told.plain() not in (False, 0, -1):
+            keys.assumed[key] = f"{does}: not modelled, taken as plain ZeRO"
     overlap = keys.inner("zero_optimization", "overlap_comm")
     if overlap is not None:
         fields["overlap_gradients"] = fields["overlap_parameters"] = overlap.as_flag()

@@ -31,9 +31,21 @@ MOST_STEPS = 16
 
 
 def looks_like_nemo(root: Node) -> bool:
-    """Return whether *root* is a NeMo file: a ``model`` with parallel degrees."""
-    model = root.optional("model") if root.kind == "map" else None
-    return model is not None and model.kind == "map" and bool(_MODEL_KEYS & {*model.keys()})
+    """Return whether *root* is a NeMo file: parallel degrees in its model, or its strategy."""
+    return any(_MODEL_KEYS & {*part.keys()} for part in _parts(root))
+
+
+def _parts(root: Node) -> tuple[Node, ...]:
+    """Return the mappings that hold Megatron's arguments: of NeMo 1 one, of NeMo 2 three."""
+    ways = (("model",), ("trainer", "strategy"), ("data",), ("model", "config"))
+    return tuple(part for way in ways if (part := _inside(root, way)) is not None)
+
+
+def _inside(root: Node, way: tuple[str, ...]) -> Node | None:
+    node: Node | None = root
+    for key in way:
+        node = node.optional(key) if node is not None and node.kind == "map" else None
+    return node if node is not None and node.kind == "map" else None
 
 
 def import_nemo(document: Document) -> ImportedRun:
@@ -43,13 +55,13 @@ def import_nemo(document: Document) -> ImportedRun:
         SpecError: every value that cannot be read, with file and line.
     """
     root = document.root
-    model = root.map("model")
-    texts = {key: _resolve(text_of(value), root, model) for key, value in _scalars(model)}
-    arguments = {
-        _RENAMED.get(key, key): Argument(texts[key], str(value.where))
-        for key, value in _scalars(model)
-    }
-    where = str(model.where)
+    texts: dict[str, str] = {}
+    arguments: dict[str, Argument] = {}
+    for part in _parts(root):
+        for key, value in _scalars(part):
+            texts[key] = _resolve(text_of(value), root, part)
+            arguments[_RENAMED.get(key, key)] = Argument(texts[key], str(value.where))
+    where = str(_parts(root)[0].where)
     activation = texts.get("activation", "")
     if activation in _GATED:
         arguments["swiglu"] = Argument("true", where)
@@ -64,7 +76,7 @@ def import_nemo(document: Document) -> ImportedRun:
             arguments[kind] = Argument("true", where)
     if texts.get("fp8", "").lower() == "false":
         del arguments["fp8"]
-    optimizer = _text_in(model.optional("optim"), "name", root)
+    optimizer = _text_in(_inside(root, ("model", "optim")), "name", root)
     if "distributed" in optimizer:
         arguments["use_distributed_optimizer"] = Argument("true", where)
     gpus = _product(_text_in(trainer, "num_nodes", root), _text_in(trainer, "devices", root))

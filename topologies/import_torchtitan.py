@@ -59,7 +59,7 @@ def import_torchtitan(text: str, *, name: str) -> ImportedRun:
     Raises:
         SpecError: text that is no TOML, or every value that cannot be, with its line.
     """
-    values = parse_toml(text, name=name)
+    values = _renewed(parse_toml(text, name=name))
     if not looks_like_torchtitan(values):
         raise SpecError(
             f"{name}: no torchtitan file: expected a table [parallelism] with keys such as "
@@ -77,6 +77,24 @@ def import_torchtitan(text: str, *, name: str) -> ImportedRun:
         assumed=MappingProxyType(dict(sorted(reader.assumed.items()))),
         provenance=f"torchtitan {name}",
     )  # fmt: skip
+
+
+def _renewed(values: dict[str, object]) -> dict[str, object]:
+    """Return *values* with the degrees of files before 2025 in the table they stand in now."""
+    old = {
+        "data_parallel_shard_degree" if key == "data_parallel_degree" else key: value
+        for table in ("training", "experimental")
+        for key, value in _table(values, table).items()
+        if key in _PARALLELISM | {"data_parallel_degree"}
+    }
+    if "parallelism" in values or not old:
+        return values
+    return {**values, "parallelism": old}
+
+
+def _table(values: Mapping[str, object], name: str) -> Mapping[str, object]:
+    table = values.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def parse_toml(text: str, *, name: str) -> dict[str, object]:
@@ -139,6 +157,10 @@ def _layout(reader: _Toml, commented: int | None) -> tuple[dict[str, Field], int
     if not shard:
         reader.fault(part, "data_parallel_shard_degree", "expected -1 (the rest) or at least 1")
     gpus = replicas * shard * tp * cp * pp if shard > 0 else commented
+    if replicas > 1:
+        reader.assumed["data_parallel_replicate_degree"] = (
+            f"{replicas} replicas of what is sharded: not modelled, taken as sharded over all"
+        )
     fields: dict[str, Field] = {
         "tp": tp, "cp": cp, "pp": pp,
         "ep": reader.count(part, "expert_parallel_degree", 1),

@@ -101,3 +101,22 @@ def test_files_that_extend_each_other_or_reach_outside_are_refused(tmp_path: Pat
     with pytest.raises(SpecError, match="extend each other"):
         read_run(loop)
     assert read_run(outside).model is None
+
+
+def test_a_nemo_2_file_has_its_degrees_in_the_trainers_strategy(tmp_path: Path) -> None:
+    text = (
+        "_target_: nemo.collections.llm.api.pretrain\n"
+        "trainer:\n  devices: 8\n  num_nodes: 4\n  strategy:\n"
+        "    tensor_model_parallel_size: 4\n    pipeline_model_parallel_size: 2\n"
+        "    sequence_parallel: true\n"
+        "data: {seq_length: 8192, global_batch_size: 512, micro_batch_size: 1}\n"
+        "model:\n  config: {_target_: nemo.collections.llm.Llama3Config8B}\n"
+    )
+
+    run = read_run(written(tmp_path, "nemo.yaml", text))
+    layout = layout_of(run)
+
+    assert run.gpus == 32
+    assert (layout.tp, layout.pp, layout.dp, layout.seq) == (4, 2, 4, 8192)
+    assert (layout.global_batch, layout.sequence_parallel) == (512, True)
+    assert "not read" in run.assumed["model"]

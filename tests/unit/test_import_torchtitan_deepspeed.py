@@ -118,3 +118,49 @@ def test_gpt_neox_is_json_with_comments_and_hyphens(tmp_path: Path) -> None:
     assert run.model.parameters() == 20_554_567_680
     assert run.model.parallel_block
     assert (run.layout["tp"], run.layout["pp"], run.layout["precision"]) == (2, 4, "fp16")
+
+
+def test_a_torchtitan_file_of_2024_has_its_degrees_in_other_tables(tmp_path: Path) -> None:
+    old = (
+        '[model]\nname = "llama3"\nflavor = "70B"\n[training]\nbatch_size = 8\nseq_len = 8192\n'
+        "data_parallel_degree = -1\ntensor_parallel_degree = 8\n"
+        "[experimental]\npipeline_parallel_degree = 2\n"
+    )
+
+    run = read_run(written(tmp_path, "run.toml", old))
+
+    assert (run.layout["tp"], run.layout["pp"], run.layout["micro_batch"]) == (8, 2, 8)
+
+
+def test_replicas_of_a_sharded_model_are_said_not_to_be_modelled(tmp_path: Path) -> None:
+    text = TITAN.replace("replicate_degree = 1", "replicate_degree = 2")
+
+    run = read_run(written(tmp_path, "run.toml", text))
+
+    assert "2 replicas" in run.assumed["data_parallel_replicate_degree"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("zero_hpz_partition_size", "8", "gathered within"),
+        ("mics_shard_size", "8", "sharded within"),
+        ("zero_quantized_weights", "true", "weights travel quantised"),
+        ("offload_optimizer", '{"device": "cpu"}', "kept off the GPU"),
+    ],
+)
+def test_what_changes_zeros_traffic_and_is_not_modelled_is_said(
+    tmp_path: Path, key: str, value: str, said: str
+) -> None:
+    text = f'{{"train_batch_size": 512, "zero_optimization": {{"stage": 3, "{key}": {value}}}}}'
+    off = '{"train_batch_size": 512, "zero_optimization": {"stage": 3, "mics_shard_size": -1}}'
+
+    assert said in read_run(written(tmp_path, "ds.json", text)).assumed[key]
+    assert "mics_shard_size" not in read_run(written(tmp_path, "off.json", off)).assumed
+
+
+def test_a_trainers_file_that_only_names_a_deepspeed_file_is_none(tmp_path: Path) -> None:
+    text = "base_model: x/y\ngradient_accumulation_steps: 4\ndeepspeed: ds.json\n"
+
+    with pytest.raises(SpecError, match="no launch file of a kind we know"):
+        read_run(written(tmp_path, "ax.yaml", text))
