@@ -24,11 +24,12 @@ from planner.fabric import Fabric
 CATALOGUE = Path(__file__).parent / "catalogue" / "collectives.yaml"
 
 _PROTOCOL = (
-    "name", "base", "inside_latency_factor", "across_latency_factor", "rate_share",
-    "reductions", "exchange_share", "exchange_base", "fill",
+    "name", "base", "inside_latency_factor", "across_extra", "rate_share", "across_rate_share",
+    "whole_chunks", "exchange_share", "exchange_base", "fill",
 )  # fmt: skip
 _SCALE_UP = (
-    "launch", "latency", "efficiency_share", "reduction_share", "reduction_latency", "max_rails",
+    "launch", "latency", "whole_chunk_factor", "efficiency_share", "reduction_share",
+    "reduction_chunk", "max_rails",
 )  # fmt: skip
 _NO_LIMIT = "none"
 
@@ -165,9 +166,10 @@ def _protocol(node: Node) -> Protocol:
         name=node.name("name"),
         base_s=node.time("base"),
         inside_latency_factor=node.number("inside_latency_factor", minimum=0),
-        across_latency_factor=node.number("across_latency_factor", minimum=0),
+        across_extra_s=node.time("across_extra"),
         rate_share=node.share("rate_share"),
-        reductions=node.flag("reductions"),
+        across_rate_share=node.share("across_rate_share"),
+        whole_chunks=node.flag("whole_chunks"),
         exchange_share=node.share("exchange_share"),
         exchange_base_s=node.time("exchange_base"),
         fill_bytes=node.bytes("fill"),
@@ -185,15 +187,19 @@ def _scale_up(node: Node) -> ScaleUpClass:
         latency_s=node.time("latency"),
         efficiency_share=node.share("efficiency_share"),
         reduction_share=node.share("reduction_share"),
-        reduction_latency_s=node.time("reduction_latency"),
+        reduction_chunk_bytes=node.bytes("reduction_chunk"),
+        whole_chunk_factor=node.number("whole_chunk_factor", minimum=0),
         max_rails=limit,
     )
 
 
 def _network(node: Node) -> NetworkClass:
-    node.only("latency", "efficiency_share")
+    node.only("latency", "efficiency_share", "ordered", "tree_chunk_factor")
     return NetworkClass(
-        latency_s=node.time("latency"), efficiency_share=node.share("efficiency_share")
+        latency_s=node.time("latency"),
+        efficiency_share=node.share("efficiency_share"),
+        ordered=node.flag("ordered"),
+        tree_chunk_factor=node.number("tree_chunk_factor", minimum=0),
     )
 
 
@@ -223,7 +229,8 @@ def calibration_text(calibration: Calibration) -> str:
                 "latency": _time(numbers.latency_s),
                 "efficiency_share": _round(numbers.efficiency_share),
                 "reduction_share": _round(numbers.reduction_share),
-                "reduction_latency": _time(numbers.reduction_latency_s),
+                "reduction_chunk": _bytes(numbers.reduction_chunk_bytes),
+                "whole_chunk_factor": _round(numbers.whole_chunk_factor),
                 "max_rails": _rails(numbers.max_rails),
             }
             for name, numbers in sorted(calibration.scale_up.items())
@@ -232,6 +239,8 @@ def calibration_text(calibration: Calibration) -> str:
             name: {
                 "latency": _time(numbers.latency_s),
                 "efficiency_share": _round(numbers.efficiency_share),
+                "ordered": bool(numbers.ordered),
+                "tree_chunk_factor": _round(numbers.tree_chunk_factor),
             }
             for name, numbers in sorted(calibration.network.items())
         },
@@ -253,13 +262,18 @@ def _protocol_plain(protocol: Protocol) -> dict[str, Any]:
         "name": protocol.name,
         "base": _time(protocol.base_s),
         "inside_latency_factor": _round(protocol.inside_latency_factor),
-        "across_latency_factor": _round(protocol.across_latency_factor),
+        "across_extra": _time(protocol.across_extra_s),
         "rate_share": _round(protocol.rate_share),
-        "reductions": protocol.reductions,
+        "across_rate_share": _round(protocol.across_rate_share),
+        "whole_chunks": protocol.whole_chunks,
         "exchange_share": _round(protocol.exchange_share),
         "exchange_base": _time(protocol.exchange_base_s),
-        "fill": f"{_round(protocol.fill_bytes):.0f} B",
+        "fill": _bytes(protocol.fill_bytes),
     }
+
+
+def _bytes(value: Any) -> str:
+    return f"{_round(value):.0f} B"
 
 
 def _round(value: Any) -> float:

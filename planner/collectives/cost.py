@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from planner.collectives.ground import Ground
 from planner.collectives.links import LinkNumbers, Protocol, Spread
-from planner.collectives.walks import WALKS, Walk, hierarchical_all_to_all
+from planner.collectives.walk import Walk
+from planner.collectives.walks import WALKS, hierarchical_all_to_all
 from planner.errors import InputError
 
 LIBRARY: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -130,17 +131,29 @@ _IMPOSSIBLE = _Parts(np.inf, 0.0, 0.0, 0.0, 0.0)
 class _Way(NamedTuple):
     protocol: Protocol
     launch_s: Any
-    rate_share: float
+    inside_share: float
+    across_share: float
+    inside_latency_factor: Any
+    possible: Any
 
 
 def _ways(links: LinkNumbers, at: Ground, *, exchange: bool) -> list[_Way]:
     """Return the protocols that can carry the collective, with launch and rate of its kind."""
     ways = []
     for protocol in links.protocols:
-        share = protocol.exchange_share if exchange else protocol.rate_share
+        inside, across = protocol.rate_share, protocol.across_rate_share
+        if exchange:
+            inside = across = protocol.exchange_share
+        if min(inside, across) <= 0:
+            continue
+        factor: Any = protocol.inside_latency_factor
+        possible: Any = True
+        if protocol.whole_chunks:
+            factor = factor * np.asarray(links.whole_chunk_factor, float)
+        elif not np.all(links.ordered_across):
+            possible = ~at.split | np.asarray(links.ordered_across, bool)
         base_s = protocol.exchange_base_s if exchange else protocol.base_s
-        if share > 0:
-            ways.append(_Way(protocol, at.launch_s(base_s), share))
+        ways.append(_Way(protocol, at.launch_s(base_s), inside, across, factor, possible))
     return ways
 
 
@@ -149,7 +162,7 @@ def _priced(walk: Walk, ways: Sequence[_Way]) -> _Parts:
     if not np.any(walk.possible):
         return _IMPOSSIBLE
     parts = [
-        _under(walk, way) for way in ways if way.protocol.reductions or not walk.reduces_in_switch
+        _under(walk, way) for way in ways if way.protocol.whole_chunks or not walk.reduces_in_switch
     ]
     if not parts:
         return _IMPOSSIBLE
@@ -164,17 +177,23 @@ def _priced(walk: Walk, ways: Sequence[_Way]) -> _Parts:
 
 def _under(walk: Walk, way: _Way) -> _Parts:
     """Return the parts of *walk* under one protocol."""
+    protocol = way.protocol
     startup = (
         (way.launch_s + walk.issue_s)
-        + walk.inside_start_s * way.protocol.inside_latency_factor
-        + walk.across_start_s * way.protocol.across_latency_factor
+        + walk.inside_start_s * way.inside_latency_factor
+        + (walk.across_start_s + walk.across_hops * protocol.across_extra_s)
     )
-    share = way.rate_share
-    if way.protocol.fill_bytes:
-        chunk_bytes = np.minimum(walk.rail_bytes, way.protocol.fill_bytes)
-        startup = startup + chunk_bytes * walk.fill_s_per_byte / share
-    inside = walk.inside_s if share == 1 else walk.inside_s / share
-    across = walk.across_s if share == 1 else walk.across_s / share
+    if protocol.fill_bytes:
+        chunk_bytes = np.minimum(walk.rail_bytes, protocol.fill_bytes)
+        filled_s_per_byte = (
+            walk.fill_inside_s_per_byte / way.inside_share
+            + walk.fill_across_s_per_byte / way.across_share
+        )
+        startup = startup + chunk_bytes * filled_s_per_byte
+    if not np.all(way.possible):
+        startup = np.where(way.possible, startup, np.inf)
+    inside = walk.inside_s if way.inside_share == 1 else walk.inside_s / way.inside_share
+    across = walk.across_s if way.across_share == 1 else walk.across_s / way.across_share
     if not walk.pipelined:
         return _Parts(startup + inside + across, startup, inside, across, 0.0)
     time = startup + np.maximum(inside, across)

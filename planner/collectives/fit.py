@@ -23,24 +23,36 @@ from planner.errors import InputError
 
 _LIBRARY_START: Mapping[str, float] = {
     "ll_rate": 0.035, "ll_exchange_rate": 0.03,
-    "ll128_base_s": 0.6e-6, "ll128_inside": 1.1, "ll128_across": 1.8, "ll128_rate": 0.43,
-    "simple_base_s": 9e-6, "simple_inside": 4.3, "simple_across": 5.8,
+    "ll128_base_s": 0.6e-6, "ll128_inside": 1.1, "ll128_across_extra_s": 3.5e-6,
+    "ll128_rate": 0.43, "simple_base_s": 9e-6, "simple_across_extra_s": 9e-6,
     "simple_exchange_rate": 0.83, "simple_exchange_base_s": 3e-6,
     "own_step": 0.6, "issue_s": 0.3e-6,
     "ll128_fill_bytes": 30e3, "simple_fill_bytes": 300e3,
 }  # fmt: skip
 _SCALE_UP_START: Mapping[str, float] = {
     "launch_s": 7e-6, "latency_s": 1e-6, "efficiency": 0.8,
-    "reduction": 0.55, "reduction_latency_s": 30e-6,
+    "reduction": 0.55, "reduction_chunk_bytes": 2**21, "whole_chunk_factor": 4.3,
 }  # fmt: skip
 _NETWORK_START: Mapping[str, float] = {"latency_s": 15e-6, "efficiency": 0.85}
-_NETWORK_LATENCY_S: Mapping[str, float] = {"infiniband": 5e-6, "efa_100": 30e-6, "efa_400": 30e-6}
-"""Where a network's latency starts and is drawn to: NCCL's tuner has 5 µs a tree hop on
-InfiniBand; EFA has no such figure and starts at several times that."""
+_NETWORK_LATENCY_S: Mapping[str, float] = {"infiniband": 5e-6, "efa_100": 28e-6, "efa_400": 28e-6}
+"""Where a network's latency starts and is drawn to. NCCL's tuner has 5 µs a tree hop on
+InfiniBand and adds the latency that a network's plugin names; of EFA that is 20 µs and 3 µs to
+learn of completion in the tuner that comes with aws-ofi-nccl."""
+_LL128_WIRE_SHARE = 120 / 128
+"""Of each 128-byte line 120 bytes are data: what LL128 leaves of a NIC's rate. Inside a supernode
+it is the GPU's threads that limit it, to the lesser share that is fitted."""
+_TREE_CHUNK_FACTORS: Mapping[str, float] = {"efa_400": 4.0}
+"""aws-ofi-nccl sets NCCL_NVLSTREE_MAX_CHUNKSIZE to 512 KiB where GPUs have such switches; NCCL's
+own chunk is 128 KiB."""
+_UNORDERED = ("efa_100",)
+"""Networks that may deliver stores out of order, where the plugin permits only Simple: aws-ofi-nccl
+sets NCCL_PROTO=simple on p4d and p4de, not on p5 (its pull request 280)."""
 _SHARED_BY = {"infiniband_hdr": "infiniband", "infiniband_ndr": "infiniband"}
 _SHARES = ("rate", "efficiency", "reduction", "own_step")
 _PRIOR_WEIGHT = 0.1
 _OUTLIER_SHARE = 0.1
+_DIFFERENCE_STEPS = (1e-2, 1e-3, 1e-4, 1e-6)
+"""Of the logarithms, relative: a logarithm is about 10, so the first is a hundredth of a number."""
 _RAILS: Mapping[str, float] = {"blackwell": 8.0}
 """NICs of a supernode that one collective is seen to use, where it has more: 72 GPUs and NICs
 reach the rate of 8 in both tables of several GB200 racks. Fitted freely it would trade against the
@@ -90,6 +102,8 @@ class _Unknowns:
             owner: NetworkClass(
                 latency_s=value["network", _SHARED_BY.get(owner, owner), "latency_s"],
                 efficiency_share=value["network", owner, "efficiency"],
+                ordered=owner not in _UNORDERED,
+                tree_chunk_factor=_TREE_CHUNK_FACTORS.get(owner, 1.0),
             )
             for owner in self.networks
         }
@@ -109,7 +123,8 @@ def _scale_up(value: Mapping[tuple[str, str, str], float], owner: str) -> ScaleU
         latency_s=number["latency_s"],
         efficiency_share=number["efficiency"],
         reduction_share=number["reduction"] if reduces else 0.0,
-        reduction_latency_s=number["reduction_latency_s"] if reduces else 0.0,
+        reduction_chunk_bytes=number["reduction_chunk_bytes"] if reduces else 0.0,
+        whole_chunk_factor=number["whole_chunk_factor"],
         max_rails=_RAILS.get(owner, float("inf")),
     )
 
@@ -121,23 +136,24 @@ def _library(number: Mapping[str, float]) -> LibraryNumbers:
                 name="ll",
                 rate_share=number["ll_rate"],
                 exchange_share=number["ll_exchange_rate"],
-                reductions=False,
+                across_rate_share=number["ll_rate"],
+                whole_chunks=False,
             ),
             Protocol(
                 name="ll128",
                 base_s=number["ll128_base_s"],
                 inside_latency_factor=number["ll128_inside"],
-                across_latency_factor=number["ll128_across"],
+                across_extra_s=number["ll128_across_extra_s"],
                 rate_share=number["ll128_rate"],
+                across_rate_share=_LL128_WIRE_SHARE,
                 exchange_share=0.0,
-                reductions=False,
+                whole_chunks=False,
                 fill_bytes=number["ll128_fill_bytes"],
             ),
             Protocol(
                 name="simple",
                 base_s=number["simple_base_s"],
-                inside_latency_factor=number["simple_inside"],
-                across_latency_factor=number["simple_across"],
+                across_extra_s=number["simple_across_extra_s"],
                 exchange_share=number["simple_exchange_rate"],
                 exchange_base_s=number["simple_exchange_base_s"],
                 fill_bytes=number["simple_fill_bytes"],
@@ -162,9 +178,11 @@ def _generic_scale_up(classes: Mapping[str, ScaleUpClass]) -> ScaleUpClass:
         reduction_share=_middle(
             [c.reduction_share for c in classes.values() if np.any(c.reduction_share)] or [0.5]
         ),
-        reduction_latency_s=_middle(
-            [c.reduction_latency_s for c in classes.values() if np.any(c.reduction_share)] or [3e-5]
+        reduction_chunk_bytes=_middle(
+            [c.reduction_chunk_bytes for c in classes.values() if np.any(c.reduction_share)]
+            or [_SCALE_UP_START["reduction_chunk_bytes"]]
         ),
+        whole_chunk_factor=_middle([c.whole_chunk_factor for c in classes.values()]),
     )
 
 
@@ -181,18 +199,19 @@ def fit(rows: Sequence[MeasuredCollective]) -> Calibration:
     Rows without a time or a class are passed over; leave out tables that are known to be flawed.
     Limits: trust a class only where it has rows; ``left_out_predictions`` says how far.
     """
-    return fit_classes(rows)[0]
+    return fit_classes(rows)
 
 
 def fit_classes(
     rows: Sequence[MeasuredCollective],
     names: tuple[str, ...] | None = None,
     networks: tuple[str, ...] | None = None,
-    start: Vector | None = None,
-) -> tuple[Calibration, Vector]:
-    """Return the fit of *rows* and its logarithms, for the classes *names* and *networks*.
+) -> Calibration:
+    """Return the fit of *rows* for the classes *names* and *networks*, or those of the rows.
 
-    Classes left out are those of the rows; *start* warms the search with an earlier answer.
+    The search always begins at the printed starts, never at an earlier answer: what no row tells
+    stays at its prior. Wide difference steps come first, because the cheapest protocol changes
+    from size to size and every change is a kink.
     """
     used = [row for row in rows if not row.skipped_because and row.time_s > 0]
     if not used:
@@ -210,12 +229,15 @@ def fit_classes(
         off = np.log(predict(table, unknowns.calibration(x)) / table.measured)
         return np.concatenate([off * weight, unknowns.prior(x)])
 
-    found = least_squares(
-        residuals,
-        np.minimum(unknowns.start if start is None else start, unknowns.upper - 1e-6),
-        bounds=(-np.inf, unknowns.upper),
-        loss="soft_l1",
-        f_scale=_OUTLIER_SHARE,
-        max_nfev=60,
-    )
-    return unknowns.calibration(found.x), found.x
+    x = np.minimum(unknowns.start, unknowns.upper - 1e-6)
+    for step in _DIFFERENCE_STEPS:
+        x = least_squares(
+            residuals,
+            x,
+            bounds=(-np.inf, unknowns.upper),
+            loss="soft_l1",
+            f_scale=_OUTLIER_SHARE,
+            diff_step=step,
+            max_nfev=60,
+        ).x
+    return unknowns.calibration(x)

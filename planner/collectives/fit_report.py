@@ -33,12 +33,11 @@ def left_out_predictions(rows: Sequence[MeasuredCollective], left_out: str = "ta
     usable = [row for row in rows if not row.skipped_because and row.time_s > 0]
     names = tuple(sorted({row.scale_up for row in usable}))
     networks = tuple(sorted({row.network for row in usable if row.network})) or ("generic",)
-    _, all_in = fit_classes(usable, names, networks)
     out = np.full(len(rows), np.nan)
     for value in sorted({getattr(row, left_out) for row in usable}):
         rest = [row for row in usable if getattr(row, left_out) != value]
         kept = names if left_out == "table" else tuple(n for n in names if n != value)
-        calibration, _ = fit_classes(rest, kept, networks, all_in if left_out == "table" else None)
+        calibration = fit_classes(rest, kept, networks)
         mine = [i for i, row in enumerate(rows) if getattr(row, left_out) == value]
         out[mine] = predicted_s([rows[i] for i in mine], calibration)
     return out

@@ -177,6 +177,12 @@ class Ground:
         return inside, across - (1 - saved_inside) * self.across_latency_s
 
     @cached_property
+    def circle_across_hops(self) -> Any:
+        """Hops over NICs on one way round a contiguous ring, less one where all hops are such."""
+        leaving = np.where(self.split, self.k, 0.0)
+        return leaving - self.split * np.equal(leaving, self.n)
+
+    @cached_property
     def share_s_per_byte(self) -> Any:
         """Time of the smallest supernode's NICs for one pass over one byte of V [s/byte].
 

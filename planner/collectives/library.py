@@ -41,7 +41,8 @@ class ScaleUpClass:
         efficiency_share: part of the nominal scale-up rate that a ring reaches, 0 to 1.
         reduction_share: part of the nominal rate that the switch reduction reaches, 0 to 1;
             0 where the switch cannot reduce.
-        reduction_latency_s: set-up of the switch reduction [s].
+        reduction_chunk_bytes: each member's part of the first chunk of a switch reduction [bytes].
+        whole_chunk_factor: times *latency_s* where a protocol hands on whole chunks [1].
         max_rails: NICs that one collective uses in one supernode at most [1].
     """
 
@@ -49,7 +50,8 @@ class ScaleUpClass:
     latency_s: ArrayLike
     efficiency_share: ArrayLike
     reduction_share: ArrayLike = 0.0
-    reduction_latency_s: ArrayLike = 0.0
+    reduction_chunk_bytes: ArrayLike = 0.0
+    whole_chunk_factor: ArrayLike = 1.0
     max_rails: ArrayLike = float("inf")
 
 
@@ -60,10 +62,14 @@ class NetworkClass:
     Args:
         latency_s: one hop under the quickest protocol [s].
         efficiency_share: part of the NIC's rate that a collective reaches, 0 to 1.
+        ordered: it keeps the order of stores, so that every protocol may be used on it.
+        tree_chunk_factor: times the chunk of a switch reduction in trees between supernodes [1].
     """
 
     latency_s: ArrayLike
     efficiency_share: ArrayLike
+    ordered: ArrayLike = True
+    tree_chunk_factor: ArrayLike = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +124,7 @@ def measured_links(
         efficiency_share=efficiency,
         in_network_reduction=np.asarray(links.inside.in_network_reduction) & (share > 0),
         reduction_share=np.where(share > 0, share / efficiency, 1.0),
-        reduction_latency_s=scale_up.reduction_latency_s,
+        reduction_chunk_bytes=scale_up.reduction_chunk_bytes,
     )
     outer: list[TierNumbers] = []
     for tier in links.outer:
@@ -137,4 +143,7 @@ def measured_links(
         protocols=library.protocols,
         own_step_share=library.own_step_share,
         max_rails=scale_up.max_rails,
+        whole_chunk_factor=scale_up.whole_chunk_factor,
+        ordered_across=network.ordered,
+        tree_chunk_factor=network.tree_chunk_factor,
     )

@@ -50,7 +50,8 @@ class TierNumbers:
         in_network_reduction: the tier's switches reduce (NVLS inside, SHARP outside); may be an
             array of booleans.
         reduction_share: part of the tier's rate that such a reduction reaches, 0 to 1.
-        reduction_latency_s: set-up of such a reduction, beside the messages' own latency [s].
+        reduction_chunk_bytes: of such a reduction, each member's part of the first chunk, which
+            fills the pipeline [bytes].
         pair_bytes_per_s: rate between one pair of GPUs where that is less than *bytes_per_s*
             (full mesh without a switch); infinite where a switch joins them.
     """
@@ -62,7 +63,7 @@ class TierNumbers:
     efficiency_share: ArrayLike = 1.0
     in_network_reduction: ArrayLike = False
     reduction_share: ArrayLike = 1.0
-    reduction_latency_s: ArrayLike = 0.0
+    reduction_chunk_bytes: ArrayLike = 0.0
     pair_bytes_per_s: ArrayLike = float("inf")
 
     def alone_bytes_per_s(self) -> Any:
@@ -83,10 +84,12 @@ class Protocol:
         name: ``simple``, ``ll128``, ``ll``.
         base_s: paid once by each collective, to fill the chunk pipeline [s].
         inside_latency_factor: times the supernode tier's latency [1].
-        across_latency_factor: times the outer tiers' latency [1].
-        rate_share: part of the rates that remains, 0 to 1.
-        reductions: whether switches can reduce under it.
-        exchange_share: *rate_share* of an all-to-all, which moves pair by pair; 0 where an
+        across_extra_s: of each message over a NIC, beside the network's latency [s].
+        rate_share: part of the scale-up rate that remains, 0 to 1.
+        across_rate_share: part of the outer tiers' rates that remains, 0 to 1.
+        whole_chunks: it hands on whole chunks behind a fence, so that switches can reduce under it
+            and any network carries it; the others need stores that arrive in order.
+        exchange_share: both shares of an all-to-all, which moves pair by pair; 0 where an
             all-to-all cannot use the protocol.
         exchange_base_s: *base_s* of an all-to-all [s].
         fill_bytes: largest chunk of one rail: a tree hands it on hop by hop until its pipeline
@@ -96,9 +99,10 @@ class Protocol:
     name: str
     base_s: float = 0.0
     inside_latency_factor: float = 1.0
-    across_latency_factor: float = 1.0
+    across_extra_s: float = 0.0
     rate_share: float = 1.0
-    reductions: bool = True
+    across_rate_share: float = 1.0
+    whole_chunks: bool = True
     exchange_share: float = 1.0
     exchange_base_s: float = 0.0
     fill_bytes: float = 0.0
@@ -117,6 +121,12 @@ class LinkNumbers:
         launch_s: paid once by each collective, whatever its size [s].
         issue_s: between two messages that one GPU starts towards different peers [s].
         protocols: ways to move a chunk; the cheapest is taken.
+        whole_chunk_factor: times the supernode tier's latency, for protocols that hand on whole
+            chunks [1].
+        ordered_across: the network keeps the order of stores, so that every protocol may leave
+            supernodes; may be an array of booleans.
+        tree_chunk_factor: times the chunk of a switch reduction, where trees join supernodes and
+            the network's plugin asks for larger ones [1].
         max_rails: NICs of one supernode that one collective uses at most [1].
         own_step_share: time a rank spends on its own shard, which no wire carries, as a part of
             a hop of a ring or of one pair of an all-to-all [1]. 0 counts wires only.
@@ -127,6 +137,9 @@ class LinkNumbers:
     issue_s: ArrayLike = 0.0
     protocols: tuple[Protocol, ...] = (SIMPLE,)
     own_step_share: float = 0.0
+    whole_chunk_factor: ArrayLike = 1.0
+    ordered_across: ArrayLike = True
+    tree_chunk_factor: ArrayLike = 1.0
     max_rails: ArrayLike = float("inf")
 
     def __post_init__(self) -> None:

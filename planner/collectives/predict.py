@@ -71,6 +71,10 @@ def predict(table: MeasuredTable, calibration: Calibration) -> Vector:
             efficiency_share=_column(
                 table.network[at], calibration.network, "efficiency_share", 1.0
             ),
+            ordered=_column(table.network[at], calibration.network, "ordered", 1.0) > 0,
+            tree_chunk_factor=_column(
+                table.network[at], calibration.network, "tree_chunk_factor", 1.0
+            ),
         )
         inside = TierNumbers(
             name="supernode",

@@ -10,43 +10,20 @@ Symbols: n ranks, m of them in one supernode, k supernodes, V the full vector [b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from planner.collectives.ground import Ground
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
-    """The parts of one algorithm's time; each broadcasts.
-
-    Args:
-        inside_start_s: sum of scale-up latencies on the critical chain [s].
-        across_start_s: sum of NIC latencies on the critical chain [s].
-        issue_s: starting messages one after another [s].
-        inside_s: the busiest GPU's scale-up port is busy [s].
-        across_s: the busiest NIC, or the busiest share of a cut, is busy [s].
-        pipelined: the two busy times overlap.
-        reduces_in_switch: needs a protocol that lets switches reduce.
-        possible: the fabric and the spread allow it; time is infinite elsewhere.
-        rail_bytes: what one rail carries in all: a chunk is no larger [bytes].
-        fill_s_per_byte: time of a chunk through all hops of a tree, for one byte of it [s/byte].
-    """
-
-    inside_start_s: Any
-    across_start_s: Any
-    inside_s: Any
-    across_s: Any
-    issue_s: Any = 0.0
-    pipelined: bool = False
-    reduces_in_switch: bool = False
-    possible: Any = True
-    rail_bytes: Any = 0.0
-    fill_s_per_byte: Any = 0.0
-
+from planner.collectives.one_way import (
+    broadcast_chain,
+    broadcast_hierarchical,
+    broadcast_tree,
+    neighbour,
+)
+from planner.collectives.walk import Walk
 
 Reduction = Callable[[Any, Ground, int], Walk]
 WalkOf = Callable[[Any, Ground], Walk]
@@ -80,6 +57,7 @@ def interleaved_ring(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=np.where(at.split, 0.0, hops * at.inside_latency_s),
         across_start_s=hops * at.across_latency_s,
+        across_hops=hops * at.split,
         inside_s=np.where(at.split, 0.0, moved / at.inside_bytes_per_s),
         across_s=moved / at.crowd_bytes_per_s,
         pipelined=True,
@@ -96,6 +74,7 @@ def contiguous_ring(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * inside,
         across_start_s=passes * across,
+        across_hops=passes * at.circle_across_hops,
         inside_s=np.greater(at.m, 1) * moved / at.inside_bytes_per_s + _own(vector, at),
         across_s=moved / at.one_flow_bytes_per_s,
         pipelined=True,
@@ -114,6 +93,7 @@ def all_rail_ring(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * inside,
         across_start_s=passes * across,
+        across_hops=passes * at.circle_across_hops,
         inside_s=port / at.inside_bytes_per_s + _own(vector, at),
         across_s=moved * at.rails_s_per_byte,
         pipelined=True,
@@ -128,6 +108,7 @@ def hierarchical(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * (at.m - 1) * at.inside_latency_s,
         across_start_s=passes * (at.k - 1) * at.across_latency_s,
+        across_hops=passes * (at.k - 1),
         inside_s=passes * at.left_share * vector / at.inside_bytes_per_s,
         across_s=passes * at.share_s_per_byte * vector,
     )
@@ -150,6 +131,7 @@ def halving_doubling(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * (at.log2_m + at.fold_m) * at.inside_latency_s,
         across_start_s=passes * (at.log2_k + at.fold_k) * at.across_latency_s,
+        across_hops=passes * (at.log2_k + at.fold_k),
         inside_s=passes * inside * vector / at.inside_bytes_per_s,
         across_s=passes * (at.share_s_per_byte + across) * vector,
     )
@@ -164,6 +146,7 @@ def direct_exchange(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=np.where(at.split, 0.0, passes * np.greater(at.n, 1) * at.inside_latency_s),
         across_start_s=passes * at.across_latency_s,
+        across_hops=passes * at.split,
         inside_s=passes * inside * vector,
         across_s=passes / at.n * at.pair_leaving_s_per_byte * vector,
         issue_s=passes * (at.n - 1) * at.issue_s,
@@ -197,21 +180,32 @@ def double_tree(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * (at.m - 1) * at.inside_latency_s,
         across_start_s=passes * at.log2_k * at.across_latency_s,
+        across_hops=passes * at.log2_k,
         inside_s=passes * at.left_share * vector / at.inside_bytes_per_s + _own(vector, at),
         across_s=tree_load(at.k) * at.rails_s_per_byte * vector,
         pipelined=True,
         rail_bytes=vector / at.rails,
-        fill_s_per_byte=passes * _chunk_s_per_byte(at, at.m - 1),
+        fill_inside_s_per_byte=passes * (at.m - 1) * at.rails / at.inside_bytes_per_s,
+        fill_across_s_per_byte=passes * _rails_in_turn_s_per_byte(at),
     )
 
 
-def _chunk_s_per_byte(at: Ground, inside_hops: Any) -> Any:
-    """Return the time of one byte of every rail's chunk over *inside_hops* and log2 k rails.
+def _rails_in_turn_s_per_byte(at: Ground) -> Any:
+    """Return the time of one byte of every rail's chunk over log2 k rails, one after another.
 
     Inside, the chunks of all rails pass through the same port; across, each has its own NIC.
     """
-    inside = inside_hops * at.rails / at.inside_bytes_per_s
-    return inside + at.log2_k * at.rails * at.rails_s_per_byte
+    return at.log2_k * at.rails * at.rails_s_per_byte
+
+
+def _switch_fill_s(vector: Any, chunk_bytes: Any, at: Ground) -> Any:
+    """Return the time until the switch has a first chunk of every member's part of V [s].
+
+    Each of the m members reduces its own part of V, chunk by chunk, and nothing comes back before
+    all have had one: m chunks, V at most, at the rate of the reduction.
+    """
+    first_bytes = np.minimum(vector, at.m * chunk_bytes)
+    return np.greater(at.m, 1) * first_bytes * _finite(at.switch_s_per_byte)
 
 
 def switch_reduction(vector: Any, at: Ground, passes: int) -> Walk:
@@ -219,7 +213,7 @@ def switch_reduction(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * np.greater(at.m, 1) * at.inside_latency_s,
         across_start_s=0.0,
-        issue_s=np.greater(at.m, 1) * at.links.inside.reduction_latency_s,
+        issue_s=_switch_fill_s(vector, at.links.inside.reduction_chunk_bytes, at),
         inside_s=_finite(at.switch_s_per_byte) * vector,
         across_s=0.0,
         reduces_in_switch=True,
@@ -228,18 +222,23 @@ def switch_reduction(vector: Any, at: Ground, passes: int) -> Walk:
 
 
 def switch_tree(vector: Any, at: Ground, passes: int) -> Walk:
-    """NVLS inside each supernode, a double binary tree across on every NIC (NVLSTree)."""
+    """NVLS inside each supernode, a double binary tree across on every NIC (NVLSTree).
+
+    Each rail hands on the switch's chunks: the first goes up and down the tree before all flow.
+    """
+    chunk_bytes = at.links.inside.reduction_chunk_bytes * np.asarray(at.links.tree_chunk_factor)
+    rail_chunk_bytes = np.minimum(vector / at.rails, chunk_bytes)
+    tree_fill_s = passes * rail_chunk_bytes * _rails_in_turn_s_per_byte(at)
     return Walk(
         inside_start_s=passes * np.greater(at.m, 1) * at.inside_latency_s,
         across_start_s=passes * at.log2_k * at.across_latency_s,
-        issue_s=np.greater(at.m, 1) * at.links.inside.reduction_latency_s,
+        across_hops=passes * at.log2_k,
+        issue_s=_switch_fill_s(vector, chunk_bytes, at) + tree_fill_s,
         inside_s=_finite(at.switch_s_per_byte) * vector,
         across_s=tree_load(at.k) * at.rails_s_per_byte * vector,
         pipelined=True,
         reduces_in_switch=True,
         possible=np.isfinite(at.switch_s_per_byte) & at.split,
-        rail_bytes=vector / at.rails,
-        fill_s_per_byte=passes * _chunk_s_per_byte(at, np.greater(at.m, 1)),
     )
 
 
@@ -254,6 +253,7 @@ def network_reduction(vector: Any, at: Ground, passes: int) -> Walk:
     return Walk(
         inside_start_s=passes * steps * at.inside_latency_s,
         across_start_s=2 * at.across_latency_s,
+        across_hops=2 * at.split,
         inside_s=np.where(quicker, at.switch_s_per_byte, ring) * vector,
         across_s=_finite(at.network_s_per_byte) / at.rails * vector,
         pipelined=True,
@@ -275,6 +275,7 @@ def direct_all_to_all(pair: Any, at: Ground) -> Walk:
     return Walk(
         inside_start_s=np.where(at.split, 0.0, np.greater(at.n, 1) * at.inside_latency_s),
         across_start_s=at.across_latency_s,
+        across_hops=1.0 * at.split,
         inside_s=((at.m - 1) / at.inside_bytes_per_s + at.own_s_per_byte) * pair,
         across_s=at.pair_leaving_s_per_byte * pair,
         issue_s=(at.n - 1) * at.issue_s,
@@ -291,58 +292,10 @@ def hierarchical_all_to_all(pair: Any, at: Ground, across_share: Any = 1.0) -> W
     return Walk(
         inside_start_s=np.greater(at.m, 1) * at.inside_latency_s,
         across_start_s=at.across_latency_s,
+        across_hops=1.0 * at.split,
         inside_s=(at.m - 1) * at.k / at.inside_bytes_per_s * pair,
         across_s=at.pair_leaving_s_per_byte * across_share * pair,
         issue_s=(at.m + at.k - 2) * at.issue_s,
-        pipelined=True,
-    )
-
-
-def neighbour(hop: Any, at: Ground) -> Walk:
-    """One message of *hop* bytes to the next rank of a contiguous ring or chain.
-
-    The slowest hop counts: across where the group touches several supernodes, one NIC.
-    """
-    inside = np.greater(at.n, 1) & ~at.split
-    return Walk(
-        inside_start_s=inside * at.inside_latency_s,
-        across_start_s=at.across_latency_s,
-        inside_s=inside / at.pair_bytes_per_s * hop,
-        across_s=hop / at.one_flow_bytes_per_s,
-    )
-
-
-def broadcast_tree(vector: Any, at: Ground) -> Walk:
-    """Binomial tree across, then inside: log2 k + log2 m whole-vector messages in turn."""
-    return Walk(
-        inside_start_s=at.log2_m * at.inside_latency_s,
-        across_start_s=at.log2_k * at.across_latency_s,
-        inside_s=at.log2_m / at.pair_bytes_per_s * vector,
-        across_s=at.log2_k / at.one_flow_bytes_per_s * vector,
-    )
-
-
-def broadcast_chain(vector: Any, at: Ground) -> Walk:
-    """Pipelined chain in domain order: V / the slowest hop, after n - 1 start-ups."""
-    return Walk(
-        inside_start_s=(at.n - at.k) * at.inside_latency_s,
-        across_start_s=(at.k - 1) * at.across_latency_s,
-        inside_s=np.greater(at.m, 1) / at.pair_bytes_per_s * vector,
-        across_s=vector / at.one_flow_bytes_per_s,
-        pipelined=True,
-    )
-
-
-def broadcast_hierarchical(vector: Any, at: Ground) -> Walk:
-    """Scatter inside the root's supernode, chain each share across on its rail, gather inside.
-
-    The root's port sends V (m-1)/m to scatter; every port gathers V (m-1)/m: 2 V (m-1)/m.
-    """
-    return Walk(
-        inside_start_s=(1.0 + at.split) * (at.m - 1) * at.inside_latency_s,
-        across_start_s=(at.k - 1) * at.across_latency_s,
-        inside_s=2 * at.left_share / at.inside_bytes_per_s * vector,
-        across_s=at.split / (at.rails * at.rail_bytes_per_s) * vector,
         pipelined=True,
     )
 

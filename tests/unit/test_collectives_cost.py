@@ -244,3 +244,99 @@ def test_rings_have_no_pipeline_to_fill() -> None:
             cheapest(collective, 1e8, Spread.of(16, 8), links) for links in (plain, filled)
         )
         assert float(first.time_s) == float(second.time_s)
+
+
+def test_a_switch_reduction_waits_for_a_chunk_of_every_member() -> None:
+    """8 members with chunks of 2 MB: 16 MB at 450 GB/s / (1 + 1/8) come back before anything."""
+    inside = replace(
+        LINKS.inside, in_network_reduction=True, reduction_chunk_bytes=2e6, latency_s=0.0
+    )
+    links = LinkNumbers(tiers=(inside, *LINKS.outer))
+    rate = 450e9 / (1 + 1 / 8)
+
+    def time_s(payload: float) -> float:
+        return float(
+            cheapest(
+                "all_reduce", payload, Spread.of(8, 8), links, available=["switch_reduction"]
+            ).time_s
+        )
+
+    assert time_s(1e9) == pytest.approx((1e9 + 16e6) / rate)
+    assert time_s(1e6) == pytest.approx(2e6 / rate)
+
+
+def test_larger_chunks_of_a_plugin_fill_the_trees_between_supernodes_only() -> None:
+    """16 ranks on two supernodes: chunks of 4 x 2 MB up and down one rail of 50 GB/s."""
+    inside = replace(LINKS.inside, in_network_reduction=True, reduction_chunk_bytes=2e6)
+    links = LinkNumbers(tiers=(inside, *LINKS.outer))
+    larger = replace(links, tree_chunk_factor=4.0)
+
+    def more_s(spread: Spread, name: str) -> float:
+        times = [
+            cheapest("all_reduce", 1e9, spread, given, available=[name]).time_s
+            for given in (larger, links)
+        ]
+        return float(times[0] - times[1])
+
+    more_inside_s = 8 * 6e6 * (1 + 1 / 8) / 450e9
+    assert more_s(Spread.of(16, 8), "switch_tree") == pytest.approx(more_inside_s + 2 * 6e6 / 50e9)
+    assert more_s(Spread.of(8, 8), "switch_reduction") == 0.0
+
+
+def test_what_needs_ordered_stores_does_not_leave_a_supernode_on_an_unordered_network() -> None:
+    quick = Protocol(name="quick", rate_share=0.5, across_rate_share=0.5, whole_chunks=False)
+    slow = Protocol(name="simple", base_s=50 * US)
+    links = LinkNumbers(tiers=LINKS.tiers, protocols=(quick, slow))
+    unordered = replace(links, ordered_across=False)
+
+    def more_s(spread: Spread) -> float:
+        times = [
+            cheapest("all_reduce", 8.0, spread, given, available=["all_rail_ring"]).time_s
+            for given in (unordered, links)
+        ]
+        return float(times[0] - times[1])
+
+    assert more_s(Spread.of(8, 8)) == 0.0
+    assert more_s(Spread.of(16, 8)) == pytest.approx(50 * US, rel=1e-3)
+
+
+def test_a_protocol_keeps_one_share_of_the_nic_and_another_of_the_scale_up_port() -> None:
+    """LL128: 120 of 128 bytes are data on the wire; inside, the GPU's threads set the pace."""
+    plain = two_tiers(inside_bytes_per_s=400e9, nic_bytes_per_s=1e9)
+    lines = replace(
+        plain, protocols=(Protocol(name="ll128", rate_share=0.4, across_rate_share=120 / 128),)
+    )
+
+    across = cheapest("all_reduce", 1e9, Spread.of(16, 8), lines, available=["all_rail_ring"])
+    inside = cheapest("all_reduce", 1e9, Spread.of(8, 8), lines, available=["all_rail_ring"])
+
+    assert float(across.across_s) == pytest.approx(2 * 15 / 16 * 1e9 / 8e9 * 128 / 120)
+    assert float(inside.inside_s) == pytest.approx(2 * 7 / 8 * 1e9 / 160e9)
+
+
+@pytest.mark.parametrize(
+    ("name", "hops"),
+    [
+        ("interleaved_ring", 2 * 15),
+        ("contiguous_ring", 2 * 2),
+        ("all_rail_ring", 2 * 2),
+        ("hierarchical", 2 * 1),
+        ("halving_doubling", 2 * 1),
+        ("direct", 2 * 1),
+        ("double_tree", 2 * 1),
+    ],
+)
+def test_each_message_over_a_nic_pays_what_its_protocol_adds(name: str, hops: int) -> None:
+    """16 ranks on two supernodes; the plain network has no latency at all."""
+    plain = two_tiers(inside_bytes_per_s=450e9, nic_bytes_per_s=50e9)
+    slow = replace(plain, protocols=(Protocol(name="simple", across_extra_s=10 * US),))
+
+    def more_s(spread: Spread) -> float:
+        times = [
+            cheapest("all_reduce", 1e6, spread, given, available=[name]).time_s
+            for given in (slow, plain)
+        ]
+        return float(times[0] - times[1])
+
+    assert more_s(Spread.of(16, 8)) == pytest.approx(hops * 10 * US)
+    assert more_s(Spread.of(8, 8)) == 0.0

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from planner.collectives.fit import fit
+from planner.collectives.fit import fit, fit_classes
 from planner.collectives.fit_report import error_of, left_out_predictions, report
 from planner.collectives.measured import MeasuredCollective, measured_collective, network_class
 from planner.collectives.predict import predicted_s
@@ -64,7 +64,7 @@ def test_a_fit_meets_times_that_its_own_model_made() -> None:
 
 
 def test_a_left_out_table_is_predicted_from_the_others() -> None:
-    rows = [row for row in _made_up(sizes=5) if row.collective != "all_to_all"]
+    rows = [row for row in _made_up(sizes=4) if row.collective != "all_to_all"]
 
     found = left_out_predictions(rows)
 
@@ -104,6 +104,18 @@ def test_networks_are_told_apart_by_name_and_speed() -> None:
     assert network_class("A100 p4de, EFA", 6.25 * GB) == "efa_100"
     assert network_class("H100 p5, EFA", 50 * GB) == "efa_400"
     assert network_class("", 50 * GB) == "infiniband_ndr"
+
+
+def test_what_no_row_tells_stays_at_its_published_start() -> None:
+    """A class of network without rows gets the figures of its plugin, not those of another fit."""
+    rows = [row for row in _made_up(sizes=4) if row.collective != "all_to_all"]
+
+    found = fit_classes(rows, ("hopper",), ("efa_100", "infiniband_ndr"))
+
+    assert found.network["efa_100"].latency_s == pytest.approx(28 * US, rel=1e-3)
+    assert found.network["infiniband_ndr"].latency_s == pytest.approx(5 * US, rel=1e-3)
+    assert not found.network["efa_100"].ordered
+    assert found.network["infiniband_ndr"].ordered
 
 
 def test_a_calibration_survives_its_own_file() -> None:
