@@ -129,7 +129,7 @@ def test_a_torchtitan_file_of_2024_has_its_degrees_in_other_tables(tmp_path: Pat
 
     run = read_run(written(tmp_path, "run.toml", old))
 
-    assert (run.layout["tp"], run.layout["pp"], run.layout["micro_batch"]) == (8, 2, 8)
+    assert (run.layout["tp"], run.layout["pp"], run.layout["seq"]) == (8, 2, 8192)
 
 
 def test_replicas_of_a_sharded_model_are_said_not_to_be_modelled(tmp_path: Path) -> None:
