@@ -20,7 +20,8 @@ def compare_csv(found: Comparison) -> str:
     head = ["cluster", "supernode", "gpus", "label", "layout", "step_s", "interval_low_s",
             "interval_high_s", "tie_with_first", "mfu", "tokens_per_s", "memory_bytes", "cut_bytes",
             *(f"{d}_bytes" for d in DIGITS), "power_w", "days", "cost", "energy_j",
-            "head_room_bytes", "switches", "cost_per_million_tokens", "on_front"]  # fmt: skip
+            "head_room_bytes", "switches", "cost_per_million_tokens", "on_front",
+            "tokens_per_j"]  # fmt: skip
     lines = [",".join(head)]
     points = pareto_rows(found)
     for one, run, point in zip(found.compared.ranked, found.runs, points, strict=True):
@@ -33,7 +34,7 @@ def compare_csv(found: Comparison) -> str:
             used_bytes(f.memory), f.seated_bytes,
             *(f.crossed.get(d) for d in DIGITS), run.power_w or None, run.days, run.cost,
             run.energy_j or None, point["head_room_bytes"], point["switches"],
-            point["cost_per_million_tokens"], point["on_front"],
+            point["cost_per_million_tokens"], point["on_front"], run.tokens_per_j,
         ]  # fmt: skip
         lines.append(",".join("" if cell is None else csv_cell(cell) for cell in cells))
     return "\n".join(lines) + "\n"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from cli.compare_budget_words import lost_time, size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
 from cli.compare_report import (
     PROPERTY_WORDS,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _NOTHING_SHARE = 0.001
-_UNSPENT_SHOWN_SHARE = 0.001
 
 
 def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
@@ -40,7 +40,7 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         f"{first.candidate.model.name} on {_job(found)}."
         + ("" if found.asked.layouts else " Each cluster has the fastest layout found for it.")
     ))  # fmt: skip
-    for line in _size_lines(found):
+    for line in size_lines(found):
         console.print(Text(line))
     _section(console, "Ranked", _ranked_table(found))
     _section(console, "What falls on the cut between supernodes, in bytes of one step",
@@ -157,50 +157,6 @@ def _more(share: float) -> str:
     if abs(share) < 5e-6:
         return "0 %"
     return format_share(share) if share > 0 else f"-{format_share(-share)}"
-
-
-def _lost(found: Comparison) -> str:
-    share = found.asked.sizes.goal.goodput_share
-    if share == 1.0:
-        return "nothing lost to faults"
-    return f"{format_share(1.0 - share)} of the time lost to faults"
-
-
-def _size_lines(found: Comparison) -> list[str]:
-    """Return what the clusters have in common where it is not the number of GPUs."""
-    sizes = found.asked.sizes
-    goal = sizes.goal
-    if goal.equal == "gpus":
-        return []
-    names = [one.name for one in found.asked.candidates]
-    if goal.equal == "run":
-        each = ", ".join(f"{n} {s.gpus:,}" for n, s in zip(names, sizes.each, strict=True))
-        text = (
-            f"GPUs that train {(goal.tokens or 0.0) / 1e12:,.4g} trillion tokens in "
-            f"{goal.days:g} days, {_lost(found)}, in whole supernodes: {each}."
-        )
-        return [text]
-    currency = found.prices.currency if found.prices else ""
-
-    def shown(amount: float) -> str:
-        return format_power(amount) if goal.equal == "power" else format_money(amount, currency)
-
-    budget = sizes.budget or 0.0
-    what = "power at the meter" if goal.equal == "power" else f"money ({sizes.basis})"
-    lines = [f"At equal {what}, at most {shown(budget)}; ranked by tokens a second:"]
-    for name, one in zip(names, sizes.each, strict=True):
-        spent = one.spent or 0.0
-        left = budget - spent
-        text = f"  {name}: {one.gpus:,} GPUs for {shown(spent)}"
-        if left > _UNSPENT_SHOWN_SHARE * budget:
-            text += f"; {shown(left)} ({format_share(left / budget)}) unspent: {one.why_unspent}"
-        lines.append(f"{text}.")
-    if found.cheapest and found.cheapest != found.first.candidate.name:
-        lines.append(
-            f"{found.first.candidate.name} trains most within the budget; for each {currency} "
-            f"spent {found.cheapest} trains more."
-        )
-    return lines
 
 
 def _front_title(found: Comparison) -> str:
@@ -361,6 +317,11 @@ def _bill_table(found: Comparison) -> Table:
     runs = list(seen.values())
     table.add_row("  known power", *(format_power(r.power_w) if r.power_w else "" for r in runs))
     table.add_row("  tokens a day", *(f"{r.tokens_per_day / 1e9:,.4g} G" for r in runs))
+    if any(r.tokens_per_j is not None for r in runs):
+        table.add_row(
+            "  tokens a joule",
+            *("" if r.tokens_per_j is None else f"{r.tokens_per_j:,.4g}" for r in runs),
+        )
     if found.tokens is not None:
         table.add_row("  days", *("" if r.days is None else f"{r.days:,.4g}" for r in runs))
         table.add_row(
@@ -382,7 +343,7 @@ def _bill_table(found: Comparison) -> Table:
 
 
 def _money_lines(found: Comparison) -> list[str]:
-    lines = [f"Tokens a day, days, energy and money with {_lost(found)}."]
+    lines = [f"Tokens a day, days, energy and money with {lost_time(found)}."]
     missing = sorted({item for bill in found.bills.values() for item in bill.without_power})
     if missing:
         lines.append(f"Power is without: {', '.join(missing).replace('_', ' ')}; nobody gave it.")

@@ -30,6 +30,8 @@ class Run:
         days: it takes, None without tokens [days].
         power_w: at the meter, of the parts whose power is known [W].
         energy_j: of the run, None without tokens [J].
+        tokens_per_j: trained for each joule at the meter, None where a part's power is not known
+            [1/J].
         cost: of the run, None where something is missing.
         cost_per_token: None where something is missing.
         why_no_cost: what is missing, empty where nothing is.
@@ -40,6 +42,7 @@ class Run:
     days: float | None
     power_w: float
     energy_j: float | None
+    tokens_per_j: float | None
     cost: float | None
     cost_per_token: float | None
     why_no_cost: str
@@ -86,6 +89,7 @@ def run_of(
         days=None if seconds is None else seconds / DAY_S,
         power_w=power_w,
         energy_j=None if seconds is None else power_w * seconds,
+        tokens_per_j=tokens_per_s / power_w if power_w and not bill.without_power else None,
         cost=None if per_token is None or tokens is None else per_token * tokens,
         cost_per_token=per_token,
         why_no_cost=why or ("" if tokens is not None else "--tokens was not given"),

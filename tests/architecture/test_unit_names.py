@@ -60,6 +60,7 @@ UNITLESS = {
     "shares": "of whatever the owner says, 0 to 1",
     "tokens": "tokens",
     "tokens_per_day": "tokens a day",
+    "tokens_per_j": "tokens a joule",
     "years": "years a part is written off over",
     "units": "of a charge, each of its weight",
     "amount": "in the currency of the price list, or watts",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -315,57 +314,3 @@ def test_clusters_of_the_catalogue_are_compared_at_the_same_gpus(planner: Planne
         assert one["seated_bytes"] > 0
     assert document["bills"]["hgx-h100"]["total"] is None
     assert {line["item"] for line in document["bills"]["gb200-nvl72"]["lines"]} >= {"GB200", "nic"}
-
-
-def test_a_rule_holds_for_every_layout_of_a_comparison(planner: Planner) -> None:
-    asked = (*MOE, "--supernode", "8,32")
-    free = documented(planner, *asked)
-    assert any(one["layout"]["tp"] * one["layout"]["pp"] != 8 for one in free["ranked"])
-
-    found = documented(planner, *asked, "--where", "tp * pp == 8", "--where", "zero == 1")
-
-    jsonschema.validate(found, json.loads(SCHEMA.read_text()))
-    assert found["inputs"]["where"] == ["tp * pp == 8", "zero == 1"]
-    for one in (*found["ranked"], *found["moved"]):
-        assert one["layout"]["tp"] * one["layout"]["pp"] == 8
-        assert one["layout"]["zero"] == 1
-    for flip in found["flips"]:
-        if flip["kind"] == "layout":
-            for text in (flip["before"], flip["after"]):
-                degrees = dict(re.findall(r"([a-z]+)(\d+)", text))
-                fits = text == "nothing fits"
-                assert fits or int(degrees.get("tp", 1)) * int(degrees.get("pp", 1)) == 8, flip
-
-
-@pytest.mark.parametrize(
-    ("condition", "said"),
-    [
-        ("tpp <= 8", "'tpp' is no field of a layout"),
-        ("tp <= ", "is no condition"),
-        ("tp", "is a number, not a condition"),
-        ("__import__('os')", "has no place in a rule"),
-    ],
-)
-@pytest.mark.parametrize("command", ["compare", "search", "sweep"])
-def test_a_rule_that_says_nothing_is_refused(
-    planner: Planner, tmp_path: Path, command: str, condition: str, said: str
-) -> None:
-    sweep = tmp_path / "sweep.yaml"
-    sweep.write_text("gpus: [8]\n")
-    asked = {
-        "compare": ("compare",), "search": ("search",),
-        "sweep": ("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite")),
-    }[command]  # fmt: skip
-
-    ran = planner(*asked, "--where", condition)
-
-    assert ran.code == 2
-    assert said in ran.err
-    assert not (tmp_path / "a.sqlite").exists()
-
-
-def test_a_rule_that_no_layout_meets_is_named(planner: Planner) -> None:
-    ran = planner("compare", *MOE, "--supernode", "8,32", "--where", "tp > 64")
-
-    assert ran.code == 2
-    assert "the rule tp > 64" in ran.err

@@ -91,6 +91,7 @@ def test_a_purchase_is_written_off_over_its_life_and_pays_for_its_power() -> Non
     assert bill.total == pytest.approx(100 * parts)
     assert run.power_w == pytest.approx(power_w)
     assert run.energy_j == pytest.approx(power_w * 365 * 86_400)
+    assert run.tokens_per_j == pytest.approx(1e6 / power_w)
     assert run.cost == pytest.approx(100 * parts / 4 + power_w / 1000 * 24 * 365 * 0.1)
 
 
@@ -106,6 +107,7 @@ def test_a_list_that_lacks_a_part_gives_no_total_and_names_the_part() -> None:
     assert bill.unpriced == ("leaf",)
     assert "a price for leaf" in run.why_no_cost
     assert "the power of leaf" in run.why_no_cost
+    assert run.tokens_per_j is None  # of the leaf nobody knows what it draws
 
 
 def test_a_price_list_is_read_with_its_sources(tmp_path: Path) -> None:

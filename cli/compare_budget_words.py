@@ -1,0 +1,73 @@
+"""What compared clusters have in common beside GPUs, in words: money, power, or a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.procure.budget import format_money
+from planner.units import format_power, format_share
+
+if TYPE_CHECKING:
+    from cli.compare_report import Comparison
+
+_UNSPENT_SHOWN_SHARE = 0.001  # of a budget; less is rounding
+
+
+def lost_time(found: Comparison) -> str:
+    """Return how much of the time trains nothing."""
+    share = found.asked.sizes.goal.goodput_share
+    if share == 1.0:
+        return "nothing lost to faults"
+    return f"{format_share(1.0 - share)} of the time lost to faults"
+
+
+def size_lines(found: Comparison) -> list[str]:
+    """Return what the clusters have in common where it is not the number of GPUs."""
+    sizes = found.asked.sizes
+    goal = sizes.goal
+    if goal.equal == "gpus":
+        return []
+    names = [one.name for one in found.asked.candidates]
+    if goal.equal == "run":
+        each = ", ".join(f"{n} {s.gpus:,}" for n, s in zip(names, sizes.each, strict=True))
+        text = (
+            f"GPUs that train {(goal.tokens or 0.0) / 1e12:,.4g} trillion tokens in "
+            f"{goal.days:g} days, {lost_time(found)}, in whole supernodes: {each}."
+        )
+        return [text]
+    currency = found.prices.currency if found.prices else ""
+
+    def shown(amount: float) -> str:
+        return format_power(amount) if goal.equal == "power" else format_money(amount, currency)
+
+    budget = sizes.budget or 0.0
+    what = "power at the meter" if goal.equal == "power" else f"money ({sizes.basis})"
+    lines = [f"At equal {what}, at most {shown(budget)}; ranked by tokens a second:"]
+    for name, one in zip(names, sizes.each, strict=True):
+        spent = one.spent or 0.0
+        left = budget - spent
+        text = f"  {name}: {one.gpus:,} GPUs for {shown(spent)}"
+        if left > _UNSPENT_SHOWN_SHARE * budget:
+            text += f"; {shown(left)} ({format_share(left / budget)}) unspent: {one.why_unspent}"
+        lines.append(f"{text}.")
+    if found.cheapest and found.cheapest != found.first.candidate.name:
+        lines.append(
+            f"{found.first.candidate.name} trains most within the budget; for each {currency} "
+            f"spent {found.cheapest} trains more."
+        )
+    if goal.equal == "power":
+        lines += _joule_lines(found)
+    return lines
+
+
+def _joule_lines(found: Comparison) -> list[str]:
+    """Return who trains most for each joule: no budget is spent to the last watt."""
+    each = {
+        one.candidate.name: run.tokens_per_j
+        for one, run in zip(found.compared.ranked, found.runs, strict=True)
+        if run.tokens_per_j is not None
+    }
+    said = ", ".join(f"{name} {per_j:,.4g}" for name, per_j in each.items())
+    most, first = max(each, key=lambda name: each[name]), found.first.candidate.name
+    also = "also trains most" if most == first else f"trains most within the budget, but {most}"
+    return [f"{first} {also} for each joule: tokens a joule {said}."]

@@ -1,0 +1,105 @@
+"""``planner compare`` under a user's rules, and at equal power."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.cli.test_compare import MOE, SCHEMA, documented
+from tests.conftest import Ran
+
+Planner = Callable[..., Ran]
+
+
+def test_a_rule_holds_for_every_layout_of_a_comparison(planner: Planner) -> None:
+    asked = (*MOE, "--supernode", "8,32")
+    free = documented(planner, *asked)
+    assert any(one["layout"]["tp"] * one["layout"]["pp"] != 8 for one in free["ranked"])
+
+    found = documented(planner, *asked, "--where", "tp * pp == 8", "--where", "zero == 1")
+
+    jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+    assert found["inputs"]["where"] == ["tp * pp == 8", "zero == 1"]
+    for one in (*found["ranked"], *found["moved"]):
+        assert one["layout"]["tp"] * one["layout"]["pp"] == 8
+        assert one["layout"]["zero"] == 1
+    for flip in found["flips"]:
+        if flip["kind"] == "layout":
+            for text in (flip["before"], flip["after"]):
+                degrees = dict(re.findall(r"([a-z]+)(\d+)", text))
+                fits = text == "nothing fits"
+                assert fits or int(degrees.get("tp", 1)) * int(degrees.get("pp", 1)) == 8, flip
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("tpp <= 8", "'tpp' is no field of a layout"),
+        ("tp <= ", "is no condition"),
+        ("tp", "is a number, not a condition"),
+        ("__import__('os')", "has no place in a rule"),
+    ],
+)
+@pytest.mark.parametrize("command", ["compare", "search", "sweep"])
+def test_a_rule_that_says_nothing_is_refused(
+    planner: Planner, tmp_path: Path, command: str, condition: str, said: str
+) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text("gpus: [8]\n")
+    asked = {
+        "compare": ("compare",), "search": ("search",),
+        "sweep": ("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite")),
+    }[command]  # fmt: skip
+
+    ran = planner(*asked, "--where", condition)
+
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (tmp_path / "a.sqlite").exists()
+
+
+def test_a_rule_that_no_layout_meets_is_named(planner: Planner) -> None:
+    ran = planner("compare", *MOE, "--supernode", "8,32", "--where", "tp > 64")
+
+    assert ran.code == 2
+    assert "the rule tp > 64" in ran.err
+
+
+def test_at_equal_power_tokens_a_second_rank_and_tokens_a_joule_are_said(
+    planner: Planner, tmp_path: Path
+) -> None:
+    """Watts of two hosts by hand: 16 x 700 + 16 NICs x 25 + 8 switches x 1000 + 1 leaf x 1000.
+
+    A third host would be 30.9 kW: within 25 kW there are two, in supernodes of 16 as many GPUs.
+    """
+    prices = tmp_path / "prices.yaml"
+    draws = {"H100-SXM": 700, "nic": 25, "scale_up_switch": 1000, "leaf": 1000, "spine": 1000}
+    prices.write_text("currency: USD\nitems:\n" + "".join(
+        f"  {item}: {{price: 0, power: {power} W, source: s, date: 2026-01-01}}\n"
+        for item, power in draws.items()
+    ))  # fmt: skip
+    asked = ("compare", "--supernode", "8,16", "--model", "llama-3.1-8b", "--equal", "power",
+             "--budget", "25 kW", "--prices", str(prices))  # fmt: skip
+
+    found = documented(planner, *asked[1:])
+    page = planner(*asked).out
+
+    hosts = 16 * 700 + 16 * 25 + 8 * 1000 + 1000
+    runs = {one["cluster"]: one for one in found["ranked"]}
+    assert runs["generic-sn8"]["gpus"] == 16
+    assert runs["generic-sn8"]["run"]["power_w"] == hosts
+    for one in found["ranked"]:
+        per_s, run = one["step"]["tokens_per_s"], one["run"]
+        assert run["tokens_per_j"] == pytest.approx(per_s / run["power_w"])
+        assert f"{one['cluster']} {run['tokens_per_j']:,.4g}" in " ".join(page.split())
+    rates = [one["step"]["tokens_per_s"] for one in found["ranked"]]
+    assert rates == sorted(rates, reverse=True)
+    most = max(found["ranked"], key=lambda one: one["run"]["tokens_per_j"])["cluster"]
+    first = found["ranked"][0]["cluster"]
+    said = "also trains most" if most == first else f"but {most}"
+    assert f"{said} for each joule" in " ".join(page.split())
