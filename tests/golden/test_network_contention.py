@@ -27,14 +27,15 @@ ALL_SIXTEEN = 44.682
 # the same profile by the same authors, published at another time (AFDWang/Hetu-Galvatron 80c2d5b3)
 AGAIN_STRIDED = {8: 32.111, 4: 19.2516, 2: 9.28218}
 AGAIN_SIXTEEN = 45.6885
-# each bandwidth from one row: inside a node; one GPU's way to its adapter (8.1 GB/s is 65 % of
-# 100 Gbit/s, what one queue pair reaches); and a node's two adapters. 16 ranks on 2 nodes can only
-# reach their rate as a tree, where V crosses once each way: bus bandwidth = 2 x 15/16 x adapters.
-INSIDE, RAIL = CONSECUTIVE[8] * GB, STRIDED[2] * GB
-ADAPTERS = ALL_SIXTEEN / (2 * 15 / 16) * GB
+# two bandwidths, each from one row: inside a node, and one adapter. The second is seen through a
+# single queue pair (a group of 2 has one GPU a node), which reaches 67 to 70 % of an adapter where
+# two or more reach 98 %: perftest on rails of 400 Gbit/s, not a figure of this table.
+ONE_QUEUE_PAIR_SHARE, MORE_QUEUE_PAIRS_SHARE = (0.67 + 0.70) / 2, 0.98
+INSIDE = CONSECUTIVE[8] * GB
+ADAPTER = STRIDED[2] / ONE_QUEUE_PAIR_SHARE * GB  # 11.9 GB/s, 95 % of the 100 Gbit/s it is sold as
 
 
-def two_nodes(rail: float = RAIL, adapters: float = ADAPTERS) -> Any:
+def two_nodes(adapter: float = ADAPTER) -> Any:
     graph = nx.Graph()
     graph.add_node("leaf", kind="leaf")
     for gpu in range(16):
@@ -43,8 +44,11 @@ def two_nodes(rail: float = RAIL, adapters: float = ADAPTERS) -> Any:
         graph.add_node(gpu, kind="gpu")
         graph.add_node(nic, kind="nic")
         graph.add_edge(gpu, node, capacity_bytes_per_s=INSIDE, tier="supernode")
-        graph.add_edge(gpu, nic, capacity_bytes_per_s=rail, tier="cluster")
-        graph.add_edge(nic, "leaf", capacity_bytes_per_s=adapters / 2, tier="cluster")
+        graph.add_edge(
+            gpu, nic, capacity_bytes_per_s=ONE_QUEUE_PAIR_SHARE * adapter, tier="cluster"
+        )
+        both_bytes_per_s = MORE_QUEUE_PAIRS_SHARE * adapter
+        graph.add_edge(nic, "leaf", capacity_bytes_per_s=both_bytes_per_s, tier="cluster")
     return graph
 
 
@@ -77,19 +81,24 @@ def test_groups_inside_a_node_get_its_bandwidth(size: int) -> None:
 
 @pytest.mark.parametrize("size", [8, 4, 2])
 def test_a_strided_group_is_a_ring_over_its_gpus_ways_out_and_the_adapters(size: int) -> None:
-    """4: two ways out; 8: four of them want 32.5 GB/s of the 23.8 that the adapters carry."""
+    """2: one queue pair; 4: one on each adapter; 8: two on each, which the adapter then limits.
+
+    8.13, 16.26 and 23.3 GB/s against 8.13, 16.2 and 20.8. Without the limit of the adapters, a cut
+    that all groups share (8 x 8.13 = 4 x 16.2 = 65 GB/s) would give the last 32.5.
+    """
     assert bus_bytes_per_s(strided(size)[:1]) / GB == pytest.approx(STRIDED[size], rel=0.15)
 
 
 def test_sixteen_ranks_on_two_nodes_are_a_tree_over_the_adapters() -> None:
-    """The row that gave the adapters' rate, back through the cost model; a ring would halve it."""
-    links = two_tiers(inside_bytes_per_s=INSIDE, nic_bytes_per_s=ADAPTERS / 8)
+    """A tree carries V once each way, 2 x 15/16 of the adapters' rate: 43.6 of 44.7 GB/s."""
+    adapters = 2 * MORE_QUEUE_PAIRS_SHARE * ADAPTER
+    links = two_tiers(inside_bytes_per_s=INSIDE, nic_bytes_per_s=adapters / 8)
     once = cheapest("all_reduce", 1.0, Spread.of(16, 8), links, available=["double_tree"])
 
     tree = 2 * 15 / 16 / float(once.time_s)
 
-    assert tree / GB == pytest.approx(ALL_SIXTEEN, rel=1e-6)
-    assert bus_bytes_per_s(consecutive(16)) / GB == pytest.approx(ALL_SIXTEEN / (15 / 8), rel=1e-6)
+    assert tree / GB == pytest.approx(ALL_SIXTEEN, rel=0.05)
+    assert bus_bytes_per_s(consecutive(16)) == pytest.approx(adapters)  # a ring would halve it
 
 
 def test_the_same_profile_taken_again_differs_by_what_ring_and_tree_differ() -> None:
@@ -97,14 +106,17 @@ def test_the_same_profile_taken_again_differs_by_what_ring_and_tree_differ() -> 
 
     Ring and tree of the second run's own bandwidths lie around it; NCCL's choice is not told.
     """
-    rail, adapters = AGAIN_STRIDED[2] * GB, AGAIN_SIXTEEN / (2 * 15 / 16) * GB
-    graph = two_nodes(rail, adapters)
+    adapter = AGAIN_STRIDED[2] / ONE_QUEUE_PAIR_SHARE * GB
+    graph = two_nodes(adapter)
 
     ring = bus_bytes_per_s(strided(8)[:1], graph)
 
-    tree = 2 * 7 / 8 * adapters
+    tree = 2 * 7 / 8 * 2 * MORE_QUEUE_PAIRS_SHARE * adapter
     assert ring < AGAIN_STRIDED[8] * GB < tree
     assert bus_bytes_per_s(strided(4)[:1], graph) / GB == pytest.approx(AGAIN_STRIDED[4], rel=0.15)
+    assert 15 / 8 * 2 * MORE_QUEUE_PAIRS_SHARE * adapter / GB == pytest.approx(
+        AGAIN_SIXTEEN, rel=0.15
+    )
     assert AGAIN_STRIDED[8] / STRIDED[8] > 1.5
 
 
@@ -114,7 +126,7 @@ def test_groups_that_cross_at_once_would_share_the_adapters() -> None:
         together = bus_bytes_per_s(strided(size))
 
         cut = together * len(strided(size))  # each group's edge crosses the cut once
-        assert cut == pytest.approx(ADAPTERS)
+        assert cut == pytest.approx(2 * MORE_QUEUE_PAIRS_SHARE * ADAPTER)
 
 
 # micro-batch, measured step of TP 16, of TP 8, hidden, layers, micro-batches a replica
