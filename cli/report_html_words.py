@@ -127,9 +127,16 @@ def recommendation(plan: PlanFile) -> list[str]:
     third = (
         f"In doubt: of such estimates 90 % fall between {format_time(low)} and "
         f"{format_time(high)}, {assumed} numbers are assumed (listed below), and the proof is "
-        f"about bytes across {plural(cut['tier'])}, not about the time of a step."
+        f"about {_proved_of(cut)}, not about the time of a step."
     )
     return [first, second, third]
+
+
+def _proved_of(cut: Mapping[str, Any]) -> str:
+    return {
+        "bottleneck": "the busiest border",
+        "time": "bytes, weighed by how much of them a step shows",
+    }.get(cut["objective"], f"bytes across {plural(cut['tier'])}")
 
 
 def _rules(document: Mapping[str, Any]) -> str:

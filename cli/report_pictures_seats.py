@@ -235,7 +235,9 @@ def heat(
 
 def key_of_stages(stages: int) -> str:
     """Return the colour scale of the pipeline stages as a small picture."""
+    shown = min(stages, STAGE_COLOURS)
+    shades = [i * (STAGE_COLOURS - 1) // max(shown - 1, 1) for i in range(shown)]
     parts = [word(0, 14, "Stage 0")]
-    parts += [box(56 + i * 24, 2, 24, 15, f"s{i}") for i in range(STAGE_COLOURS)]
-    parts.append(word(62 + STAGE_COLOURS * 24, 14, f"Stage {stages - 1}"))
+    parts += [box(56 + i * 24, 2, 24, 15, f"s{shade}") for i, shade in enumerate(shades)]
+    parts.append(word(62 + shown * 24, 14, f"Stage {stages - 1}"))
     return f'<svg class="scale" viewBox="0 0 400 20" aria-hidden="true">{"".join(parts)}</svg>'
