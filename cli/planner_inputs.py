@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from cli.given_layout import GivenLayout, given_layout
 from planner.collectives.links import links_of
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.fabric import Fabric
@@ -144,7 +145,8 @@ def read_question(asked: Asked) -> Question:
     """
     faults: list[str] = []
     fabric = _tried(faults, lambda: read_fabric(asked))
-    given = _tried(faults, lambda: _given_layout(asked)) or {}
+    stated = _tried(faults, lambda: _given_layout(asked)) or GivenLayout()
+    given = stated.fields
     gpus, why = _gpus_of(asked, fabric, given)
     name = asked.model or next(n for least, n in _DEFAULT_MODELS if gpus >= least)
     planned = asked.planned_model if asked.model is None else None
@@ -161,7 +163,7 @@ def read_question(asked: Asked) -> Question:
             f"{gpus} ranks do not fit on the {len(fabric.gpus)} {which} of {fabric.name}: "
             f"{gpus - len(fabric.gpus)} too few"
         )
-    assumed = _what_was_left_out(asked, fabric, gpus, name)
+    assumed = {**stated.assumed, **_what_was_left_out(asked, fabric, gpus, name)}
     if why:
         assumed["gpus"] = why
     fixed = _fixed(fabric, model, gpus, given, assumed)
@@ -231,25 +233,11 @@ def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> t
     return usable, ""
 
 
-def _given_layout(asked: Asked) -> dict[str, Any]:
+def _given_layout(asked: Asked) -> GivenLayout:
     """Return the given fields of the layout: of the file, and of the options."""
     given = {name: value for name, value in asked.layout.items() if value is not None}
     order = {} if asked.order == DEFAULT_ORDER else {"order": asked.order}
-    if asked.layout_file is None:
-        return {**given, **order}
-    from topologies.layout_reader import read_layout  # noqa: PLC0415 - few runs need it
-
-    filed = read_layout(asked.layout_file)
-    twice = [name for name in (*given, *order) if name in filed]
-    if twice:
-        raise LayoutError(
-            *(
-                f"{name} is given twice: in {asked.layout_file} ({filed[name]}) and as an option "
-                f"({({**given, **order})[name]}); give it once"
-                for name in twice
-            )
-        )
-    return {**filed, **given, **order}
+    return given_layout({**given, **order}, asked.layout_file)
 
 
 def _what_was_left_out(asked: Asked, fabric: Fabric, gpus: int, model: str) -> dict[str, str]:

@@ -166,7 +166,7 @@ LayoutFile = Annotated[
         "--layout",
         metavar="FILE",
         show_default=False,
-        help="A YAML file with the layout, instead of the options below.",
+        help="A YAML file with the layout, or a launch file: instead of the options below.",
     ),
 ]
 Tp = Annotated[int | None, whole("--tp", help="Tensor-parallel degree.")]

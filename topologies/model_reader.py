@@ -7,8 +7,10 @@ training launch file that describes its model (Megatron's arguments, torchtitan,
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 
 from planner.documents import Document
 from planner.errors import SpecError
@@ -73,7 +75,9 @@ def _model_of_run(opened: LaunchFile) -> ModelSpec:
     if run.model is None:
         reason = run.assumed.get("model", "it does not say")
         raise SpecError(f"{run.provenance}: the model is {reason}; give --model as well")
-    return run.model
+    stated = {"layout_of_file": f"{opened.path.name} states one too: --layout takes it"}
+    shell = {key: why for key, why in run.assumed.items() if key == "arguments"}
+    return replace(run.model, assumed=MappingProxyType({**run.model.assumed, **shell, **stated}))
 
 
 def _name_from(path: Path) -> str:

@@ -161,3 +161,26 @@ def test_a_flag_of_import_is_told_to_stand_behind_the_file(tree: Path) -> None:
 
     assert found.returncode == 2
     assert "it stands behind the cluster's file: --cluster FILE,gpus-per-node=8" in found.stderr
+
+
+def test_a_launch_file_gives_model_and_layout_and_what_it_leaves_open_is_listed(
+    tree: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text(
+        "torchrun --nproc_per_node 8 --nnodes 4 t.py --tensor-model-parallel-size 8 "
+        "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 2048 "
+        "--max-position-embeddings 2048 --vocab-size 1024 --micro-batch-size 1 "
+        '--global-batch-size 16 "$@"\n'
+    )
+    cluster = ("--cluster", f"{tree},gpus-per-node=8", "--json")
+
+    alone = json.loads(run("place", *cluster, "--model", script).stdout)["inputs"]
+    both = json.loads(run("place", *cluster, "--model", script, "--layout", script).stdout)[
+        "inputs"
+    ]
+
+    assert "run.sh states one too: --layout takes it" in alone["assumed"]["layout_of_file"]
+    assert (both["layout"]["tp"], both["layout"]["dp"]) == (8, 4)
+    assert "words that only the shell knows" in both["assumed"]["arguments"]
+    assert "neither bf16, fp16 nor fp8 stated" in both["assumed"]["precision"]
