@@ -125,11 +125,10 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
 
 
 def _mesh_flows(wiring: Wiring, groups: Ints) -> Flows | None:
-    """Return the flows of reductions that stay inside supernodes whose GPUs are linked directly."""
-    homes = wiring.homes[groups]
-    if not len(wiring.gpu_links) or groups.shape[1] < 2 or (homes != homes[:, :1]).any():
+    """Return the flows of reductions in supernodes whose GPUs are linked directly, if they are."""
+    if not len(wiring.gpu_links) or groups.shape[1] < 2:
         return None
-    return mesh_flows(1.0, groups, wiring.gpu_links, len(wiring.vertices))
+    return mesh_flows(1.0, groups, wiring.homes, wiring.gpu_links)
 
 
 def _unit_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:

@@ -113,37 +113,60 @@ def group_flows(
     raise InputError(f"collective={collective!r}: expected one of {known}")
 
 
-def mesh_flows(payload_bytes: float, groups: Any, gpu_links: Ints, gpus: int) -> Flows | None:
+def mesh_flows(
+    payload_bytes: float, groups: Any, domain_of_gpu: Ints, gpu_links: Ints
+) -> Flows | None:
     """Return one pass of a reduction by groups that walk GPU-to-GPU links, as many rings at once.
 
-    What a ring sends over one edge, (n - 1) / n x V, leaves each member over all its links to other
-    members alike: a full mesh of n GPUs has n - 1 rings, a torus two a dimension.
+    A ring sends e = (n - 1) / n x V over each of its edges. Rings on a mesh go different ways round
+    (a full mesh of an even number m of GPUs has m paths that share no link), so what a domain's
+    members hand on leaves each over all its links to the others alike: a full mesh has m - 1 of
+    them, a torus two a dimension. That is e from each where the ring closes in the domain, and
+    (m - 1) / m x e where it leaves: each rail then carries its part of e to the next domain, as in
+    ``group_flows``.
 
     Args:
         payload_bytes: V [bytes].
         groups: GPUs of each group, array [groups, members].
+        domain_of_gpu: supernode of each GPU, array [gpus].
         gpu_links: a x gpus + b of every link from GPU a to GPU b, ascending.
-        gpus: GPUs there are [1].
 
     Returns:
-        The flows; None where a member has no such link to another.
+        The flows; None where a member has no such link to another of its domain.
 
     >>> mesh = np.array([1, 2, 3, 5])  # of 3 GPUs: 0-1, 0-2, 1-0, 1-2; none leaves GPU 2
-    >>> mesh_flows(3.0, [[0, 1]], mesh, 3).sizes_bytes.tolist()
+    >>> mesh_flows(3.0, [[0, 1]], np.zeros(3, int), mesh).sizes_bytes.tolist()
     [1.5, 1.5]
-    >>> mesh_flows(3.0, [[0, 1, 2]], mesh, 3) is None
+    >>> mesh_flows(3.0, [[0, 1, 2]], np.zeros(3, int), mesh) is None
     True
     """
     members = np.atleast_2d(np.asarray(groups, np.int64))
-    n = members.shape[1]
+    gpus, n = len(domain_of_gpu), members.shape[1]
+    homes = domain_of_gpu[members]
+    together_here = homes[:, :, None] == homes[:, None, :]
+    held = together_here.sum(axis=2)
     sources = np.broadcast_to(members[:, :, None], (*members.shape, n))
     targets = np.broadcast_to(members[:, None, :], (*members.shape, n))
-    linked = np.isin(sources * gpus + targets, gpu_links)
+    linked = together_here & np.isin(sources * gpus + targets, gpu_links)
     degree = linked.sum(axis=2)
-    if not degree.all():
+    if (degree[held > 1] == 0).any():
         return None
-    size = (n - 1) / n * payload_bytes / np.broadcast_to(degree[:, :, None], linked.shape)
-    return Flows(sources=sources[linked], targets=targets[linked], sizes_bytes=size[linked])
+    edge_bytes = (n - 1) / n * payload_bytes
+    passed_on = np.where(held < n, (held - 1) / held, 1.0)  # a ring of one domain closes in it
+    leaves_bytes = edge_bytes * passed_on / np.maximum(degree, 1)
+    inside = Flows(
+        sources=sources[linked],
+        targets=targets[linked],
+        sizes_bytes=np.broadcast_to(leaves_bytes[:, :, None], linked.shape)[linked],
+    )
+    rings = _rings(members, domain_of_gpu, edge_bytes, None)
+    across = domain_of_gpu[rings.sources] != domain_of_gpu[rings.targets]
+    outside = Flows(
+        sources=rings.sources[across],
+        targets=rings.targets[across],
+        sizes_bytes=rings.sizes_bytes[across],
+    )
+    return together([inside, outside])
 
 
 def _flows(sources: Ints, targets: Ints, size_bytes: Any) -> Flows:

@@ -16,8 +16,7 @@ class FamilyPressure:
         busy_s: all executions of a step, alone [s].
         slowdown_ratio: times as long with the other streams running [1].
         link: the link that is fullest when it runs alone.
-        meshed: that link joins two GPUs: a group that leaves its supernode is then counted as one
-            ring inside, where libraries walk several; *alone_s* is not what to expect.
+        meshed: that link joins two GPUs.
     """
 
     name: str

@@ -228,6 +228,21 @@ def test_a_reduction_on_a_full_mesh_uses_all_links_alike() -> None:
     assert phase.families[0].alone_s == pytest.approx(tier_time_s(gather, wire), rel=0.01)
 
 
+def test_a_reduction_over_meshed_supernodes_uses_all_their_links_and_every_rail() -> None:
+    """16 MI300X on two boards: rings of e = 15/16 V pass 7 hops on each board, over 56 links."""
+    fabric = load_cluster("mi300x", gpus=16)
+    layout = Layout(tp=16, global_batch=16)
+    gather = next(f for f in step_families(MODEL, layout) if f.name == "tp_forward_gather")
+    active = active_families(layout, [gather], columns_of(layout))
+
+    (phase,) = phase_pressures(wiring_of(fabric), active, range(16), {})
+
+    links = {link.kind: link for link in phase.links}
+    edge_bytes = 15 / 16 * gather.payload_bytes * gather.times_per_step
+    assert links["scale-up"].load_bytes == pytest.approx(7 * 8 * edge_bytes / 8 / 56)
+    assert links["network"].load_bytes == pytest.approx(edge_bytes / 8)
+
+
 def test_a_family_that_cannot_be_is_refused_and_not_timed_at_the_tiers_rates() -> None:
     layout = Layout(tp=8, dp=2, global_batch=32)
     seating = seated(layout, tuple(range(16)), generic_cluster(8, 16))
