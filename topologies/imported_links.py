@@ -111,6 +111,8 @@ def domain_names(
 ) -> tuple[str, ...]:
     """Return what each set of a tier is called: after its topmost switch in the file.
 
+    The whole cluster, below several that are as high, has the name of the tier.
+
     Args:
         sets: which vertices hang together.
         roots: representatives of the tier's sets.
@@ -135,5 +137,7 @@ def domain_names(
         top = sorted(name for name in inside[root] if height[name] == highest)
         more = f"+{len(top) - 1}" if len(top) > 1 else ""
         name = f"{top[0]}{more}" if top else f"{tier}{i:02d}"
+        if len(roots) == 1 and len(top) != 1:
+            name = tier
         named.append(f"{tier}.{name}" if name in taken else name)
     return tuple(named)

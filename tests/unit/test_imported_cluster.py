@@ -316,7 +316,7 @@ def test_domains_are_called_after_the_switches_of_the_file(tmp_path: Path) -> No
     assert domains(one, "leaf") == ("s0", "s1")
     assert domains(one, "cluster") == ("top",)
     assert domains(two, "leaf") == ("isw-a", "isw-b")
-    assert domains(two, "cluster") == ("top1+1",)  # and one more as high
+    assert domains(two, "cluster") == ("cluster",)  # two switches are as high
 
 
 def test_a_switch_that_is_called_like_an_inner_domain_has_its_tier_in_front() -> None:
@@ -326,6 +326,17 @@ def test_a_switch_that_is_called_like_an_inner_domain_has_its_tier_in_front() ->
     names = domain_names(sets, [sets.root("h1")], {"rack1": 1}, tier="leaf", taken={"rack1"})
 
     assert names == ("leaf.rack1",)
+
+
+def test_a_pod_below_several_switches_is_called_after_the_first_and_how_many_more() -> None:
+    sets = Sets()
+    for low, high in (("h1", "a1"), ("h1", "a2"), ("h1", "a3"), ("h2", "b")):
+        sets.join(low, high)
+    up = {"h1": 0, "h2": 0, "a3": 1, "a1": 1, "a2": 1, "b": 1}
+
+    names = domain_names(sets, [sets.root("h1"), sets.root("h2")], up, tier="leaf", taken=())
+
+    assert names == ("a1+2", "b")
 
 
 def test_a_file_of_another_tool_lends_its_rates_and_what_it_borrowed_is_said(
