@@ -17,15 +17,18 @@ from topologies.fabric_import import (
 from topologies.imported_resolved import cluster_file_text
 
 IB = """switchguid=0x1(1)
-Switch  41 "S-1"         # "leaf" enhanced port 0 lid 1 lmc 0
+Switch  41 "S-1"         # "MF0;leaf 1:MQM9700/U1" enhanced port 0 lid 1 lmc 0
 [1]     "H-1"[1](1)      # "a HCA-1" lid 2 4xNDR s=4 w=2 v=4 e=4
 [2]     "H-2"[1](2)      # "b mlx5_5" lid 3 2xNDR
+[4]     "R-1"[1]         # "router" lid 7 4xNDR
 [3]     "H-3"[1]         # "Mellanox Technologies Aggregation Node" lid 9 4xNDR
 
 Ca      1 "H-1"          # "a HCA-1"
 [1](1)  "S-1"[1]         # lid 2 lmc 0 "leaf" lid 1 4xNDR
 Ca      1 "H-2"          # "b mlx5_5"
 [1](2)  "S-1"[2]         # lid 3 lmc 0 "leaf" lid 1 2xNDR
+Rt      1 "R-1"          # "router"
+[1](4)  "S-1"[4]         # lid 7 4xNDR
 Ca      1 "H-3"          # "Mellanox Technologies Aggregation Node"
 [1](3)  "S-1"[3]         # lid 9 4xNDR
 """
@@ -68,7 +71,10 @@ GRAPH = """{"nodes": [{"id": "g0", "kind": "gpu", "host": "a", "supernode": 0},
 "links": [{"source": "g0", "target": "s", "capacity_bytes_per_s": 5e10},
 {"source": "g1", "target": "s", "capacity_bytes_per_s": 5e10}]}
 """
-TREE = "SwitchName=r Switches=s[1-2]\nSwitchName=s1 Nodes=n[01-02]\nSwitchName=s2 Nodes=n[03-04]\n"
+TREE = (
+    "SwitchName=r Switches=s[1-2]\nSwitchName = s1 Nodes = n[01-02] # rack\n"
+    'SwitchName="s2" \\\n Nodes="n[03-04]"\n'
+)
 BLOCK = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\n"
 YAML = "- topology: t\n  tree:\n    switches:\n    - {switch: s1, nodes: 'n[1-4]'}\n"
 NS3 = """4 1 3
@@ -244,6 +250,8 @@ BOMB = "<!DOCTYPE s [" + "".join(
         (b"SwitchName=s Nodes=n[1-131072]\n" * 300, ""),
         (b"SwitchName=s Nodes=a[0-999]b[0-999]\n" * 300, ""),
         (b"SwitchName=s Switches=" + b"s," * 200_000, ""),
+        (b"SwitchName=s " + b"a =\t" * 500_000, ""),
+        (b"".join(b"k%d=1 " % n for n in range(300_000)) + b"SwitchName=s", "slurm-conf"),
         (b'Switch 4 "s"\n' + b'[1] "t"[1]\n' * 200_000, ""),
         (b"\tGPU0" + b"\tGPU1" * 100_000, ""),
         (b"x" * (17 * 2**20), ""),
