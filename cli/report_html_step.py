@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report_html_parts import Num, table
-from cli.report_html_words import part_words, small_share
+from cli.report_html_words import small_share
 from cli.report_pictures import Piece, legend, safe
 from cli.report_pictures_bars import stacked
 from cli.report_pictures_timeline import PASSES, step_picture
 from cli.report_timeline import MOST_PASSES, StepLine, passes_drawn, step_line
+from cli.report_words import part_words
 from planner.units import format_share, format_time
 
 _STRIPED = "stripes"
@@ -176,7 +177,7 @@ def _part_rows(step: Mapping[str, Any]) -> list[tuple[str, Sequence[Piece]]]:
 
 def _path_rows(step: Mapping[str, Any]) -> list[list[str | Num]]:
     return [
-        [part_words(e), Num(e["seconds"], format_time(e["seconds"])),
+        [part_words(e["kind"], e["name"]), Num(e["seconds"], format_time(e["seconds"])),
          Num(e["share"], small_share(e["share"])),
          Num(max(e["own_s"] - e["seconds"], 0), format_time(max(e["own_s"] - e["seconds"], 0))),
          Num(e["gain_if_free_s"], format_time(e["gain_if_free_s"])), str(e["premise"])]
@@ -189,6 +190,6 @@ def _piece(entry: Mapping[str, Any], value: float, more: str = "") -> Piece:
     looks = _WIRE_LOOKS if entry["kind"] == "communication" else _LOOKS
     colour, pattern = looks.get(entry["name"], _OTHER_LOOK)
     return Piece(
-        label=part_words(entry) + more, value=value, text=format_time(value), colour=colour,
-        pattern=pattern,
+        label=part_words(entry["kind"], entry["name"]) + more, value=value,
+        text=format_time(value), colour=colour, pattern=pattern,
     )  # fmt: skip

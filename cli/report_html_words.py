@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.report_html_read import PlanFile
-from cli.report_words import PART_WORDS
+from cli.report_words import part_words
 from planner.units import format_bytes, format_share, format_time
 from planner.words import counted, plural
 
@@ -54,13 +54,6 @@ def layout_words(layout: Mapping[str, Any]) -> str:
     if layout["vpp"] > 1:
         degrees.append(f"{layout['vpp']} virtual stages")
     return ", ".join(degrees) or "no parallelism"
-
-
-def part_words(entry: Mapping[str, Any]) -> str:
-    """Return what a part of the step is called."""
-    if entry["kind"] == "communication":
-        return f"{entry['name'].upper()} traffic"
-    return str(PART_WORDS.get(entry["name"], entry["name"]))
 
 
 def seating_words(name: str) -> str:
@@ -115,7 +108,7 @@ def recommendation(plan: PlanFile) -> list[str]:
     low, high = step["interval_s"]
     top = max(step["critical_path"], key=lambda entry: float(entry["seconds"]), default=None)
     most = (
-        f"; most of it is {part_words(top)}, {format_share(top['share'])}"
+        f"; most of it is {part_words(top['kind'], top['name'])}, {format_share(top['share'])}"
         if top is not None
         else ""
     )

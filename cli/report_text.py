@@ -27,7 +27,7 @@ from cli.report_text_parts import (
 )
 from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
-from cli.report_words import PART_WORDS, close_words
+from cli.report_words import close_words, part_words
 from planner.place.answer import Proof
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
@@ -318,7 +318,7 @@ def _path_table(entries: tuple[PathEntry, ...], width: int) -> Table:
         if entry.share < _LEAST_SHOWN_SHARE and hidden < _LEAST_SHOWN_SHARE * entries[0].seconds:
             continue
         table.add_row(
-            f"  {_part(entry)}",
+            f"  {part_words(entry.kind, entry.name)}",
             format_time(entry.seconds),
             format_share(entry.share, digits=2 if entry.share < 0.1 else 3),
             format_time(hidden) if hidden > 1e-9 else "",
@@ -326,12 +326,6 @@ def _path_table(entries: tuple[PathEntry, ...], width: int) -> Table:
             "█" * round(entry.share * (width - 73)),
         )
     return table
-
-
-def _part(entry: PathEntry) -> str:
-    if entry.kind == "communication":
-        return f"{entry.name.upper()} traffic"
-    return PART_WORDS.get(entry.name, entry.name)
 
 
 def _memory_table(plan: Plan, width: int) -> Table:

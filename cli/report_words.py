@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 from planner.units import format_share, format_time
 
-PART_WORDS: Mapping[str, str] = {
+_PARTS: Mapping[str, str] = {
     "gemm": "matrix products", "memory": "memory-bound work", "host": "kernel launches",
     "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
     "fixed": "data and logging", "straggling": "slowest GPU's lag",
 }  # fmt: skip
-"""What the parts of a step are called that are not traffic."""
-
 _RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their full-width forms
 _CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 
@@ -35,6 +33,19 @@ def close_words(used_bytes: float, capacity_bytes: float) -> str:
     return (
         f"It fits only just: {format_share(share)} of the memory, margin included, by an estimate."
     )
+
+
+def part_words(kind: str, name: str) -> str:
+    """Return what a part of the step is called.
+
+    Args:
+        kind: of an entry of the critical path; ``communication`` is a family's traffic.
+        name: of the entry.
+
+    >>> part_words("compute", "gemm"), part_words("communication", "ep")
+    ('matrix products', 'EP traffic')
+    """
+    return f"{name.upper()} traffic" if kind == "communication" else _PARTS.get(name, name)
 
 
 def plain_cell(text: str) -> str:

@@ -15,6 +15,7 @@ from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import seated_step
 from cli.report_text_network import sharing_lines
+from cli.report_words import part_words
 from planner.collectives.links import links_of
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import LayoutColumns, columns_of
@@ -37,13 +38,6 @@ if TYPE_CHECKING:
 
 _REMEDIES_SHOWN = 3
 _PREMISES_SHOWN = 4
-_WORDS = {
-    "gemm": "matrix products", "attention": "attention", "memory": "memory-bound operators",
-    "host": "kernel launches", "recompute": "recomputation", "tp": "tensor parallel",
-    "cp": "context parallel", "ep": "expert parallel", "etp": "expert tensor parallel",
-    "dp": "gradients and parameters", "pp": "pipeline hops", "bubble": "pipeline bubble",
-    "update": "optimizer", "straggling": "waiting for the slowest", "fixed": "fixed per step",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +208,7 @@ def _path_table(body: StepBody) -> Table:
             continue
         gain = entry["gain_if_free_s"]
         table.add_row(
-            Text(_WORDS.get(entry["name"], entry["name"])),
+            Text(part_words(entry["kind"], entry["name"])),
             Text(format_time(entry["seconds"]) if entry["seconds"] else "hidden"),
             Text(format_share(entry["share"], digits=2)),
             Text(format_time(entry["own_s"])),
