@@ -24,7 +24,7 @@ from cli.report_html_traffic import (
 )
 from cli.report_html_words import family_words, proof_words, seating_words
 from cli.report_pictures import safe
-from cli.report_pictures_bars import Bar, bars
+from cli.report_pictures_bars import Bar, bars, rival_bars
 from cli.report_pictures_seats import heat
 from planner.units import format_bytes, format_share, format_time
 from planner.words import counted, plural
@@ -91,7 +91,7 @@ def cut_bars(plan: PlanFile) -> str:
               text=f"{format_bytes(b['cut_bytes'])}, step {format_time(b['step_s'])}", colour="c1")
           for b in plan.document["baselines"]),
     ]  # fmt: skip
-    return bars("Bytes across the cut, by seating", rows, may_break=True)
+    return rival_bars("Bytes across the cut, by seating", rows)
 
 
 def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:

@@ -45,13 +45,20 @@ class Bar:
     group: str = ""
 
 
-def bars(title: str, rows: Sequence[Bar], *, may_break: bool = False) -> str:
-    """Return bars on one scale from 0.
+def bars(title: str, rows: Sequence[Bar]) -> str:
+    """Return bars on one scale from 0."""
+    return _on_one_scale(title, rows, max((row.value for row in rows), default=1.0) or 1.0)
 
-    Where they may break, bars of rivals far beyond the rest are broken and say so: one more than
-    four times as long would leave nothing of the others to see.
+
+def rival_bars(title: str, rows: Sequence[Bar]) -> str:
+    """Return bars on one scale from 0, of which those far beyond the rest are broken and say so.
+
+    One more than four times as long as the rest would leave nothing of the others to see.
     """
-    full = _full(rows) if may_break else max((row.value for row in rows), default=1.0) or 1.0
+    return _on_one_scale(title, rows, _full(rows))
+
+
+def _on_one_scale(title: str, rows: Sequence[Bar], full: float) -> str:
     told = f"{title}: " + "; ".join(f"{row.label} {row.text}" for row in rows[:12])
     return twice(_wide(told, rows, full), _narrow(told, rows, full))
 
