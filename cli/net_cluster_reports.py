@@ -176,6 +176,21 @@ def walks_text(inputs: Mapping[str, Any], seen: walks.WalkTable) -> str:
     return with_table(text, table)
 
 
+def _hashed_rows(seen: Sharing, hashed: bool) -> list[Row]:
+    """Return what a hash is expected to do to the busiest of equal links, if there are such."""
+    odds = seen.collisions
+    if odds is None:
+        return []
+    return [
+        Row(
+            "hashed, expected" if hashed else "if hashed",
+            f"{odds.fullest_ratio:.3g} x",
+            f"the even load on the fullest of {odds.paths} equal links of {odds.where}, over "
+            f"which {odds.flows} flows are hashed",
+        )
+    ]
+
+
 def sharing_text(inputs: Mapping[str, Any], seen: Sharing, gates: Sequence[IncastGate]) -> str:
     """Return the text of ``planner net sharing``."""
     families = table_text(
@@ -207,6 +222,7 @@ def sharing_text(inputs: Mapping[str, Any], seen: Sharing, gates: Sequence[Incas
         Row("bottleneck", seen.bottleneck),
         Row("no shorter than", format_time(seen.bound_s), "that link's busy time"),
         Row("no longer than", format_time(seen.shared_s), "at the fair rates of the start"),
+        *_hashed_rows(seen, inputs["hashed"]),
         *(
             Row(
                 f"incast, {gate.tier}",

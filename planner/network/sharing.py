@@ -22,8 +22,9 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.network.flows import Flows, together
+from planner.network.hashing import Collisions, collisions
 from planner.network.premises import Premise
-from planner.network.routes import Routes, links_of_graph, route, vertices_of
+from planner.network.routes import Links, Routes, links_of_graph, route, vertices_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 _SAME = 1e-9
 
@@ -170,6 +172,8 @@ class Sharing:
         shared_s: all done at the fair rates of the start; an upper bound [s].
         families: in the order given.
         links: those that carry anything, busiest first, at most as many as asked for.
+        collisions: what hashing is expected to do where the busiest equal-cost links leave a
+            vertex; None where no flow has a choice.
         premises: what this takes for granted.
     """
 
@@ -178,6 +182,7 @@ class Sharing:
     shared_s: float
     families: tuple[FamilyShare, ...]
     links: tuple[LinkUse, ...]
+    collisions: Collisions | None
     premises: tuple[Premise, ...]
 
 
@@ -206,8 +211,7 @@ def share_links(
     if not len(everything):
         raise InputError("no flow leaves its GPU: expected one at least")
     links = links_of_graph(fabric.graph)
-    vertex = vertices_of(links, fabric.gpus)
-    routes = route(links, vertex[everything.sources], vertex[everything.targets], spray=spray)
+    routes = route(links, *_ends(links, fabric, everything), spray=spray)
     rates = fair_rates(routes, flow_limit_bytes_per_s)
     load = link_load(routes, everything.sizes_bytes)
     busy = load / links.capacity_bytes_per_s
@@ -219,6 +223,8 @@ def share_links(
         shares.append(
             _family(name, _part(routes, own), flows, rates[own], busy, flow_limit_bytes_per_s)
         )
+    even = routes if spray else route(links, *_ends(links, fabric, everything))
+    hashed = _worst_choice(even, everything.sizes_bytes)
     order = [int(link) for link in np.argsort(-busy, kind="stable")[:most_links] if load[link] > 0]
     return Sharing(
         bottleneck=links.name(worst),
@@ -235,6 +241,7 @@ def share_links(
             )
             for link in order
         ),
+        collisions=hashed,
         premises=(
             Premise(
                 states="All flows start together and are long against a round trip",
@@ -251,9 +258,52 @@ def share_links(
             Premise(
                 states="Equal-cost paths are used evenly (adaptive routing or many queue pairs)",
                 holds=spray,
-                otherwise="hashed flows collide: some links carry several, others none",
+                otherwise=_otherwise(hashed),
             ),
         ),
+    )
+
+
+def _ends(links: Links, fabric: Fabric, flows: Flows) -> tuple[Ints, Ints]:
+    """Return the vertices that *flows* leave and those that they go to."""
+    vertex = vertices_of(links, fabric.gpus)
+    return vertex[flows.sources], vertex[flows.targets]
+
+
+def _worst_choice(routes: Routes, sizes_bytes: Floats) -> Collisions | None:
+    """Return what a hash is expected to do at the busiest link that sprayed flows share."""
+    links = routes.links
+    flows, chosen = np.zeros(len(links.tails)), np.zeros(len(links.tails))
+    moving = routes.flow_state >= 0
+    here = np.bincount(routes.flow_state[moving], np.ones(int(moving.sum())))
+    for depth, hop in enumerate(routes.hops):
+        flows += np.bincount(hop.link, here[hop.origin], minlength=len(flows))
+        carried = here[hop.origin] * hop.share
+        chosen += np.bincount(hop.link, carried, minlength=len(flows))
+        if depth + 1 < len(routes.hops):
+            on = hop.onward >= 0
+            here = np.bincount(hop.onward[on], carried[on], minlength=routes.hops[depth + 1].states)
+    choice = chosen < flows * (1 - _SAME)
+    if not choice.any():
+        return None
+    busy = link_load(routes, sizes_bytes) / links.capacity_bytes_per_s
+    link = int(np.argmax(np.where(choice, busy, -1.0)))
+    return collisions(
+        max(1, round(float(flows[link]))),
+        max(1, round(float(flows[link] / chosen[link]))),
+        links.vertices[links.tails[link]],
+    )
+
+
+def _otherwise(hashed: Collisions | None) -> str:
+    """Return what becomes of flows that are hashed instead."""
+    told = "hashed flows collide: some links carry several, others none"
+    if hashed is None:
+        return told
+    return (
+        f"{told}; of {hashed.flows} flows that leave {hashed.where} over {hashed.paths} equal "
+        f"links, the fullest is expected to carry {hashed.fullest_flows:.3g}, "
+        f"{hashed.fullest_ratio:.3g} times its share"
     )
 
 
