@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -29,6 +29,7 @@ def allocated_gpus(
             "expected as many"
         )
     gpus_of = {name: host.gpus for name, host in zip(names, fabric.hosts, strict=True)}
+    allocation = replace(allocation, hosts=_as_the_cluster_calls_them(allocation.hosts, names))
     unknown = [h for h in dict.fromkeys(allocation.hosts) if h not in gpus_of]
     if unknown:
         shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
@@ -51,6 +52,21 @@ def allocated_gpus(
             "expected as many"
         )
     return _seated(allocation, gpus_of)
+
+
+def _as_the_cluster_calls_them(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return *given* by the cluster's *names*, where only the domain behind the first dot differs.
+
+    >>> _as_the_cluster_calls_them(["n1.site", "n2.site"], ["n1", "n2.old", "n3.a", "n3.b"])
+    ('n1', 'n2.old')
+    """
+    shorts = Counter(name.partition(".")[0] for name in names)
+    known = {short: name for name in names if shorts[short := name.partition(".")[0]] == 1}
+    known |= {name: name for name in names}
+    called = {one: known.get(one, known.get(one.partition(".")[0], one)) for one in given}
+    if len({*called.values()}) < len(called):  # two that are given would be one machine
+        return tuple(given)
+    return tuple(called[one] for one in given)
 
 
 def _seated(allocation: Allocation, gpus_of: dict[str, tuple[int, ...]]) -> tuple[int, ...]:

@@ -240,3 +240,20 @@ def test_a_newer_slurm_refuses_the_same_published_files() -> None:
             ours[file.name] = False
 
     assert ours == theirs
+
+
+def test_a_newer_slurm_has_pods_that_are_called_after_several_switches(tmp_path: Path) -> None:
+    slurm = new_slurm()
+    path = tmp_path / "two.conf"
+    leaves = [f"SwitchName=l{n} Nodes=n[{2 * n}-{2 * n + 1}]" for n in range(1, 5)]
+    spines = [f"SwitchName=s{n} Switches=l[{1 if n < 3 else 3}-{2 if n < 3 else 4}]" for n in
+              range(1, 5)]  # fmt: skip
+    path.write_text("\n".join([*leaves, *spines, "SwitchName=c Switches=s[1-4]", ""]))
+    layout = Layout(tp=8, dp=8, global_batch=64, seq=2048)
+    plan = seated_plan(layout, load_cluster(f"{path},gpus-per-node=8"), range(64), source="a test")
+
+    told = slurm.tree_of(slurm_topology_text(plan), plan.host_names)
+
+    assert re.findall(r"SwitchName=(\S+) Level=1 \S+ Nodes=(\S+)", told) == [
+        ("s1+1", "n[2-5]"), ("s3+1", "n[6-9]"),
+    ]  # fmt: skip

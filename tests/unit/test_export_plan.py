@@ -280,3 +280,15 @@ def test_a_part_of_a_cluster_keeps_only_what_was_allocated() -> None:
     assert part.capacities("supernode") == (2, 3)
     assert part.gpus == ("sn00.gpu00", "sn00.gpu01", "sn01.gpu00", "sn01.gpu01", "sn01.gpu02")
     assert json.dumps([t.name for t in part.tiers]) == '["supernode", "cluster"]'
+
+
+def test_a_machine_is_known_by_its_name_with_or_without_a_domain() -> None:
+    made = plan(tuple(range(32)), host_names=["n1", "n2", "n3", "n4"])
+    given = read_allocation("n4.site.org\nn3.site.org\nn2\nn1.site.org\n", "f")
+
+    seats = allocated_gpus(given, made.cluster, 32, made.host_names)
+
+    assert seats[:8] == tuple(range(24, 32))  # n4
+    twice = read_allocation("n1.a\nn1.b\nn2\nn3\n", "f")
+    with pytest.raises(InputError, match="2 machines of the allocation are not in"):
+        allocated_gpus(twice, made.cluster, 32, made.host_names)
