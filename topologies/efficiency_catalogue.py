@@ -6,7 +6,7 @@ Peaks and memory are in ``accelerators.yaml``; here are the few numbers fitted o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +32,8 @@ class Chip:
 
     Args:
         name: its name in the catalogue.
+        fitted_as: the accelerator whose fit it shares: its own name, or that of the same chip with
+            other memory or links.
         accelerator: its peaks and memory.
         efficiency: what was fitted, None where nothing was measured.
         nic_bytes_per_s: the NIC a GPU of this kind usually has, 0 where unknown [bytes/s].
@@ -39,6 +41,7 @@ class Chip:
     """
 
     name: str
+    fitted_as: str
     accelerator: Accelerator
     efficiency: Efficiency | None
     nic_bytes_per_s: float
@@ -53,6 +56,7 @@ class Chip:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
     efficiency: Efficiency | None
+    same_as: str
     called: tuple[str, ...]
     nic_bytes_per_s: float
     mesh_gpus: int
@@ -130,6 +134,7 @@ def _chip(name: str) -> Chip:
     entry = _shipped().get(name)
     return Chip(
         name=name,
+        fitted_as=(entry.same_as if entry else "") or name,
         accelerator=load_accelerator(name),
         efficiency=entry.efficiency if entry else None,
         nic_bytes_per_s=entry.nic_bytes_per_s if entry else 0.0,
@@ -139,21 +144,16 @@ def _chip(name: str) -> Chip:
 
 def _entries(document: Document) -> dict[str, _Entry]:
     entries = {name: _entry(node) for name, node in document.root.items()}
-    shared = {
-        name: node.name("same_as") for name, node in document.root.items() if node.has("same_as")
-    }
-    for name, other in shared.items():
-        if other not in entries:
-            document.root.fault(f"same_as names {other}, which has no entry", key=name)
+    for name, entry in entries.items():
+        if entry.same_as and entry.same_as not in entries:
+            document.root.fault(f"same_as names {entry.same_as}, which has no entry", key=name)
     document.finish()
-    for name, other in shared.items():
-        entries[name] = _Entry(
-            efficiency=entries[other].efficiency,
-            called=entries[name].called,
-            nic_bytes_per_s=entries[name].nic_bytes_per_s,
-            mesh_gpus=entries[name].mesh_gpus,
-        )
-    return entries
+    return {
+        name: replace(entry, efficiency=entries[entry.same_as].efficiency)
+        if entry.same_as
+        else entry
+        for name, entry in entries.items()
+    }
 
 
 def _entry(node: Node) -> _Entry:
@@ -163,6 +163,7 @@ def _entry(node: Node) -> _Entry:
     fitted = node.has("gemm")
     return _Entry(
         efficiency=_efficiency(node) if fitted else None,
+        same_as=node.name("same_as", default=""),
         called=called,
         nic_bytes_per_s=nic,
         mesh_gpus=node.count("mesh", default=0, minimum=0),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from planner.model import Attention, ModelSpec
 from planner.steptime.columns import PRECISIONS, LayoutColumns
 from planner.steptime.runs import Run
 from planner.units import GB, US
-from topologies.efficiency_catalogue import Chip, chip_named
+from topologies.efficiency_catalogue import chip_named
 
 NEEDED = ("id", "model", "layers", "hidden", "heads", "vocab", "seq", "gpu", "n_gpus", "tp", "pp",
           "dp", "global_batch")  # fmt: skip
@@ -128,7 +128,7 @@ class _Row:
 
 
 def _run(row: _Row, label: str, source: str) -> Run:
-    chip = chip_named(row.text("gpu"))
+    chip = chip_named(_gpu(row))
     if chip is None:
         raise _UnusableError(f"gpu={row.text('gpu')!r} is not in the catalogue")
     model = _model(row)
@@ -170,7 +170,7 @@ def _run(row: _Row, label: str, source: str) -> Run:
         model=model,
         columns=columns,
         accelerator=chip.accelerator,
-        chip=chip.name,
+        chip=chip.fitted_as,
         links=links,
         supernode=supernode,
         measured_s=row.number("measured_step_s", 0.0),
@@ -178,6 +178,15 @@ def _run(row: _Row, label: str, source: str) -> Run:
         weak="weak" in row.text("check"),
         assumed=MappingProxyType(row.assumed),
     )
+
+
+def _gpu(row: _Row) -> str:
+    """Return what the row calls its GPU; an A100 of 2020 is the one of 40 GB and 1,555 GB/s."""
+    called = row.text("gpu")
+    if called.upper() == "A100" and "a100 (2020)" in row.text("notes").lower():
+        row.assumed["gpu"] = "an A100 of 2020: 40 GB, those of 80 GB came in that November"
+        return "A100-40GB"
+    return called
 
 
 def _meshed(links: LinkNumbers, inner_bytes_per_s: float, gpus: int) -> LinkNumbers:
@@ -370,11 +379,3 @@ def _cp_kind(row: _Row) -> float:
     if "ulysses" in notes or "all-to-all" in notes or "all_to_all" in notes:
         return 2.0
     return 1.0 if "all-gather" in notes or "all_gather" in notes else 0.0
-
-
-def chips_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the accelerators the runs were made on, sorted."""
-    return tuple(sorted({run.chip for run in runs}))
-
-
-__all__ = ["Chip", "Skipped", "StepsTable", "chips_of", "read_steps", "steps_from_text"]

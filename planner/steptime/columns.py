@@ -113,6 +113,17 @@ class LayoutColumns:
         return self.micro_batch * self.seq / self.cp
 
 
+def own_kernels(columns: LayoutColumns) -> Values:
+    """Return 1 where PyTorch's own kernels run, operator by operator or compiled, else 0 [1]."""
+    eager, compiled = STACKS.index("eager"), STACKS.index("compiled")
+    return ((columns.stack == eager) + (columns.stack == compiled)) * 1.0
+
+
+def repeats_operators(columns: LayoutColumns) -> Values:
+    """Return 1 where selective recomputation is PyTorch's, operator by operator, else 0 [1]."""
+    return own_kernels(columns) * (columns.recompute == RECOMPUTE.index("selective"))
+
+
 def columns_of(layout: Layout | Sequence[Layout], **run: float) -> LayoutColumns:
     """Return one layout as scalars, or many as arrays.
 
@@ -147,17 +158,6 @@ def _row(layout: Layout) -> dict[str, Any]:
 def _stack(rows: Sequence[dict[str, Any]], run: dict[str, float]) -> LayoutColumns:
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return LayoutColumns(**{**columns, **run})
-
-
-def slice_columns(columns: LayoutColumns, part: slice) -> LayoutColumns:
-    """Return some rows of *columns*; scalars stay scalars."""
-    return LayoutColumns(
-        **{field.name: _cut(getattr(columns, field.name), part) for field in fields(LayoutColumns)}
-    )
-
-
-def _cut(values: Values, part: slice) -> Values:
-    return values[part] if isinstance(values, np.ndarray) and values.ndim else values
 
 
 def take(table: Sequence[float], code: Values) -> Values:

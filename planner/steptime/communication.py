@@ -22,20 +22,6 @@ from planner.steptime.wires import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerTraffic:
-    """Seconds of a layer's collectives in one micro-batch, one direction of the pass each."""
-
-    tp_forward_s: Values
-    tp_backward_s: Values
-    cp_forward_s: Values
-    cp_backward_s: Values
-    ep_forward_s: Values
-    ep_backward_s: Values
-    etp_forward_s: Values
-    etp_backward_s: Values
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GradientTraffic:
     """Seconds of data parallelism.
 

@@ -157,19 +157,3 @@ def timeline(graph: nx.DiGraph) -> Timeline:
         path.append(at)
         at = because[at]
     return Timeline(start_s=start, end_s=end, total_s=end[last], path=tuple(reversed(path)))
-
-
-def longest_path_s(graph: nx.DiGraph) -> float:
-    """Return the longest path of *graph*, by NetworkX, durations and delays included [s].
-
-    A vertex's duration is put on the edges that leave it, and a sink gathers the ends.
-    """
-    import networkx as nx  # noqa: PLC0415
-
-    weighted = nx.DiGraph()
-    for one, data in graph.nodes(data=True):
-        weighted.add_edge(one, "end", weight=data["duration_s"])
-    for before, after, data in graph.edges(data=True):
-        weight = graph.nodes[before]["duration_s"] + data["delay_s"]
-        weighted.add_edge(before, after, weight=weight)
-    return float(nx.dag_longest_path_length(weighted, weight="weight"))

@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns, Values, larger, select
+from planner.steptime.columns import (
+    LayoutColumns,
+    Values,
+    larger,
+    own_kernels,
+    repeats_operators,
+    select,
+)
 from planner.steptime.operators import routed_tokens
 from planner.steptime.parameters import StageLayers, stage_layers, stage_parameters
 from planner.steptime.schedule import in_flight, in_flight_at
@@ -24,6 +31,10 @@ BUFFER_BYTES = 100.0 * MIB
 MARGIN_SHARE = 0.05
 
 STAGES = ("first", "middle", "last")
+
+_SUMMED_BYTES = 4.0
+"""FSDP in a pipeline keeps a stage's parameters whole from one micro-batch to the next and sums
+their gradients in FP32 before it scatters them (torchtitan's defaults)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +94,29 @@ def layer_activation_bytes(model: ModelSpec, columns: LayoutColumns, moe: bool) 
     else:
         inside = tokens * model.ffn / t * e * (3.0 if model.gated_mlp else 2.0)
     everything = norms + attention + kept_scores + inside
+    if not moe:
+        everything = select(
+            repeats_operators(columns),
+            _kept_operators_bytes(model, columns, kept_scores, split),
+            everything,
+        )
     return select(columns.recompute == 2, split * h * e, everything)
+
+
+def _kept_operators_bytes(
+    model: ModelSpec, columns: LayoutColumns, kept_scores: Values, split: Values
+) -> Values:
+    """What a dense layer keeps where PyTorch repeats its cheap operators and every second product.
+
+    The layer's input, q and v, the attention core's output, the first of the feed-forward's
+    products and its last; k, the attention's output, the second product and all element-wise
+    results come again (torchtitan's selective ``op`` policy).
+    """
+    shape, tokens, t, e = model.attention, columns.tokens, columns.tp, columns.activation_bytes
+    kv = larger(1.0, shape.kv_heads / t)
+    heads = shape.heads / t * (shape.head_dim + shape.v_head_dim) + kv * shape.v_head_dim
+    inside = tokens * e * (heads + model.ffn / t)
+    return 2.0 * split * model.hidden * e + inside + kept_scores
 
 
 def step_memory(model: ModelSpec, columns: LayoutColumns, capacity_bytes: float) -> Memory:
@@ -167,9 +200,10 @@ def _stage_parts(
         each = layer_activation_bytes(model, columns, moe=True)
         kept = kept + moe_layers * each
         widest = larger(widest, each)
+    whole = own_kernels(columns) * (zero >= 3) * (columns.pp > 1) * (held.dense + held.experts)
     return {
-        "weights": shared(columns.parameter_bytes, 3.0),
-        "gradients": shared(columns.gradient_bytes, 2.0),
+        "weights": shared(columns.parameter_bytes, 3.0) + whole * columns.parameter_bytes,
+        "gradients": shared(columns.gradient_bytes, 2.0) + whole * _SUMMED_BYTES,
         "optimizer": shared(columns.optimizer_bytes, 1.0),
         "activations": kept * flight + _working_bytes(model, columns),
         "logits": larger(
@@ -196,11 +230,12 @@ def _working_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
 def _logits_bytes(model: ModelSpec, columns: LayoutColumns, stage: str) -> Values:
     """Logits in 16 bit and FP32 of one micro-batch, where the loss is.
 
-    A fused cross entropy holds 2 + 4 bytes each; PyTorch's own holds the FP32 copy, its softmax
-    or the gradient: 2 + 4 + 4. They are gone when the backward of the layers needs its working
-    memory: the larger counts.
+    A fused cross entropy holds 2 + 4 bytes each; PyTorch's own, while it runs backward, its
+    logarithms, their gradient and that of the FP32 logits: 2 + 4 + 4 + 4 (a loss that is compiled
+    as well has 8 less). They are gone when the backward of the layers needs its working memory:
+    the larger counts.
     """
-    each = select((columns.stack == 1) + (columns.stack == 3), 10.0, 6.0)
+    each = select(own_kernels(columns), 14.0, 6.0)
     size = columns.tokens * model.vocab / columns.tp * each
     if stage == "last":
         return size

@@ -14,24 +14,34 @@ from collections.abc import Sequence
 
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
+from planner.steptime.elementwise import (
+    activation,
+    around,
+    casts,
+    cross_entropy,
+    expert_activation,
+)
 from planner.steptime.work import (
+    BothPasses,
     LayerWork,
     Matrix,
     Work,
     forward_gemm,
     input_gemm,
-    memory_work,
+    memory_passes,
     weight_gemm,
 )
 
 FLASH_BACKWARD_OF_FORWARD = 2.5
 _LAUNCHES_PER_EXPERT = 3.0
-_BIASED_PASSES = {"fused": 4.0, "apart": 14.0}
-_RMS_NORM_BYTES = 36.0  # read and written by its seven operators: 6 + 8 + 4 + 8 + 6 + 4
-_ROTATION_BYTES = 20.0  # to FP32, complex product, back to 16 bit: 6 + 8 + 6
 _SOFTMAX_WORTH = 32.0
-_SCORE_BYTES_FORWARD = 9.0
-_SCORE_BYTES_BACKWARD = 11.0
+_SCORE_BYTES = {"forward": 12.0, "backward": 17.0}
+"""Passes over the s x s scores of 16 bit where attention is not fused, of one query and key.
+
+Forward: the product writes them (2), the causal softmax reads half and writes all (3), dropout
+reads and writes with a mask (5), the product with V reads (2). Backward: dropout's output read for
+V's gradient (2), the scores' written (2), dropout (5), softmax (1 + 1 + 2), read for q and k (4).
+"""
 
 
 def attended_keys(model: ModelSpec, seq: Values, fused: Values) -> Values:
@@ -85,91 +95,42 @@ def attention_matrices(model: ModelSpec, columns: LayoutColumns) -> tuple[Matrix
     )
 
 
-def _core(model: ModelSpec, columns: LayoutColumns, backward: bool) -> tuple[Work, ...]:
+def _core(model: ModelSpec, columns: LayoutColumns) -> tuple[BothPasses, BothPasses]:
     """Attention core: fused, or the two batched GEMMs with the softmax between them."""
     shape, tokens = model.attention, columns.tokens
     heads = shape.heads / columns.tp
     keys = attended_keys(model, columns.seq, columns.fused_attention)
     width = shape.head_dim + shape.v_head_dim
     scores = tokens * keys * heads
-    passes = FLASH_BACKWARD_OF_FORWARD if backward else 1.0
     worth = (width / 2.0 + _SOFTMAX_WORTH) / (128.0 + _SOFTMAX_WORTH) * 128.0
     operands = 2.0 * tokens * (heads + larger(1.0, shape.kv_heads / columns.tp)) * width
     fused = columns.fused_attention
-    unfused_passes = 2.0 if backward else 1.0
-    score_bytes = (_SCORE_BYTES_BACKWARD + 8.0) if backward else (_SCORE_BYTES_FORWARD + 4.0)
-    return (
-        Work(
+
+    def flash(passes: float, moved: float) -> Work:
+        return Work(
             name="attention_core",
             kind="attention",
             flops=select(fused, passes * 4.0 * scores * worth, 0.0),
-            moved_bytes=select(fused, operands * (2.0 if backward else 1.0), 0.0),
+            moved_bytes=select(fused, moved * operands, 0.0),
             kernels=select(fused, 1.0, 0.0),
-        ),
-        Work(
+        )
+
+    def written(passes: float, score_bytes: float) -> Work:
+        return Work(
             name="attention_scores",
             kind="gemm",
-            flops=select(fused, 0.0, unfused_passes * 2.0 * scores * width),
+            flops=select(fused, 0.0, passes * 2.0 * scores * width),
             moved_bytes=select(fused, 0.0, scores * score_bytes + operands),
-            kernels=select(fused, 0.0, 5.0 * unfused_passes),
+            kernels=select(fused, 0.0, 5.0 * passes),
+        )
+
+    return (
+        BothPasses(forward=flash(1.0, 1.0), backward=flash(FLASH_BACKWARD_OF_FORWARD, 2.0)),
+        BothPasses(
+            forward=written(1.0, _SCORE_BYTES["forward"]),
+            backward=written(2.0, _SCORE_BYTES["backward"]),
         ),
     )
-
-
-def core_flops(model: ModelSpec, columns: LayoutColumns) -> Values:
-    """Return the model FLOPs of one attention core's forward on one rank [FLOP]."""
-    shape = model.attention
-    keys = attended_keys(model, columns.seq, 1.0)
-    width = shape.head_dim + shape.v_head_dim
-    return 2.0 * columns.tokens * keys * shape.heads / columns.tp * width
-
-
-def _around(model: ModelSpec, columns: LayoutColumns, backward: bool) -> Work:
-    """Norms, residuals and dropout on the whole width, rotary embedding on q and k.
-
-    PyTorch without ``torch.compile`` has one kernel for LayerNorm, but runs RMSNorm and the
-    rotation operator by operator in FP32: casts, square, mean, scaling, weight and back.
-    """
-    tokens, t = columns.tokens, columns.tp
-    split = select(columns.sequence_parallel, tokens / t, tokens)
-    norms = model.norms_per_layer
-    per_norm, per_residual = (6.0, 6.0) if backward else (4.0, 6.0)
-    rotated, kernels = (0.0 if model.learned_positions else 4.0), norms + 4.0
-    if not model.norm_bias:
-        apart = columns.stack == 1
-        per_norm = select(apart, _RMS_NORM_BYTES * (1.0 + backward), per_norm)
-        rotated = select(apart, _ROTATION_BYTES, rotated)
-        kernels = select(apart, (7.0 * norms + 8.0) * (1.0 + backward), kernels)
-    around = split * model.hidden * (per_norm * norms + per_residual * 2.0)
-    shape = model.attention
-    turned = rotated * tokens * (shape.heads + shape.kv_heads) * shape.head_dim / t
-    return memory_work("norms", around + turned, kernels)
-
-
-def _activation(
-    model: ModelSpec, columns: LayoutColumns, tokens: Values, width: Values, backward: bool
-) -> Work:
-    """Each tensor read or written once; a gate that is not fused goes through memory again."""
-    tensors: Values = 2.0 + backward
-    if model.gated_mlp:
-        tensors = 3.0 + 2.0 * backward
-        tensors = select(columns.stack == 1, tensors + 2.0 + backward, tensors)
-    return memory_work("activation", 2.0 * tensors * tokens * width, 1.0)
-
-
-def _expert_activation(
-    model: ModelSpec, columns: LayoutColumns, tokens: Values, width: Values, backward: bool
-) -> Work:
-    """Biased, clamped expert activations (gpt-oss) run operator by operator where not fused.
-
-    Bias, clamp, scaled sigmoid and product in FP32, and the sums over tokens that the biases'
-    gradients are: about 14 passes over what a fused SwiGLU moves once, 4 in fused graphs.
-    """
-    plain = _activation(model, columns, tokens, width, backward)
-    passes: Values = 1.0
-    if model.expert_bias:
-        passes = select(columns.fused_experts, _BIASED_PASSES["fused"], _BIASED_PASSES["apart"])
-    return memory_work(plain.name, plain.moved_bytes * passes, plain.kernels * passes)
 
 
 def feed_forward_matrices(
@@ -183,41 +144,21 @@ def feed_forward_matrices(
     )
 
 
-def _casts(matrices: Sequence[Matrix], columns: LayoutColumns, backward: bool) -> Work:
-    """FP8 (and FP4): each operand is read in 16 bit and written twice, straight and transposed."""
-    per_element = 4.0
-    size: Values = 0.0
-    for x in matrices:
-        size = size + x.count * x.m * (x.n if backward else x.k)
-    narrow = select(columns.precision >= 2, per_element, 0.0)
-    return memory_work("casts", narrow * size, select(narrow, float(len(matrices)), 0.0))
-
-
 def _block(
     matrices: Sequence[Matrix],
-    forward: Sequence[Work],
-    backward: Sequence[Work],
-    core: tuple[tuple[Work, ...], tuple[Work, ...]],
+    core: Sequence[BothPasses],
+    others: Sequence[BothPasses],
     columns: LayoutColumns,
     element_bytes: Values,
 ) -> LayerWork:
     wide = [2.0 if x.kind == "logits" else element_bytes for x in matrices]
     pairs = list(zip(matrices, wide, strict=True))
+    both = (*core, *others, casts(matrices, columns))
     return LayerWork(
-        forward=(
-            *(forward_gemm(x, e) for x, e in pairs),
-            *core[0],
-            *forward,
-            _casts(matrices, columns, backward=False),
-        ),
-        backward=(
-            *(input_gemm(x, e) for x, e in pairs),
-            *core[1],
-            *backward,
-            _casts(matrices, columns, backward=True),
-        ),
+        forward=(*(forward_gemm(x, e) for x, e in pairs), *(one.forward for one in both)),
+        backward=(*(input_gemm(x, e) for x, e in pairs), *(one.backward for one in both)),
         weights=tuple(weight_gemm(x, e, columns.gradient_bytes) for x, e in pairs),
-        core=core[0],
+        core=tuple(one.forward for one in core),
     )
 
 
@@ -229,17 +170,8 @@ def dense_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values)
         *attention_matrices(model, columns),
         *feed_forward_matrices(model, tokens, width, "ffn"),
     )
-    return _block(
-        matrices,
-        (
-            _around(model, columns, backward=False),
-            _activation(model, columns, tokens, width, False),
-        ),
-        (_around(model, columns, backward=True), _activation(model, columns, tokens, width, True)),
-        (_core(model, columns, backward=False), _core(model, columns, backward=True)),
-        columns,
-        element_bytes,
-    )
+    others = (around(model, columns), activation(model, columns, tokens, width))
+    return _block(matrices, _core(model, columns), others, columns, element_bytes)
 
 
 def routed_tokens(model: ModelSpec, columns: LayoutColumns) -> Values:
@@ -287,26 +219,19 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
         kind="logits",
     )
     moved = select(fused, 4.0, 16.0) * routed * model.hidden
+    scores = 24.0 * tokens / columns.tp * model.experts
     steps = select(fused, 2.0, 40.0)
-    around = (
-        memory_work("permutation", moved, steps),
-        memory_work("routing", 24.0 * tokens / columns.tp * model.experts, steps),
-        _expert_activation(model, columns, routed, width, backward=False),
-        _activation(model, columns, tokens, shared_width, backward=False),
-        _around(model, columns, backward=False),
-    )
-    back = (
-        memory_work("permutation", moved, steps),
-        memory_work("routing", 24.0 * tokens / columns.tp * model.experts, steps),
-        _expert_activation(model, columns, routed, width, backward=True),
-        _activation(model, columns, tokens, shared_width, backward=True),
-        _around(model, columns, backward=True),
+    others = (
+        memory_passes("permutation", moved, moved, steps),
+        memory_passes("routing", scores, scores, steps),
+        expert_activation(model, columns, routed, width),
+        activation(model, columns, tokens, shared_width),
+        around(model, columns),
     )
     return _block(
         (*attention_matrices(model, columns), *grouped, *shared, router),
-        around,
-        back,
-        (_core(model, columns, backward=False), _core(model, columns, backward=True)),
+        _core(model, columns),
+        others,
         columns,
         element_bytes,
     )
@@ -315,26 +240,12 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
 def embedding(model: ModelSpec, columns: LayoutColumns) -> LayerWork:
     """Return the work of the input embedding: rows read forward, added to backward."""
     size = columns.tokens * model.hidden
-    none: tuple[Work, ...] = ()
-    return LayerWork(
-        forward=(memory_work("embedding", 6.0 * size, 3.0),),
-        backward=(memory_work("embedding", 10.0 * size, 3.0),),
-        weights=none,
-        core=none,
-    )
+    rows = memory_passes("embedding", 6.0 * size, 10.0 * size, 3.0)
+    return LayerWork(forward=(rows.forward,), backward=(rows.backward,), weights=(), core=())
 
 
 def logits(model: ModelSpec, columns: LayoutColumns) -> LayerWork:
     """Return the work of the final norm, the vocabulary GEMM and the cross entropy."""
-    tokens = columns.tokens
     wide = model.vocab / columns.tp
-    matrix = Matrix(name="logits", m=tokens, n=wide, k=float(model.hidden), kind="logits")
-    none: tuple[Work, ...] = ()
-    return _block(
-        (matrix,),
-        (memory_work("cross_entropy", 14.0 * tokens * wide, 6.0),),
-        (memory_work("cross_entropy", 8.0 * tokens * wide, 3.0),),
-        (none, none),
-        columns,
-        2.0,
-    )
+    matrix = Matrix(name="logits", m=columns.tokens, n=wide, k=float(model.hidden), kind="logits")
+    return _block((matrix,), (), (cross_entropy(columns, columns.tokens * wide),), columns, 2.0)

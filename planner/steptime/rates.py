@@ -23,12 +23,15 @@ from planner.steptime.columns import PRECISIONS, STACKS, LayoutColumns, Values, 
 
 _STEP_OF_GEMM = 0.88
 _ATTENTION_OF_GEMM = {"fused": 0.62, "eager": 0.4}
-_STEP_OF_MEMORY = 0.65
-SHARDED_GEMM_SHARE = 0.88
+_STEP_OF_MEMORY = {"fused": 0.65, "eager": 0.65, "unfused": 0.95, "compiled": 0.65}
+"""Of what a copy reaches: every pass of the unfused kernels is counted (``elementwise``), those of
+the others as if each tensor moved once."""
+
+SHARDED_GEMM_SHARE = 0.91
 """GEMM rate of fully sharded steps (ZeRO-3, FSDP) against others of the same chip [1].
 
 Their gathers and scatters run under the GEMMs the whole step and hold some of the cores and of the
-memory's bandwidth. A100: 0.76 of the peak in 16 bit against 0.88 unsharded (MosaicML's table
+memory's bandwidth. A100: 0.76 of the peak in 16 bit against 0.83 unsharded (MosaicML's table
 against Megatron's); GB200: one layout of Llama 3 70B with and without FSDP differs alike.
 """
 
@@ -125,16 +128,17 @@ def default_efficiency(accelerator: Accelerator) -> Efficiency:
     In whole steps GEMMs reach about 0.88 of the best that a GEMM alone was measured at (the
     accelerator's own share); attention about 0.62 of that again in kernels written for the
     generation (Transformer Engine), 0.4 in older ones (FlashAttention 2); memory-bound operators
-    about 0.65 of what a copy reaches; links 0.78 and NICs 0.7 of their nominal rates: the ratios
-    of the generations that were fitted, A100 to GB300. A fit starts from the same numbers.
+    about 0.65 of what a copy reaches (0.95 where every pass is counted); links 0.78 and NICs 0.7
+    of their nominal rates: the ratios of the generations that were fitted, A100 to GB300. A fit
+    starts from the same numbers.
     """
     shares = {p: v for p, v in accelerator.efficiency_share.items() if p in PRECISIONS}
     wide = _STEP_OF_GEMM * shares.get("bf16", shares.get("fp16", 0.6))
-    memory = _STEP_OF_MEMORY * accelerator.memory_efficiency_share
+    memory = accelerator.memory_efficiency_share
     return Efficiency(
         gemm_share={p: _STEP_OF_GEMM * share for p, share in shares.items()},
         attention_share={stack: part * wide for stack, part in _ATTENTION_OF_GEMM.items()},
-        memory_share=dict.fromkeys(STACKS, memory),
+        memory_share={stack: _STEP_OF_MEMORY[stack] * memory for stack in STACKS},
         inner_share=_INNER,
         outer_share=_OUTER,
         host_s=dict(_HOST_S),
@@ -153,7 +157,8 @@ def peak_of(accelerator: Accelerator, precision: str) -> float:
 
 
 _SLOWER = {
-    "eager": (0.65, 1.0), "unfused": (0.65, 1.0), "fused": (1.0, 1.0), "compiled": (0.65, 1.0),
+    "eager": (0.65, 1.0), "unfused": (0.65, 0.95 / 0.65), "fused": (1.0, 1.0),
+    "compiled": (0.65, 1.0),
 }  # fmt: skip
 """Attention and memory share of each stack where only another one was measured, of the fused."""
 _NEAREST = ("compiled", "eager", "fused", "unfused")

@@ -30,7 +30,8 @@ class Run:
         model: the transformer's shape.
         columns: the layout, scalars.
         accelerator: what every GPU is.
-        chip: key of the accelerator's efficiencies.
+        chip: key of the accelerator's efficiencies; those of one chip with several memories share
+            it.
         links: nominal rates.
         supernode: GPUs of a scale-up domain [1].
         measured_s: measured step, 0 where there is none [s].
@@ -83,7 +84,7 @@ def batches(runs: Iterable[Run]) -> tuple[Batch, ...]:
     """Return *runs* grouped so that each group is one call, in order of first appearance."""
     groups: dict[tuple[object, ...], list[tuple[int, Run]]] = {}
     for position, run in enumerate(runs):
-        key = (run.model, run.chip, run.supernode, _key(run.links))
+        key = (run.model, run.chip, run.accelerator.name, run.supernode, _key(run.links))
         groups.setdefault(key, []).append((position, run))
     return tuple(
         Batch(

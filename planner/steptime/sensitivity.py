@@ -84,9 +84,9 @@ def _memory_bandwidth(case: Case, factor: float) -> Case:
 
 
 def _launch_time(case: Case, factor: float) -> Case:
-    base = case.efficiency or default_efficiency(case.accelerator)
-    usual = {"fused": 17e-6, "eager": 12e-6, "unfused": 50e-6}
-    hosts = {stack: v * factor for stack, v in {**usual, **base.host_s}.items()}
+    usual = default_efficiency(case.accelerator)
+    base = case.efficiency or usual
+    hosts = {stack: v * factor for stack, v in {**usual.host_s, **base.host_s}.items()}
     return replace(case, efficiency=replace(base, host_s=hosts))
 
 

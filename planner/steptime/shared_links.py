@@ -63,9 +63,9 @@ def seated_step_time(
     """Return the step of *layout* on its seats, links shared by what is active together.
 
     The step is timed once at the tiers' rates for how long its phases last, and once more with
-    every digit's wire slowed. Limits: a digit has one factor, the mean over its families; with
-    ZeRO-3, or where a reduction over supernodes of GPUs linked pair by pair goes round one ring,
-    a link may still be busy longer than the phase that the step's formulas give.
+    every digit's wire slowed. Limits: a digit has one factor, the mean over its families; where a
+    reduction over supernodes of GPUs linked pair by pair goes round one ring, a link may still be
+    busy longer than the phase that the step's formulas give.
     """
     fabric = seating.fabric
     links, columns = links_of(fabric), columns_of(layout)

@@ -7,10 +7,17 @@ layers; with one stage the first has all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns, Values, larger, select, smaller
+from planner.steptime.columns import (
+    LayoutColumns,
+    Values,
+    larger,
+    repeats_operators,
+    select,
+    smaller,
+)
 from planner.steptime.communication import context_s, expert_s, tensor_s
 from planner.steptime.compute import LayerTime, layer_time
 from planner.steptime.operators import dense_layer, embedding, logits, moe_layer
@@ -21,6 +28,10 @@ from planner.steptime.wires import Wires
 
 _FAMILIES = ("tp", "cp", "ep", "etp")
 _UNDER = 0.9  # of a window that traffic can run under: the rest is launch and sync
+_REPEATED_PRODUCTS = 0.37
+"""Of a dense layer's matrix products, those that PyTorch's selective recomputation repeats [1]:
+every second one (k, the attention's output, the feed-forward's second), in Llama 3 of any size."""
+
 _NONE: tuple[Values, Values] = (0.0, 0.0)
 
 
@@ -82,28 +93,34 @@ def _cost(
     time: LayerTime,
     columns: LayoutColumns,
     traffic: Mapping[str, tuple[Values, Values]],
-    repeats: bool,
-    tensor_share: Values,
+    spans: Values,
 ) -> Cost:
     """Put one layer together: recomputation repeats the forward and its collectives.
 
     TP overlaps by chunks: of tp chunks all but one run under a GEMM, inside a supernode only.
+    Where TP spans supernodes the host launches ahead while a collective is on the NICs. Inside
+    one it does not gain: a collective there is as short as a launch and waits for the slowest of
+    the hosts (vTrain's 1,440 host-bound steps on one node are longer with TP by all of it).
     """
-    full = (columns.recompute == 2) * (1.0 if repeats else 0.0)
+    full = (columns.recompute == 2) * 1.0
     selective = (columns.recompute == 1) * (1.0 - columns.fused_attention)
-    again = full * time.forward.total_s + selective * time.core_s * (1.0 if repeats else 0.0)
+    operators = _REPEATED_PRODUCTS * time.forward.gemm_s + time.forward.memory_s
+    again = (
+        full * time.forward.total_s
+        + selective * time.core_s
+        + repeats_operators(columns) * operators
+    )
     own = {name: (f, b + full * f) for name, (f, b) in traffic.items()}
     forward = time.forward.total_s
     backward = time.backward.total_s + time.weights.total_s + again
     exposed = dict(own)
-    if "tp" in own:
-        hidden = columns.overlap_tensor * tensor_share
-        gemm = time.forward.gemm_s
-        f, b = own["tp"]
-        exposed["tp"] = (
-            f - smaller(hidden * f, _UNDER * gemm),
-            b - smaller(hidden * b, _UNDER * 2.0 * gemm),
-        )
+    hidden = columns.overlap_tensor * (1.0 - spans) * (1.0 - 1.0 / columns.tp)
+    gemm = time.forward.gemm_s
+    f, b = own["tp"]
+    exposed["tp"] = (
+        f - smaller(hidden * f, _UNDER * gemm),
+        b - smaller(hidden * b, _UNDER * 2.0 * gemm),
+    )
     if "cp" in own:
         ring = columns.cp_kind == 0
         f, b = own["cp"]
@@ -119,10 +136,18 @@ def _cost(
             f - smaller(under * f, _UNDER * forward),
             b - smaller(under * b, _UNDER * backward),
         )
+    parts = _compute_parts(time, again)
+    late = time.backward.host_s + time.weights.host_s
+    ahead = tuple(
+        smaller(host, spans * exposed["tp"][direction])
+        for direction, host in enumerate((time.forward.host_s, late + full * time.forward.host_s))
+    )
+    parts["host"] = parts["host"] - ahead[0] - smaller(ahead[1], late)
+    parts["recompute"] = parts["recompute"] - larger(0.0, ahead[1] - late)
     return Cost(
-        compute=_compute_parts(time, again),
-        forward_s=forward,
-        backward_s=backward,
+        compute=parts,
+        forward_s=forward - ahead[0],
+        backward_s=backward - ahead[1],
         weights_s=time.weights.total_s,
         traffic=own,
         exposed=exposed,
@@ -136,12 +161,12 @@ def layer_costs(
     tp_f, tp_b = tensor_s(model, columns, wires)
     cp = context_s(model, columns, wires)
     one = 1.0 if model.parallel_block else 2.0
-    chunked = (wires.tp.k <= 1) * (1.0 - 1.0 / columns.tp)
+    spans = (wires.tp.k > 1) * 1.0
     costs = {}
     if model.dense_layer_count:
         work = dense_layer(model, columns, rates.operand_bytes)
         traffic = {"tp": (one * tp_f, one * tp_b), "cp": cp}
-        costs["dense"] = _cost(layer_time(work, rates), columns, traffic, True, chunked)
+        costs["dense"] = _cost(layer_time(work, rates), columns, traffic, spans)
     if model.experts:
         work = moe_layer(model, columns, rates.operand_bytes)
         pairs = 2.0 if model.shared_expert_ffn else 1.0
@@ -149,12 +174,13 @@ def layer_costs(
         traffic = {
             "tp": (pairs * tp_f, pairs * tp_b), "cp": cp, "ep": (ep, ep), "etp": (etp, etp),
         }  # fmt: skip
-        costs["moe"] = _cost(layer_time(work, rates), columns, traffic, True, chunked)
+        costs["moe"] = _cost(layer_time(work, rates), columns, traffic, spans)
+    never = replace(columns, recompute=0.0)
     for name, work, pair in (
         ("embedding", embedding(model, columns), (tp_f, 0.0 * tp_b)),
         ("logits", logits(model, columns), (0.0 * tp_f, tp_b)),
     ):
-        costs[name] = _cost(layer_time(work, rates), columns, {"tp": pair}, False, chunked)
+        costs[name] = _cost(layer_time(work, rates), never, {"tp": pair}, spans)
     return costs
 
 

@@ -19,14 +19,11 @@ from planner.collectives.links import LinkNumbers
 from planner.fabric import Accelerator
 from planner.layout import Layout
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns, Values, columns_of, larger, select
-from planner.steptime.communication import (
-    gradient_s,
-    pipeline_hop_s,
-)
+from planner.steptime.columns import LayoutColumns, Values, columns_of, larger
+from planner.steptime.communication import pipeline_hop_s
+from planner.steptime.data_parallel import data_parallel
 from planner.steptime.memory import Memory, step_memory
-from planner.steptime.optimizer import update_s
-from planner.steptime.parameters import stage_layers, stage_parameters
+from planner.steptime.parameters import stage_layers
 from planner.steptime.rates import Efficiency, Rates, rates_of
 from planner.steptime.schedule import Pipeline, busiest, pipeline, stage_sum
 from planner.steptime.spread import Spreads
@@ -156,43 +153,17 @@ def _assemble(
 ) -> Step:
     m = columns.micro_batches
     layers = stage_layers(model, columns)
-    held = stage_parameters(model, columns, layers, "first")
-    gradients = gradient_s(columns, held, wires)
-    one_forward = costs.forward.most(columns.pp)
-    one_backward = costs.backward.most(columns.pp)
-    full = columns.zero_stage >= 3
-    reduce = gradients.reduce_s + gradients.expert_reduce_s
-    gather = gradients.gather_s + gradients.expert_gather_s
-    layer_count = larger(1.0, model.layers / columns.pp)
-
-    chunk = columns.vpp
-    window = one_backward / chunk * (1.0 + (chunk - 1.0) * columns.pp)
-    once_reduce = select(
-        columns.overlap_gradients,
-        larger(reduce / layer_count / chunk, reduce - window * (1.0 - 1.0 / layer_count)),
-        reduce,
-    )
-    once_gather = select(
-        columns.overlap_parameters, larger(gather / layer_count, gather - one_forward), gather
-    )
-    under = columns.overlap_parameters
-    each_reduce = select(under, larger(0.0, reduce + gather - one_backward), reduce + gather)
-    each_gather = select(under, larger(0.0, gather - one_forward), gather)
-    exposed_reduce = select(full, m * each_reduce + reduce / layer_count, once_reduce)
-    exposed_gather = select(full, m * each_gather + gather / layer_count, once_gather)
-    exposed_dp = exposed_reduce + exposed_gather
-    total_dp = select(full, m * (reduce + 2.0 * gather), reduce + gather)
-
-    update = update_s(columns, held, rates)
+    data = data_parallel(model, columns, layers, costs, rates, wires)
+    exposed_dp = data.reduce_s + data.gather_s
     fixed = 0.0 * columns.pp + rates.step_s
     straggling = STRAGGLING_SHARE * np.log2(columns.gpus) * pipe.busy_s
-    total = pipe.total_s + exposed_dp + update + fixed + straggling
+    total = pipe.total_s + exposed_dp + data.update_s + fixed + straggling
     stage = busiest(stage_sum((costs.forward, costs.backward)), columns.pp)
     exposed = {name: m * part.of_stage(stage) for name, part in costs.exposed.items()}
     exposed["dp"] = exposed_dp
     exposed["pp"] = pipe.hops_s
     communication = {name: m * part.of_stage(stage) for name, part in costs.traffic.items()}
-    communication["dp"] = total_dp
+    communication["dp"] = data.total_s
     communication["pp"] = 2.0 * m * columns.vpp * pipeline_hop_s(model, columns, wires)
     hidden: Values = 0.0
     for name, own in communication.items():
@@ -206,7 +177,7 @@ def _assemble(
         communication_s=MappingProxyType(communication),
         exposed_s=MappingProxyType(exposed),
         bubble_s=pipe.bubble_s,
-        update_s=update,
+        update_s=data.update_s,
         straggling_s=straggling,
         fixed_s=fixed,
         compute_parts_s=MappingProxyType(
@@ -215,7 +186,7 @@ def _assemble(
         model_flops=flops,
         mfu=flops / total / columns.gpus / rates.peak_flops_per_s,
         tokens_per_s=tokens / total,
-        exposed_gather_s=exposed_gather,
+        exposed_gather_s=data.gather_s,
         spread=rates.spread,
         pipeline=pipe,
         stages=costs,

@@ -4,7 +4,8 @@ Trace Event Format (JSON object form): complete events ``ph: "X"`` with ``ts`` a
 microseconds, metadata ``ph: "M"`` for names and order. A stage is a process; its threads are the
 passes and, below, the communication of each. A pass's own exposed traffic is drawn at its end.
 Both viewers count whole nanoseconds and want the events of a thread apart or nested: starts and
-ends are rounded to them, never start and length.
+ends are rounded to them, never start and length. Perfetto takes thread 0 for the one that bears
+its process's number, so threads are numbered from the number of stages + 1, each once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from planner.steptime.step import Step
 
 MOST_PASSES = 50_000
 _NANO = 1e9
+_ROWS = ("passes", "communication")
 _WORDS = {"F": "forward", "B": "backward", "I": "backward", "W": "weight gradients"}
 _COLOURS = {
     "F": "thread_state_running", "B": "thread_state_iowait", "I": "thread_state_iowait",
@@ -89,7 +91,7 @@ def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
             "schedule": named,
             "step_s": float(step.total_s),
         },
-        "traceEvents": events,
+        "traceEvents": [_numbered(event, stages) for event in events],
     }
     return Traced(document=document, timeline=line, micro_batches=drawn)
 
@@ -99,11 +101,16 @@ def _metadata(stages: int) -> list[dict[str, Any]]:
     for stage in range(stages):
         events.append(_meta("process_name", stage, {"name": f"stage {stage}"}))
         events.append(_meta("process_sort_index", stage, {"sort_index": stage}))
-        for thread, name in enumerate(("passes", "communication")):
-            events.append({**_meta("thread_name", stage, {"name": name}), "tid": thread})
-            events.append({**_meta("thread_sort_index", stage, {"sort_index": thread}),
-                           "tid": thread})  # fmt: skip
+        for row, name in enumerate(_ROWS):
+            events.append({**_meta("thread_name", stage, {"name": name}), "tid": row})
+            events.append({**_meta("thread_sort_index", stage, {"sort_index": row}),
+                           "tid": row})  # fmt: skip
     return events
+
+
+def _numbered(event: dict[str, Any], stages: int) -> dict[str, Any]:
+    """Return *event* with its stage's row as a thread of its own number."""
+    return {**event, "tid": stages + 1 + event["pid"] * len(_ROWS) + event["tid"]}
 
 
 def _meta(name: str, stage: int, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -111,11 +118,11 @@ def _meta(name: str, stage: int, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _complete(
-    name: str, stage: int, thread: int, start_s: float, duration_s: float, **more: Any
+    name: str, stage: int, row: int, start_s: float, duration_s: float, **more: Any
 ) -> dict[str, Any]:
     start, end = round(start_s * _NANO), round((start_s + duration_s) * _NANO)
     return {
-        "ph": "X", "name": name, "cat": "step", "pid": stage, "tid": thread,
+        "ph": "X", "name": name, "cat": "step", "pid": stage, "tid": row,
         "ts": start / 1000, "dur": (end - start) / 1000, **more,
     }  # fmt: skip
 

@@ -31,6 +31,14 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BothPasses:
+    """One operator forward and backward."""
+
+    forward: Work
+    backward: Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerWork:
     """A layer's operators, forward and backward (weight gradients apart: ZB moves them).
 
@@ -65,7 +73,6 @@ class Matrix:
     k: Values
     count: Values = 1.0
     kind: str = "gemm"
-
     launches: Values = 1.0
 
 
@@ -106,3 +113,13 @@ def weight_gemm(x: Matrix, element_bytes: Values, gradient_bytes: Values) -> Wor
 def memory_work(name: str, moved_bytes: Values, kernels: Values) -> Work:
     """Return an operator that only moves bytes."""
     return Work(name=name, kind="memory", flops=0.0, moved_bytes=moved_bytes, kernels=kernels)
+
+
+def memory_passes(
+    name: str, forward_bytes: Values, backward_bytes: Values, kernels: Values
+) -> BothPasses:
+    """Return an operator that only moves bytes, with as many kernels in both passes."""
+    return BothPasses(
+        forward=memory_work(name, forward_bytes, kernels),
+        backward=memory_work(name, backward_bytes, kernels),
+    )

@@ -29,7 +29,7 @@ MOST_SHARE = {
     "dgxc_nemotron": 0.11,
     "megascale": 0.05,
     "megatron_moe_zoo": 0.19,
-    "torchtitan": 0.13,
+    "torchtitan": 0.10,
 }
 
 

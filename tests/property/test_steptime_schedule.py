@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.layout import Layout
 from planner.steptime.columns import SCHEDULES, columns_of
-from planner.steptime.dag import StageWork, longest_path_s, step_graph, timeline
+from planner.steptime.dag import StageWork, step_graph, timeline
 from planner.steptime.orders import stage_order
 from planner.steptime.schedule import Pipeline, StageSeconds, pipeline
 
 STAGES = st.sampled_from([1, 2, 3, 4, 6, 8])
 ROUNDS = st.integers(1, 5)
 TIMES = st.floats(0.1, 10.0)
+
+
+def longest_path_s(graph: nx.DiGraph) -> float:
+    """The longest path by NetworkX: a vertex's duration on the edges that leave it, a sink."""
+    weighted = nx.DiGraph()
+    for one, data in graph.nodes(data=True):
+        weighted.add_edge(one, "end", weight=data["duration_s"])
+    for before, after, data in graph.edges(data=True):
+        weight = graph.nodes[before]["duration_s"] + data["delay_s"]
+        weighted.add_edge(before, after, weight=weight)
+    return float(nx.dag_longest_path_length(weighted, weight="weight"))
 
 
 def on_stages(values: list[float]) -> StageSeconds:

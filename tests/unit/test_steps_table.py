@@ -10,12 +10,12 @@ from planner.errors import InputError
 from planner.steptime.runs import batch_step, batches
 from topologies.efficiency_catalogue import (
     chip_named,
-    efficiencies_text,
     efficiency_of,
     read_efficiencies,
     shipped_efficiencies,
     shipped_halves,
 )
+from topologies.efficiency_text import efficiencies_text
 from topologies.steps_table import StepsTable, read_steps, steps_from_text
 
 ROW = {
@@ -258,3 +258,13 @@ def test_what_a_column_leaves_out_is_taken_from_the_notes_or_the_usual(
 def test_experts_are_as_wide_as_the_feed_forward_where_nothing_else_is_stated() -> None:
     assert table(n_experts="8", topk="2").runs[0].model.expert_ffn == 4096
     assert table(n_experts="8", topk="2", moe_ffn="512").runs[0].model.expert_ffn == 512
+
+
+def test_an_a100_of_2020_is_the_one_of_40_gb_and_shares_the_fit_of_the_chip() -> None:
+    early = table(gpu="A100", notes="DGX-A100 (2020); recompute inferred").runs[0]
+    later = table(gpu="A100", notes="DGX-A100; recompute inferred").runs[0]
+
+    assert early.accelerator.memory_bytes_per_s == pytest.approx(1555e9)
+    assert "40 GB" in early.assumed["gpu"]
+    assert later.accelerator.memory_bytes_per_s == pytest.approx(2039e9)
+    assert early.chip == later.chip == "A100-SXM-80"

@@ -132,3 +132,47 @@ def test_405b_on_eight_stages_is_laid_out_15_16_15_as_nvidia_does() -> None:
     layers = stage_layers(LLAMA, columns_of(Layout(pp=8)))
 
     assert (layers.first_dense, layers.middle_dense, layers.last_dense) == (15, 16, 15)
+
+
+def test_pytorchs_selective_recomputation_keeps_every_second_product() -> None:
+    """Llama 3 8B, of one token, in 16 bit: its input, q, v, the core's output, the first of the
+    feed-forward's products and its last; the core's logarithms in FP32.
+    """
+    model = replace(
+        LLAMA, hidden=4096, ffn=14336,
+        attention=Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128),
+    )  # fmt: skip
+    layout = Layout(seq=8192, micro_batch=2, global_batch=2, recompute="selective")
+    columns = replace(columns_of(layout), stack=1.0)
+
+    found = layer_activation_bytes(model, columns, moe=False)
+
+    each = 2 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096) + 4 * 32
+    assert found == pytest.approx(2 * 8192 * each)
+
+
+def test_pytorchs_own_loss_holds_fourteen_bytes_of_each_logit() -> None:
+    layout = Layout(dp=8, seq=32768, micro_batch=1, global_batch=8, zero_stage=3, recompute="full")
+    fused = columns_of(layout)
+
+    more = [
+        float(step_memory(LLAMA, replace(fused, stack=stack), 96e9).worst_stage_bytes)
+        for stack in (1.0, 0.0)
+    ]
+
+    assert more[0] - more[1] == pytest.approx((14 - 6) * 32768 * 128256, rel=1e-6)
+
+
+def test_fsdp_in_a_pipeline_keeps_parameters_whole_and_sums_gradients_in_fp32() -> None:
+    layout = Layout(pp=2, dp=8, seq=2048, global_batch=16, zero_stage=3, recompute="full")
+    columns = replace(columns_of(layout), stack=1.0)
+
+    piped = step_memory(LLAMA, columns, 96e9)
+    alone = step_memory(LLAMA, replace(columns, stack=0.0), 96e9)
+
+    held = [
+        stage_parameters(LLAMA, columns, stage_layers(LLAMA, columns), stage).dense
+        for stage in ("first", "last")
+    ]
+    more = sum(float(piped.parts[part] - alone.parts[part]) for part in ("weights", "gradients"))
+    assert more == pytest.approx(6 * max(held), rel=0.01)

@@ -103,8 +103,46 @@ def test_unfused_attention_moves_its_scores_and_fused_does_not() -> None:
     def moved(work: LayerWork) -> float:
         return float(sum(one.moved_bytes for one in work.forward))
 
-    # scores: b a s^2 elements; 13 bytes each forward (QK^T write, softmax, dropout, PV read)
-    assert moved(unfused) - moved(fused) == pytest.approx(13 * 32 * 2048**2)
+    # scores: b a s^2 elements; forward, bytes of each: written by Q K^T (2), softmax reads the
+    # lower half (1) and writes all (2), dropout reads, writes and keeps a mask (5), P V reads (2)
+    assert moved(unfused) - moved(fused) == pytest.approx(12 * 32 * 2048**2)
+
+
+def test_gpts_biases_and_dropout_move_bytes_of_their_own_before_they_were_fused() -> None:
+    columns = replace(columns_of(Layout(tp=2, seq=1024)), sequence_parallel=0.0)
+    gpt = replace(
+        LLAMA, gated_mlp=False, norm_bias=True, learned_positions=1024,
+        attention=Attention(heads=32, kv_heads=32, head_dim=128, v_head_dim=128),
+        hidden=4096, ffn=16384,
+    )  # fmt: skip
+
+    def norms(stack: float) -> tuple[float, float]:
+        work = dense_layer(gpt, replace(columns, stack=stack), 2.0)
+        both = ([w.moved_bytes for w in part if w.name == "norms"] for part in
+                (work.forward, work.backward))  # fmt: skip
+        forward, backward = (float(sum(found)) for found in both)
+        return forward, backward
+
+    # by hand, of h = 4096 and half of the heads. Forward, two norms of 4 and two residuals of 6
+    # bytes: 20 h; two masks more, a bias added to q, k and v (4 of 3 h/2) and a copy (4 of h/2).
+    assert norms(0.0)[0] == pytest.approx(1024 * 20 * 4096)
+    assert norms(2.0)[0] == pytest.approx(1024 * (22 * 4096 + 4 * 6144 + 4 * 2048))
+    # backward: norms 10 each, residuals 13 each; q, k, v 6 of 3 h/2, copy 4, bias 2 of 4 h/2.
+    assert norms(2.0)[1] == pytest.approx(1024 * (46 * 4096 + 6 * 6144 + 4 * 2048 + 2 * 8192))
+
+
+def test_the_cross_entropy_of_before_fused_kernels_goes_over_the_logits_in_fp32() -> None:
+    columns = columns_of(Layout(seq=1024))
+
+    def moved(stack: float) -> float:
+        work = logits(LLAMA, replace(columns, stack=stack))
+        return float(
+            sum(w.moved_bytes for w in (*work.forward, *work.backward) if w.kind == "memory")
+        )
+
+    # cast 6, maximum 4, difference 8, exponential 8, sum 4, quotient 8; backward 8 and 6
+    assert moved(2.0) == pytest.approx(52 * 1024 * LLAMA.vocab)
+    assert moved(0.0) == pytest.approx(22 * 1024 * LLAMA.vocab)
 
 
 def moved_bytes(model: ModelSpec, name: str, stack: float) -> float:

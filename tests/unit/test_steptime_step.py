@@ -12,7 +12,7 @@ from planner.collectives.links import LinkNumbers, two_tiers
 from planner.fabric import Accelerator
 from planner.layout import Layout
 from planner.model import Attention, ModelSpec
-from planner.steptime.columns import columns_of, slice_columns
+from planner.steptime.columns import columns_of
 from planner.steptime.critical_path import critical_path
 from planner.steptime.document import memory_document, step_document
 from planner.steptime.rates import Efficiency, default_efficiency, rates_of
@@ -246,11 +246,3 @@ def test_a_quarter_of_a_million_layouts_take_a_core_second() -> None:
 
     # 500,000 on an idle core; half of the promise here, for a core that others use
     assert best > 125_000
-
-
-def test_a_slice_of_columns_is_those_rows() -> None:
-    columns = columns_of(LAYOUTS)
-
-    part = slice_columns(columns, slice(1, 3))
-
-    assert part.tp.tolist() == [4.0, 8.0]

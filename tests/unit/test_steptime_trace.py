@@ -78,9 +78,28 @@ def test_there_is_one_row_a_stage_and_traffic_under_it() -> None:
     document = told(LAYOUTS["1f1b"])[0].document
 
     names = [e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"]
-    under = {e["name"] for e in document["traceEvents"] if e["ph"] == "X" and e["tid"] == 1}
+    rows = {(e["pid"], e["tid"]): e["args"]["name"] for e in document["traceEvents"]
+            if e["name"] == "thread_name"}  # fmt: skip
+    under = {
+        e["name"] for e in document["traceEvents"]
+        if e["ph"] == "X" and rows[e["pid"], e["tid"]] == "communication"
+    }  # fmt: skip
     assert names == [f"stage {i}" for i in range(4)]
-    assert "TP" in under
+    assert under == {"TP", "DP gradients and parameters"}
+
+
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+def test_perfetto_keeps_every_row_apart(name: str) -> None:
+    """Its importer merges thread 0 with the one numbered as its process, and knows a thread by
+    its number alone where two processes share one.
+    """
+    events = told(LAYOUTS[name])[0].document["traceEvents"]
+
+    owner = {event["tid"]: event["pid"] for event in events}
+    assert all(owner[event["tid"]] == event["pid"] for event in events)
+    assert not set(owner) & {0, *owner.values()}
+    stages = len(set(owner.values()))
+    assert len(owner) == 2 * stages
 
 
 def test_a_long_run_is_cut_to_whole_rounds() -> None:
