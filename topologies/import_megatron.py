@@ -31,6 +31,7 @@ PER_NODE = ("nproc_per_node", "nproc-per-node", "gpus_per_node", "GPUS_PER_NODE"
             "NPROC_PER_NODE", "ntasks_per_node", "GPUS_PER_HOST", "gres",
             "num_gpus")  # fmt: skip
 _OPTION = re.compile(r"--([A-Za-z][A-Za-z0-9_.-]*)(?:=(.*))?$", re.DOTALL)
+_INSIDE = re.compile(r"\s--[a-z]")
 _SBATCH = re.compile(
     r"^#SBATCH[ \t]+(?:--([a-z-]{1,40})[= ]+|-(N|n)[ \t]*)"
     r"(?:gpu:(?:[\w.-]{1,40}:)?|[a-z][\w.]{1,40}:)?([0-9]{1,9})(?:[ \t].*)?$",
@@ -57,11 +58,12 @@ def import_megatron_script(
         script = read_script(text, preset=preset)
     except SpecError as error:
         raise SpecError(*(f"{name}: {fault}" for fault in error.faults)) from None
-    words = _argument_words(script)
+    words = _argument_words(script, name)
     arguments = arguments_from_words(words, name)
     if not FLAGS & {*arguments}:
+        hidden = "; a here-document is not read" if "<<" in text else ""
         raise SpecError(
-            f"{name}: no Megatron arguments found, such as --tensor-model-parallel-size 8"
+            f"{name}: no Megatron arguments found, such as --tensor-model-parallel-size 8{hidden}"
         )
     gpus = _gpus(script, arguments, text)
     args = MegatronArguments(arguments, name)
@@ -121,19 +123,39 @@ def arguments_from_words(words: Iterable[Word], name: str) -> dict[str, Argument
     return found
 
 
-def _argument_words(script: Script) -> list[Word]:
-    """Return the words of the command with the most Megatron arguments, else of all variables."""
+def _argument_words(script: Script, name: str) -> list[Word]:
+    """Return the words of the command with the most Megatron arguments, else of all variables.
+
+    Raises:
+        SpecError: these arguments are a command of their own, behind one that lost them.
+    """
 
     def known(words: Iterable[Word]) -> int:
         return sum(normal_name(word.raw.split("=")[0]) in FLAGS for word in words)
 
-    best = max(script.commands, key=known, default=())
+    commands = [_unpacked(command) for command in script.commands]
+    best = max(commands, key=known, default=[])
     if known(best):
-        return list(best)
+        lost = [one for one in commands if one is not best and known(one)]
+        if lost and best[0].raw.startswith("--"):
+            raise SpecError(
+                f"{name}:{best[0].line}: {best[0].raw[:60]} begins a command of its own: the one "
+                f"of line {lost[0][0].line} ends before it, at a comment or without a backslash"
+            )
+        return best
     loose = [word for words in script.arrays.values() for word in words]
     for text in script.variables.values():
         loose += [Word(piece, 1) for piece in text.split()] if "--" in text else []
     return loose
+
+
+def _unpacked(words: Iterable[Word]) -> list[Word]:
+    """Return *words* with those that hold a command of their own (``bash -c "…"``) split."""
+    return [
+        Word(piece, word.line)
+        for word in words
+        for piece in (word.raw.split() if _INSIDE.search(word.raw) else (word.raw,))
+    ]
 
 
 def _gpus(script: Script, arguments: Mapping[str, Argument], text: str) -> int | None:

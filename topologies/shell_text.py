@@ -32,6 +32,12 @@ _ARITHMETIC = re.compile(
 )
 _OPENERS = {"if", "for", "while", "until", "case", "select"}
 _CLOSERS = {"fi", "done", "esac"}
+_RUNS, _NOT_YET, _OVER, _UNKNOWN_BRANCH = "runs", "not yet", "over", "unknown"
+_BRANCH = {True: _RUNS, False: _NOT_YET, None: _UNKNOWN_BRANCH}
+"""The branch of a block by what its test says; one that ran leaves the others of it over."""
+_TESTS = {branch: said for said, branch in _BRANCH.items()}
+_AFTER = {_RUNS: _OVER, _OVER: _OVER, _NOT_YET: _RUNS, _UNKNOWN_BRANCH: _UNKNOWN_BRANCH}
+"""What ``else`` finds, or an ``elif`` that is not tested."""
 
 
 @dataclass(slots=True)
@@ -66,39 +72,64 @@ def read_script(text: str, *, preset: Mapping[str, str] | None = None) -> Script
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"a script of {len(text):,} characters: at most {MOST_CHARACTERS:,}")
     script = Script(variables=dict(preset or {}))
-    live: list[bool | None] = []
+    live: list[str] = []
+    went: bool | None = True  # how the command before ended
+    in_test = decides = False  # whether that was a test, which && and || go on with, and counts
     for words in split_commands(text):
-        _follow(script, words, live)
+        joint = words.pop(0).raw if words[0].raw in {"&&", "||"} else ""
+        if joint and in_test:
+            if decides:
+                so_far = _joined(_TESTS[live[-1]], joint, _tested(script, words))
+                live[-1] = _BRANCH[so_far]
+            continue
+        head = words[0].raw if words else ""
+        in_test = head in {"if", "elif", "while", "until"}
+        decides = head == "if" or (head == "elif" and bool(live) and live[-1] == _NOT_YET)
+        if joint and went is (joint == "||"):
+            continue  # not run: ``true || this``, ``false && this``
+        _follow(script, words, live, certain=not joint or went is not None)
+        went = _ended(script, words, went if joint else True)
     return script
 
 
-def _follow(script: Script, words: list[Word], live: list[bool | None]) -> None:
-    """Take one command into account; *live* says for each open block whether it runs."""
+def _joined(left: bool | None, joint: str, right: bool | None) -> bool | None:
+    """Return what two tests say together, none where that hangs on one that we cannot decide."""
+    deciding = joint == "||"
+    if deciding in (left, right):
+        return deciding
+    return None if None in (left, right) else not deciding
+
+
+def _ended(script: Script, words: list[Word], before: bool | None) -> bool | None:
+    """Return how a command ends: a test as it says, after one that we cannot decide unknown."""
+    if words and words[0].raw in {"[", "[["}:
+        return None if before is None else _tested(script, words)
+    return before
+
+
+def _follow(script: Script, words: list[Word], live: list[str], *, certain: bool) -> None:
+    """Take one command into account; *live* has the branch of each open block."""
     while words and words[0].raw in {"then", "do", "else", "elif", "!", "{", "}", "time"}:
         first = words.pop(0).raw
         if first == "else" and live:
-            live[-1] = _other_branch(live[-1])
+            live[-1] = _AFTER[live[-1]]
         elif first == "elif" and live:
-            decided = live[-1]
-            live[-1] = _tested(script, words) if decided is False else _other_branch(decided)
+            tested = live[-1] == _NOT_YET
+            live[-1] = _BRANCH[_tested(script, words)] if tested else _AFTER[live[-1]]
             return
     if not words:
         return
     head = words[0].raw
     if head in _OPENERS:
-        live.append(_tested(script, words[1:]) if head == "if" else None)
+        live.append(_BRANCH[_tested(script, words[1:])] if head == "if" else _UNKNOWN_BRANCH)
         return
     if head in _CLOSERS:
         if live:
             live.pop()
         return
-    if False in live:
+    if {_NOT_YET, _OVER} & {*live}:
         return
-    _run(script, words, certain=None not in live)
-
-
-def _other_branch(taken: bool | None) -> bool | None:
-    return None if taken is None else not taken
+    _run(script, words, certain=certain and _UNKNOWN_BRANCH not in live)
 
 
 def _run(script: Script, words: list[Word], *, certain: bool) -> None:

@@ -10,6 +10,9 @@ from planner.errors import SpecError
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,%@+*\[\]{}=?!~-]*[A-Za-z0-9_./:,%@+*\[\]{}?!~-]")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)['\"]?")
 
+_REDIRECT = re.compile(r"(?:&>>?|>>?|<(?!<(?!<))<{0,2})[ \t]*&?[ \t]*(?:<(?=\())?")
+"""``>``, ``>>``, ``2>&1``, ``&>``, ``<``, ``<<<``, ``< <(…)``: all but a here-document."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -20,7 +23,13 @@ class Word:
 
 
 def split_commands(text: str, line: int = 1) -> list[list[Word]]:
-    """Split *text* into commands of raw words, comments and here-documents left out."""
+    """Split *text* into commands of raw words; comments, here-documents, redirections left out.
+
+    A command that hangs on the one before begins with ``&&`` or ``||``.
+
+    >>> [[word.raw for word in one] for one in split_commands("a 1 2>&1 | tee x && b > log; c")]
+    [['a', '1'], ['tee', 'x'], ['&&', 'b'], ['c']]
+    """
     commands: list[list[Word]] = [[]]
     word: list[str] = []
     start, at = line, 0
@@ -45,16 +54,20 @@ def split_commands(text: str, line: int = 1) -> list[list[Word]]:
             end_word()
             at += 1
             continue
+        redirect = _REDIRECT.match(text, at) if character in "<>&" else None
+        if redirect and (not word or "".join(word).isdigit()):
+            word.clear()
+            at = _target_end(text, redirect.end())
+            continue
         heredoc = _HEREDOC.match(text, at) if character == "<" else None
         if character in "\n;&|" or heredoc:
             end_word()
             commands.append([])
-            if heredoc:
-                finish = re.compile(rf"^\s*{re.escape(heredoc.group(1))}\s*$", re.MULTILINE)
-                found = finish.search(text, heredoc.end())
-                stop = found.end() if found else len(text)
-            else:
-                stop = at + 1
+            if text.startswith(("&&", "||"), at):
+                commands[-1].append(Word(text[at : at + 2], line))
+                at += 2
+                continue
+            stop = _heredoc_end(text, heredoc) if heredoc else at + 1
             line += text.count("\n", at, stop)
             at = stop
             continue
@@ -66,6 +79,22 @@ def split_commands(text: str, line: int = 1) -> list[list[Word]]:
         at = stop
     end_word()
     return [command for command in commands if command]
+
+
+def _heredoc_end(text: str, begins: re.Match[str]) -> int:
+    """Return where a here-document ends: behind its word alone on a line."""
+    finish = re.compile(rf"^\s*{re.escape(begins.group(1))}\s*$", re.MULTILINE)
+    found = finish.search(text, begins.end())
+    return found.end() if found else len(text)
+
+
+def _target_end(text: str, at: int) -> int:
+    """Return where the file or descriptor that begins at *at* ends."""
+    if text.startswith("(", at):
+        return closing(text, at, "(", ")") + 1
+    while at < len(text) and text[at] not in " \t\r\n;&|<>":
+        at = _piece_end(text, at, after_equals=False)
+    return at
 
 
 def _piece_end(text: str, at: int, *, after_equals: bool) -> int:

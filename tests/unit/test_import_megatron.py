@@ -281,3 +281,25 @@ def test_the_gpus_of_a_run_are_what_its_job_asks_for(header: str) -> None:
     text = f"{header} t.py --tensor-model-parallel-size 8 {SHAPE}\n"
 
     assert import_megatron_script(text, name="run.sh").gpus == 128
+
+
+def test_arguments_in_a_quoted_command_are_read() -> None:
+    text = f'srun -l bash -c "torchrun --nnodes 2 --nproc_per_node 8 t.py {SHAPE}"\n'
+
+    run = import_megatron_script(text, name="run.sh")
+
+    assert run.gpus == 16
+    assert run.model is not None
+
+
+def test_a_comment_between_continued_lines_ends_the_command_and_that_is_said() -> None:
+    """Bash runs the first part alone, and takes the second for a command."""
+    text = f"torchrun t.py \\\n --tensor-model-parallel-size 8 \\\n# --x 1 \\\n {SHAPE}\n"
+
+    with pytest.raises(SpecError, match=r"run\.sh:4: --num-layers begins a command of its own"):
+        import_megatron_script(text, name="run.sh")
+
+
+def test_a_here_document_is_said_not_to_be_read() -> None:
+    with pytest.raises(SpecError, match="a here-document is not read"):
+        import_megatron_script(f"sbatch <<EOF\ntorchrun t.py {SHAPE}\nEOF\n", name="run.sh")
