@@ -21,7 +21,7 @@ from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import Cost, money_of, parse_amount, power_of
 from planner.procure.run import DAY_S
 from planner.search.sizing import best_within, least_for, most_within
-from planner.units import parse_power
+from planner.units import format_power, parse_power
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_GPUS = 131_072
 _PART_GPUS = 64
+_MOST_W = 1e12  # a third of what the world generates; more is a slip of the pen
 _UNSPENT_SHARE = 0.1  # of a budget; more than this is spent on part of a supernode
 
 
@@ -156,6 +157,12 @@ def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
     if goal.equal == "run":
         return Sizes(goal=goal, each=_each(found, lambda one: _for_run(one, goal)))
     costs = _costs(clusters, goal)
+    free = [one.name for one, cost in zip(found, costs, strict=True) if not cost.amount]
+    if free:
+        raise InputError(
+            f"--equal {goal.equal}: {', '.join(free)} costs nothing at these prices, so that no "
+            "budget bounds it"
+        )
     budget, basis = _budget(costs[0], goal), costs[0].basis
     unlike = {cost.basis for cost in costs} - {basis}
     if unlike:
@@ -209,7 +216,15 @@ def _budget(first: Cost, goal: Goal) -> float:
     """Return the budget: as given, or what the first cluster costs with its GPUs."""
     if goal.budget is None:
         return first.amount
-    return parse_power(goal.budget) if goal.equal == "power" else parse_amount(goal.budget)
+    if goal.equal == "money":
+        return parse_amount(goal.budget)
+    watts = parse_power(goal.budget)
+    if not 0 < watts <= _MOST_W:
+        raise InputError(
+            f"--budget: expected a power above 0, at most {format_power(_MOST_W)}, "
+            f"got {goal.budget[:40]!r}"
+        )
+    return watts
 
 
 def _within(one: _Cluster, budget: float) -> Sized:
@@ -223,11 +238,14 @@ def _within(one: _Cluster, budget: float) -> Sized:
         why = f"no layout fits: {one.why}" if most else "one supernode costs more"
         raise InfeasibleError(f"the budget of {budget:,.0f} buys {most} supernodes; {why}")
     part = "a whole supernode" if one.unit == one.supernode else "the next part of a supernode"
-    why = (
-        f"of the sizes tried, up to {most * one.unit:,} GPUs, none trains more tokens a second"
-        if count < most
-        else f"the {one.unit:,} GPUs of {part} cost more than that"
-    )
+    if count < most:
+        why = (
+            f"of the sizes tried, up to {most * one.unit:,} GPUs, none trains more tokens a second"
+        )
+    elif most == one.most:
+        why = f"no more than {MOST_GPUS:,} GPUs are looked at"
+    else:
+        why = f"the {one.unit:,} GPUs of {part} cost more than that"
     return Sized(gpus=count * one.unit, spent=one.cost_of(count), why_unspent=why)
 
 

@@ -18,6 +18,7 @@ Parts are named as the bill of materials names them. All of it, for users: ``doc
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 TEMPLATE = "docs/prices.md has a list to copy"
+_MOST_MONEY = 1e15  # more than all money there is, in any currency of today
 _PRICE_KEYS = {"price", "power", "source", "date"}
 
 
@@ -49,7 +51,7 @@ def read_prices(path: Path | str) -> PriceList:
     keys = set() if hour is None else set(hour.keys())
     by_kind = dict(hour.items()) if hour is not None and keys and not keys & _PRICE_KEYS else {}
     prices = PriceList(
-        currency=root.text("currency"),
+        currency=root.name("currency"),
         items={} if items is None else {name: _price(node) for name, node in items.items()},
         gpu_hour=None if by_kind or hour is None else _price(hour),
         gpu_hours={name: _price(node) for name, node in by_kind.items()},
@@ -74,9 +76,22 @@ def _price(node: Node) -> Price:
         )
         return Price(price=0.0, source="", date="")
     node.only("price", "power", "source", "date")
+    price, day = node.money("price"), node.text("date", pattern=r"\d{4}-\d\d-\d\d")
+    if price > _MOST_MONEY:
+        node.fault(f"expected at most {_MOST_MONEY:g}, got {price:g}", key="price")
+    if not _is_day(day):
+        node.fault(f"expected a day such as 2026-05-01, got {day!r}", key="date")
     return Price(
-        price=node.money("price"),
+        price=price,
         source=node.text("source"),
-        date=node.text("date", pattern=r"\d{4}-\d\d-\d\d"),
+        date=day,
         power_w=node.power("power", default=0.0),
     )
+
+
+def _is_day(text: str) -> bool:
+    """Return whether *text* is a day of the calendar, or a fault already (empty)."""
+    try:
+        return not text or bool(date.fromisoformat(text))
+    except ValueError:
+        return False

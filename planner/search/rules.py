@@ -27,6 +27,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
+_DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
@@ -134,6 +135,8 @@ def _faults(node: ast.AST, depth: int) -> list[str]:
         case ast.Constant(value=str() as word):
             every = sorted({w for words in WORDS.values() for w in words})
             return [] if word in every else [f"{word[:30]!r} is none of {', '.join(every)}"]
+        case ast.BinOp(op=op, right=ast.Constant(value=0)) if type(op) in _DIVISIONS:
+            return [*inner, "divides by 0"]
         case ast.BinOp(op=op) if type(op) in _ARITHMETIC:
             return inner
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not()):
@@ -196,9 +199,10 @@ def _value(node: ast.AST, values: Mapping[str, Any]) -> Any:
                 return next(words.index(value) for words in WORDS.values() if value in words)
             return value
         case ast.BinOp(left=left, op=op, right=right):
-            return _ARITHMETIC[type(op)](
-                np.asarray(_value(left, values), float), _value(right, values)
-            )
+            by = np.asarray(_value(right, values), float)
+            if type(op) in _DIVISIONS:  # what is divided by 0 is nothing: no comparison holds of it
+                by = np.where(by == 0, np.nan, by)
+            return _ARITHMETIC[type(op)](np.asarray(_value(left, values), float), by)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return np.logical_not(_value(operand, values))
         case ast.UnaryOp(op=op, operand=operand):

@@ -10,6 +10,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from cli.compare_sizes import Goal, sizes_of
+from cli.planner_inputs import Asked
+from planner.procure.price_file import read_prices
 from tests.cli.test_compare import MOE, SCHEMA, documented
 from tests.conftest import Ran
 
@@ -103,3 +106,44 @@ def test_at_equal_power_tokens_a_second_rank_and_tokens_a_joule_are_said(
     first = found["ranked"][0]["cluster"]
     said = "also trains most" if most == first else f"but {most}"
     assert f"{said} for each joule" in " ".join(page.split())
+
+
+def prices_of(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "prices.yaml"
+    path.write_text(f"currency: USD\n{text}\n")
+    return str(path)
+
+
+RENT = "gpu_hour: {{price: {price}, source: s, date: 2026-01-01}}"
+
+
+def test_what_costs_nothing_no_budget_bounds(planner: Planner, tmp_path: Path) -> None:
+    ran = planner("compare", "--supernode", "8", "--model", "llama-3.1-8b", "--equal", "money",
+                  "--prices", prices_of(tmp_path, RENT.format(price=0)))  # fmt: skip
+
+    assert ran.code == 2
+    assert "generic-sn8 costs nothing at these prices" in ran.err
+
+
+@pytest.mark.parametrize("budget", ["0 MW", "1e40 MW", "5"])
+def test_a_power_that_cannot_be_is_refused(planner: Planner, tmp_path: Path, budget: str) -> None:
+    items = "".join(
+        f"\n  {item}: {{price: 0, power: 1 W, source: s, date: 2026-01-01}}"
+        for item in ("H100-SXM", "nic", "scale_up_switch", "leaf", "spine")
+    )
+    prices = prices_of(tmp_path, f"items:{items}")
+
+    ran = planner("compare", "--supernode", "8", "--model", "llama-3.1-8b", "--equal", "power",
+                  "--budget", budget, "--prices", prices)  # fmt: skip
+
+    assert ran.code == 2
+    assert budget in ran.err
+
+
+def test_a_budget_without_end_says_where_it_stops(tmp_path: Path) -> None:
+    prices = read_prices(prices_of(tmp_path, RENT.format(price=2)))
+
+    sizes = sizes_of([Asked(supernode=8, model="llama-3.1-8b")],
+                     Goal(equal="money", budget="900B", prices=prices))  # fmt: skip
+
+    assert sizes.each[0].why_unspent == "no more than 131,072 GPUs are looked at"

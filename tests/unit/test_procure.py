@@ -182,3 +182,23 @@ def test_tokens_have_the_suffixes_people_write(text: str, tokens: float) -> None
 def test_other_tokens_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="--tokens: expected a number such as 15T"):
         parse_tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('currency: ""\nitems: {}\n', "currency"),
+        ("currency: USD\ngpu_hour: {price: 1, source: s, date: 2026-13-45}\n",
+         "gpu_hour.date: expected a day such as 2026-05-01, got '2026-13-45'"),
+        ("currency: USD\ngpu_hour: {price: 1e300, source: s, date: 2026-01-01}\n",
+         "gpu_hour.price: expected at most 1e+15, got 1e+300"),
+    ],
+)  # fmt: skip
+def test_a_price_list_that_cannot_be_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(text)
+
+    with pytest.raises(SpecError) as refused:
+        read_prices(file)
+
+    assert said in str(refused.value)

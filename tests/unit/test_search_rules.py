@@ -36,7 +36,7 @@ LAYOUT = Layout(tp=4, cp=2, dp=4, pp=2, vpp=3, zero_stage=1, micro_batch=2, glob
         ("'full' == recompute", False),
         ("cp_kind != 'ulysses' and sequence_parallel", True),
         ("-tp < +0.5", True),
-        ("tp / (cp - 2) > 1", True),
+        ("tp / (cp - 2) > 1", False),
     ],
 )
 def test_a_rule_means_what_arithmetic_says(text: str, holds: bool) -> None:
@@ -121,3 +121,19 @@ def test_every_fault_of_every_rule_is_said() -> None:
 
     said = "\n".join(refused.value.faults)
     assert all(f"'{name}' is no field" in said for name in ("tq", "dq", "pq"))
+
+
+@pytest.mark.parametrize("text", ["tp / 0 > 1", "tp % 0 == 0", "pp // 0 < 3"])
+def test_a_rule_that_divides_by_zero_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="divides by 0"):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["vpp / (pp - 1) > 0", "vpp // (pp - 1) >= 0", "vpp % (pp - 1) < 9"]
+)
+def test_no_comparison_holds_of_what_is_divided_by_zero(text: str) -> None:
+    rule = parse_rule(text)
+
+    assert not rule.allows(Layout(pp=1))
+    assert rule.allows(Layout(pp=2, vpp=2, global_batch=2))
