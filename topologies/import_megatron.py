@@ -18,7 +18,7 @@ from topologies.megatron_args import Argument, MegatronArguments, normal_name
 from topologies.megatron_layout import megatron_layout
 from topologies.megatron_model import megatron_model
 from topologies.shell_text import UNKNOWN, Script, read_script
-from topologies.shell_words import Word
+from topologies.shell_words import Word, split_commands
 
 FLAGS = frozenset({
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "num_layers", "hidden_size",
@@ -56,9 +56,9 @@ def import_megatron_script(
     """
     try:
         script = read_script(text, preset=preset)
+        words = _argument_words(script)
     except SpecError as error:
         raise SpecError(*(f"{name}: {fault}" for fault in error.faults)) from None
-    words = _argument_words(script, name)
     arguments = arguments_from_words(words, name)
     if not FLAGS & {*arguments}:
         hidden = "; a here-document is not read" if "<<" in text else ""
@@ -123,7 +123,7 @@ def arguments_from_words(words: Iterable[Word], name: str) -> dict[str, Argument
     return found
 
 
-def _argument_words(script: Script, name: str) -> list[Word]:
+def _argument_words(script: Script) -> list[Word]:
     """Return the words of the command with the most Megatron arguments, else of all variables.
 
     Raises:
@@ -139,7 +139,7 @@ def _argument_words(script: Script, name: str) -> list[Word]:
         lost = [one for one in commands if one is not best and known(one)]
         if lost and best[0].raw.startswith("--"):
             raise SpecError(
-                f"{name}:{best[0].line}: {best[0].raw[:60]} begins a command of its own: the one "
+                f"line {best[0].line}: {best[0].raw[:60]} begins a command of its own: the one "
                 f"of line {lost[0][0].line} ends before it, at a comment or without a backslash"
             )
         return best
@@ -151,11 +151,14 @@ def _argument_words(script: Script, name: str) -> list[Word]:
 
 def _unpacked(words: Iterable[Word]) -> list[Word]:
     """Return *words* with those that hold a command of their own (``bash -c "…"``) split."""
-    return [
-        Word(piece, word.line)
-        for word in words
-        for piece in (word.raw.split() if _INSIDE.search(word.raw) else (word.raw,))
-    ]
+    unpacked: list[Word] = []
+    for word in words:
+        if _INSIDE.search(word.raw) is None:
+            unpacked.append(word)
+            continue
+        for command in split_commands(word.raw, word.line):
+            unpacked += (one for one in command if one.raw not in {"&&", "||"})
+    return unpacked
 
 
 def _gpus(script: Script, arguments: Mapping[str, Argument], text: str) -> int | None:

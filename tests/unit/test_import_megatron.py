@@ -284,7 +284,7 @@ def test_the_gpus_of_a_run_are_what_its_job_asks_for(header: str) -> None:
 
 
 def test_arguments_in_a_quoted_command_are_read() -> None:
-    text = f'srun -l bash -c "torchrun --nnodes 2 --nproc_per_node 8 t.py {SHAPE}"\n'
+    text = f'srun -l bash -c "cd /x && torchrun --nnodes 2 --nproc_per_node 8 t.py {SHAPE} 2>&1 | tee log"\n'
 
     run = import_megatron_script(text, name="run.sh")
 
@@ -296,7 +296,9 @@ def test_a_comment_between_continued_lines_ends_the_command_and_that_is_said() -
     """Bash runs the first part alone, and takes the second for a command."""
     text = f"torchrun t.py \\\n --tensor-model-parallel-size 8 \\\n# --x 1 \\\n {SHAPE}\n"
 
-    with pytest.raises(SpecError, match=r"run\.sh:4: --num-layers begins a command of its own"):
+    with pytest.raises(
+        SpecError, match=r"run\.sh: line 4: --num-layers begins a command of its own"
+    ):
         import_megatron_script(text, name="run.sh")
 
 
