@@ -14,6 +14,7 @@ from cli.report_html_candidates import Candidate, candidates_of
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared import compared_candidates, compared_parts
 from cli.report_html_compared_read import ComparisonFile
+from cli.report_html_flips import flips_of_network
 from cli.report_html_origin import clusters_command, origin
 from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
@@ -48,7 +49,8 @@ def report(
     theirs = compared_candidates(compared) if compared else []
     parts = [_recommended(plans, names, ours, compared, theirs)]
     if several:
-        body = side_by_side(ours, "Plan") + flips_of_speed(ours) + _ask_for_flips(plans, compared)
+        body = side_by_side(ours, "Plan") + flips_of_speed(ours)
+        body += flips_of_network(plans, names) + _ask_for_flips(plans, compared)
         parts.append(Part(anchor="candidates", title="Plans side by side", body=body))
     if compared is not None:
         parts += compared_parts(compared)
@@ -146,9 +148,9 @@ def _ask_for_flips(plans: Sequence[PlanFile], compared: ComparisonFile | None) -
     if compared is not None:
         return ""
     return (
-        "<p>At which NIC rate, latency, in-flight limit, oversubscription or sequence length "
-        "another cluster wins, this command looks for; name its file beside the plans, and it "
-        "stands here:</p><pre><code>"
+        "<p>Where another cluster wins with the layout that is best there, by sequence length and "
+        "price too, this command looks for; name its file beside the plans, and it stands here:</p>"
+        "<pre><code>"
         + safe(clusters_command([plan.document["inputs"] for plan in plans]))
         + "</code></pre>"
     )

@@ -9,17 +9,14 @@ from cli.report_html_bill import NAMES, Cost
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile
+from cli.report_html_flips import PROPERTIES, factor_words, property_value, property_words
 from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
 from planner.procure.budget import format_money
-from planner.units import format_bytes, format_power, format_rate, format_time
+from planner.units import format_bytes, format_power, format_time
 
-_PROPERTIES = {
-    "nic_rate": "NIC rate", "nic_latency": "NIC latency", "in_flight": "in-flight limit",
-    "oversubscription": "oversubscription", "seq": "sequence length", "experts": "experts",
-}  # fmt: skip
 _FLIPS = {
     "winner": "another cluster is the fastest", "tie": "the first two become a tie, or cease to be",
     "layout": "another layout is best on the winner", "cheapest": "another cluster is the cheapest",
@@ -113,8 +110,8 @@ def _flips(document: Mapping[str, Any]) -> str:
         return "<p>Given layouts were compared: where the winner flips was not looked for.</p>"
     currency = next((bill["currency"] for bill in document["bills"].values()), "")
     rows: list[list[str | Num]] = [
-        [_property(one["property"]), _value(one["property"], one["value"], currency),
-         Num(one["factor"], f"x {_factor(one['factor'])}"), _FLIPS[one["kind"]], one["before"],
+        [property_words(one["property"]), property_value(one["property"], one["value"], currency),
+         Num(one["factor"], f"x {factor_words(one['factor'])}"), _FLIPS[one["kind"]], one["before"],
          one["after"]]
         for one in document["flips"]
     ]  # fmt: skip
@@ -125,7 +122,7 @@ def _flips(document: Mapping[str, Any]) -> str:
         if isinstance(one.get("model_shape"), dict)
     )  # fmt: skip
     still = [
-        words for key, words in _PROPERTIES.items()
+        words for key, words in PROPERTIES.items()
         if key not in flipped and (key != "experts" or experts)
     ]  # fmt: skip
     said = (
@@ -135,32 +132,6 @@ def _flips(document: Mapping[str, Any]) -> str:
     if len(document["inputs"]["clusters"]) > 1 and still:
         said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."
     return table("Where the winner flips, all else equal", heads, rows) + f"<p>{safe(said)}</p>"
-
-
-def _property(name: str) -> str:
-    return _PROPERTIES.get(name, name.replace("_", " "))
-
-
-def _factor(factor: float) -> str:
-    return f"{factor:.5g}" if abs(factor - 1.0) < 0.01 else f"{factor:.3g}"
-
-
-def _value(name: str, value: float, currency: str) -> str:
-    """Return a property's value on the winner as people read it.
-
-    >>> _value("oversubscription", 1.4, ""), _value("nic_rate", 35.8e9, "")
-    ('1.4 : 1', '35.8 GB/s')
-    """
-    if name == "nic_rate":
-        return format_rate(value)
-    if name == "nic_latency":
-        return format_time(value)
-    if name.startswith("price "):
-        return format_money(value, currency)
-    if name == "oversubscription":
-        return f"{value:.3g} : 1"
-    unit = {"seq": " tokens", "in_flight": " in flight"}.get(name, "")
-    return f"{value:,.0f}{unit}" if name in {"seq", "experts"} else f"{value:.3g}{unit}"
 
 
 def _gains(document: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,7 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
         if unknown or not family["axes"]:
             yield f"traffic[{i}].axes: expected some of {sorted(names)}, got {family['axes']}"
     yield from _stage_contradictions(document)
+    yield from _answer_contradictions(document)
     low, high = document["step"]["interval_s"]
     if not low <= high:
         yield f"step.interval_s: expected the lesser first, got {low} and {high}"
@@ -208,6 +210,27 @@ def _stage_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
     most = max(stages["chunks"], wanted, 1)
     if most > _MOST_STAGES:
         yield f"stages: expected at most {_MOST_STAGES} stages and virtual stages, got {most}"
+
+
+def _answer_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the steps at other rates of the network are not one for each factor."""
+    if "answers" not in document:
+        return
+    nic = document["inputs"]["fabric"].get("nic", {})
+    for key in ("line_bytes_per_s", "in_flight"):
+        value = nic.get(key) if isinstance(nic, dict) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            yield f"inputs.fabric.nic.{key}: expected a number above 0, got {value!r:.40}"
+    if not document["inputs"]["fabric"].get("tiers"):
+        yield "inputs.fabric.tiers: expected one at least"
+    factors = document["answers"]["factors"]
+    if 1 not in factors or any(b <= a for a, b in pairwise([0, *factors])):
+        yield "answers.factors: expected rising numbers above 0 with 1 among them"
+    for name, steps in document["answers"]["step_s"].items():
+        if len(steps) != len(factors) or min(steps, default=0) <= 0:
+            yield (
+                f"answers.step_s.{name[:20]}: expected {len(factors)} numbers above 0, one a factor"
+            )
 
 
 def _same_members(plan: PlanFile, family: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cli.place_extras import Extras, extra_inputs, extras_document
+from cli.plan_answers import answers_document
 from cli.plan_stages import bill_document, stage_memory_document, stages_document
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
@@ -88,6 +89,7 @@ def place_document(
         "incast": plan.incast,
         "step": step_document(plan.step),
         "stages": stages_document(layout, plan.step),
+        "answers": answers_document(plan.inputs, placement.rank_to_gpu, plan.step),
         "memory": {
             **memory_document(plan.memory),
             "by_stage": stage_memory_document(plan.inputs),
