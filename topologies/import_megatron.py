@@ -129,14 +129,10 @@ def _argument_words(script: Script) -> list[Word]:
     Raises:
         SpecError: these arguments are a command of their own, behind one that lost them.
     """
-
-    def known(words: Iterable[Word]) -> int:
-        return sum(normal_name(word.raw.split("=")[0]) in FLAGS for word in words)
-
     commands = [_unpacked(command) for command in script.commands]
-    best = max(commands, key=known, default=[])
-    if known(best):
-        lost = [one for one in commands if one is not best and known(one)]
+    best = max(commands, key=_known, default=[])
+    if _known(best):
+        lost = [one for one in commands if one is not best and _known(one)]
         if lost and best[0].raw.startswith("--"):
             raise SpecError(
                 f"line {best[0].line}: {best[0].raw[:60]} begins a command of its own: the one "
@@ -149,6 +145,11 @@ def _argument_words(script: Script) -> list[Word]:
     return loose
 
 
+def _known(words: Iterable[Word]) -> int:
+    """Return how many of *words* are Megatron's arguments that every run has."""
+    return sum(normal_name(word.raw.partition("=")[0]) in FLAGS for word in words)
+
+
 def _unpacked(words: Iterable[Word]) -> list[Word]:
     """Return *words* with those that hold a command of their own (``bash -c "…"``) split."""
     unpacked: list[Word] = []
@@ -156,8 +157,7 @@ def _unpacked(words: Iterable[Word]) -> list[Word]:
         if _INSIDE.search(word.raw) is None:
             unpacked.append(word)
             continue
-        for command in split_commands(word.raw, word.line):
-            unpacked += (one for one in command if one.raw not in {"&&", "||"})
+        unpacked += max(split_commands(word.raw, word.line), key=_known, default=[])
     return unpacked
 
 

@@ -284,7 +284,8 @@ def test_the_gpus_of_a_run_are_what_its_job_asks_for(header: str) -> None:
 
 
 def test_arguments_in_a_quoted_command_are_read() -> None:
-    text = f'srun -l bash -c "cd /x && torchrun --nnodes 2 --nproc_per_node 8 t.py {SHAPE} 2>&1 | tee log"\n'
+    command = f"cd /x && torchrun --nnodes 2 --nproc_per_node 8 t.py {SHAPE} 2>&1 | tee log"
+    text = f'srun -l bash -c "{command}"\n'
 
     run = import_megatron_script(text, name="run.sh")
 
