@@ -80,7 +80,7 @@ def flips_of_network(plans: Sequence[PlanFile], names: Sequence[str]) -> str:
         for flip in found
     ]  # fmt: skip
     still = [PROPERTIES[name] for name in _VARIED if name not in {flip.name for flip in found}]
-    span = f"from {factor_words(factors[0])} to {factor_words(factors[-1])} times what it is"
+    span = f"from 1/{1 / factors[0]:.3g} to {factors[-1]:.3g} times what it is"
     said = f"<p>Looked at {span}, on all clusters alike, in the seats and layouts of the plans."
     if still:
         said += f" No other plan wins by 0.1 % or more by: {', '.join(still)}."

@@ -57,7 +57,7 @@ svg.scale{width:400px;max-width:100%}
 .open{fill:var(--page);stroke:var(--soft);stroke-width:2}
 .gap{fill:var(--page)}
 .critical{fill:none;stroke:var(--ink);stroke-width:1.6}
-.room{fill:var(--panel);stroke:var(--line)}
+.room{fill:var(--panel);stroke:var(--line)}.room.edge{stroke:var(--soft)}
 .leaving{fill:#d55e00}
 .free{fill:var(--free);stroke:var(--line);stroke-dasharray:1 1}
 .part{fill:var(--panel);stroke:var(--soft)}
