@@ -34,7 +34,7 @@ def size_lines(found: Comparison) -> list[str]:
             f"GPUs that train {(goal.tokens or 0.0) / 1e12:,.4g} trillion tokens in "
             f"{goal.days:g} days, {lost_time(found)}, in whole supernodes: {each}."
         )
-        return [text]
+        return [text, *_run_budget_lines(found)]
     currency = found.prices.currency if found.prices else ""
 
     def shown(amount: float) -> str:
@@ -58,6 +58,28 @@ def size_lines(found: Comparison) -> list[str]:
     if goal.equal == "power":
         lines += _joule_lines(found)
     return lines
+
+
+def _run_budget_lines(found: Comparison) -> list[str]:
+    """Return which clusters do the run for no more than it may cost, where that was said."""
+    most = found.asked.sizes.budget
+    if most is None:
+        return []
+    currency = found.prices.currency if found.prices else ""
+    costs = {
+        one.candidate.name: run.cost or 0.0
+        for one, run in zip(found.compared.ranked, found.runs, strict=True)
+    }
+
+    def said(names: list[str]) -> str:
+        return ", ".join(f"{name} ({format_money(costs[name], currency)})" for name in names)
+
+    within = [name for name, cost in costs.items() if cost <= most]
+    beyond = [name for name in costs if name not in within]
+    does = f"by {said(within)}" if within else "by none of them"
+    text = f"Done for at most {format_money(most, currency)} {does}"
+    return [f"{text}; not by {said(beyond)}." if within and beyond else
+            f"{text}: {said(beyond)}." if beyond else f"{text}."]  # fmt: skip
 
 
 def _joule_lines(found: Comparison) -> list[str]:

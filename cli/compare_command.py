@@ -90,7 +90,8 @@ Budget = Annotated[
     str | None,
     typer.Option(
         "--budget", metavar="AMOUNT", show_default="what the first cluster costs",
-        help="For --equal money, e.g. 120M in the currency of --prices; for power, e.g. '10 MW'.",
+        help="For --equal money, e.g. 120M in the currency of --prices; for power, e.g. '10 MW'; "
+        "with --days what the run may cost.",
     ),
 ]  # fmt: skip
 Days = Annotated[
@@ -234,8 +235,8 @@ def _equal(
             raise typer.BadParameter(f"--days: expected a number above 0, got {days}")
         if tokens is None:
             raise typer.BadParameter("--days needs --tokens, the tokens of the whole run")
-        if equal != "gpus" or budget is not None or gpus is not None:
-            raise typer.BadParameter("--days sets the GPUs: without --gpus, --equal and --budget")
+        if equal != "gpus" or gpus is not None:
+            raise typer.BadParameter("--days sets the GPUs: without --gpus and --equal")
         return "run"
     if budget is not None and equal == "gpus":
         raise typer.BadParameter("--budget needs --equal money or --equal power")

@@ -19,7 +19,7 @@ from cli.planner_inputs import (
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import Cost, money_of, parse_amount, power_of
-from planner.procure.run import DAY_S
+from planner.procure.run import DAY_S, run_of
 from planner.search.sizing import best_within, least_for, most_within
 from planner.units import format_power, parse_power
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from planner.procure.prices import PriceList
 
 MOST_GPUS = 131_072
+RUN_COST = "cost of the run"
 _PART_GPUS = 64
 _MOST_W = 1e12  # a third of what the world generates; more is a slip of the pen
 _UNSPENT_SHARE = 0.1  # of a budget; more than this is spent on part of a supernode
@@ -111,6 +112,11 @@ class _Cluster:
         gpus = max(count * self.unit, self.supernode)
         return cost_of(self._built(gpus), gpus, self._goal)
 
+    def why_no_money(self) -> str:
+        """Return why nobody knows what a run costs, or nothing."""
+        bill = bill_of_materials(self._built(self.supernode), self._goal.prices)
+        return run_of(1.0, self.supernode, bill, self._goal.prices, 1.0).why_no_cost
+
     def _built(self, gpus: int) -> Fabric:
         fabric = read_fabric(replace(self._asked, gpus=gpus))
         if len(fabric.gpus) < gpus:
@@ -155,7 +161,9 @@ def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
     model = clusters[0].model or read_question(clusters[0]).model.name
     found = [_Cluster(replace(one, model=model), goal) for one in clusters]
     if goal.equal == "run":
-        return Sizes(goal=goal, each=_each(found, lambda one: _for_run(one, goal)))
+        most = None if goal.budget is None else _run_budget(found, goal)
+        each = _each(found, lambda one: _for_run(one, goal))
+        return Sizes(goal=goal, each=each, budget=most, basis="" if most is None else RUN_COST)
     costs = _costs(clusters, goal)
     free = [one.name for one, cost in zip(found, costs, strict=True) if not cost.amount]
     if free:
@@ -210,6 +218,22 @@ def _costs(clusters: list[Asked], goal: Goal) -> list[Cost]:
     if faults:
         raise InputError(*dict.fromkeys(faults))
     return costs
+
+
+def _run_budget(found: list[_Cluster], goal: Goal) -> float:
+    """Return what the run may cost.
+
+    Raises:
+        InputError: what it costs on some cluster cannot be told.
+    """
+    if goal.prices is None:
+        raise InputError("--budget of a run needs --prices: no price is known here but yours")
+    most = parse_amount(goal.budget or "")
+    faults = {one.name: one.why_no_money() for one in found}
+    missing = [f"{name}: no money for the run: {why}" for name, why in faults.items() if why]
+    if missing:
+        raise InputError(*missing)
+    return most
 
 
 def _budget(first: Cost, goal: Goal) -> float:

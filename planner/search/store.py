@@ -63,7 +63,8 @@ def run_sweep(
         progress: called with finished and all combinations at the start and after each.
 
     Raises:
-        InputError: the file holds another sweep, or results and no *resume*, or is no database.
+        InputError: the file holds another sweep, or results and no *resume*, or is no database, or
+            another process writes to it.
         SolverError: the file can no longer be written; what was finished is kept.
     """
     wanted = [dict(one) for one in combinations]
@@ -119,6 +120,11 @@ def _faults(path: Path) -> Iterator[None]:
             raise InputError(f"{path}: cannot be opened or made: {error}") from None
         raise SolverError(
             f"{path}: cannot be written ({error}); what was finished is kept, --resume goes on"
+        ) from None
+    except sqlite3.IntegrityError:  # a position is written once
+        raise InputError(
+            f"{path}: another sweep is writing to it; what both finished is kept: wait for the "
+            "other, or go on with --resume"
         ) from None
     except sqlite3.DatabaseError as error:
         raise InputError(f"{path}: is no SQLite file of a sweep ({error})") from None

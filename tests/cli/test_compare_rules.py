@@ -147,3 +147,34 @@ def test_a_budget_without_end_says_where_it_stops(tmp_path: Path) -> None:
                      Goal(equal="money", budget="900B", prices=prices))  # fmt: skip
 
     assert sizes.each[0].why_unspent == "no more than 131,072 GPUs are looked at"
+
+
+def test_a_run_in_so_many_days_says_who_does_it_for_the_money(
+    planner: Planner, tmp_path: Path
+) -> None:
+    rents = "gpu_hour: {price: 2, source: s, date: 2026-01-01}"
+    asked = ("--supernode", "8,16", "--model", "llama-3.1-8b", "--tokens", "500B", "--days", "30",
+             "--prices", prices_of(tmp_path, rents))  # fmt: skip
+    free = documented(planner, *asked)["ranked"]
+    costs = sorted((one["run"]["cost"], one["cluster"]) for one in free)
+    (low, _), (high, _) = costs
+    assert low < high
+
+    def page(budget: float) -> str:
+        return " ".join(planner("compare", *asked, "--budget", f"{budget:.0f}").out.split())
+
+    assert "by none of them" in page(low / 2)
+    between = page((low + high) / 2)
+    assert f"by {costs[0][1]} (" in between
+    assert f"not by {costs[1][1]} (" in between
+    assert "not by" not in page(high * 2)
+    sizes = documented(planner, *asked, "--budget", "1M")["inputs"]["sizes"]
+    assert (sizes["budget"], sizes["basis"]) == (1e6, "cost of the run")
+
+
+def test_a_runs_budget_needs_prices(planner: Planner) -> None:
+    ran = planner("compare", "--model", "llama-3.1-8b", "--tokens", "1T", "--days", "30",
+                  "--budget", "30M")  # fmt: skip
+
+    assert ran.code == 2
+    assert "needs --prices" in ran.err

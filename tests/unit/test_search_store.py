@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +73,17 @@ def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
         run_sweep(COMBINATIONS, one_by_one(Solver()), path, fingerprint="f", resume=True)
 
     assert path.read_bytes() == before
+
+
+def test_two_sweeps_that_write_to_one_file_keep_what_both_finished(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+
+    def overtaken(wanted: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Any]:
+        run_sweep(COMBINATIONS[:2], one_by_one(Solver()), path, fingerprint="f", resume=True)
+        yield from one_by_one(Solver())(wanted)
+
+    with pytest.raises(InputError, match="another sweep is writing to it"):
+        run_sweep(COMBINATIONS, overtaken, path, fingerprint="f")
+
+    whole = run_sweep(COMBINATIONS, one_by_one(Solver()), path, fingerprint="f", resume=True)
+    assert len(whole) == len(COMBINATIONS)
