@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, in_flight_bytes_per_s, links_of
-from planner.search.placed import placed_spreads
 from planner.steptime.columns import columns_of
 from planner.steptime.step import step_columns
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from cli.planner_inputs import Inputs
     from planner.fabric import Fabric
+    from planner.steptime.spread import Spreads
     from planner.steptime.step import Step
 
 FACTORS = tuple(2.0 ** (quarter / 4) for quarter in range(-20, 21))
@@ -41,12 +41,12 @@ class Varied:
     crowding: NDArray[np.float64] | float = 1.0
 
 
-def answers_document(inputs: Inputs, rank_to_gpu: Sequence[int], step: Step) -> Mapping[str, Any]:
+def answers_document(inputs: Inputs, spreads: Spreads, step: Step) -> Mapping[str, Any]:
     """Return the step of a seated layout at factors of each property of the network.
 
     Args:
         inputs: what the plan was made from.
-        rank_to_gpu: its seats.
+        spreads: how its groups sit on the tiers.
         step: what was predicted of it; what sharing links costs stays as it is there.
 
     Returns:
@@ -60,7 +60,6 @@ def answers_document(inputs: Inputs, rank_to_gpu: Sequence[int], step: Step) -> 
         "oversubscription": Varied(crowding=factors),
     }
     columns = columns_of(inputs.layout)
-    spreads = placed_spreads(inputs.layout, rank_to_gpu, inputs.fabric)
 
     def steps_s(change: Varied) -> list[float]:
         total = step_columns(

@@ -89,7 +89,7 @@ def place_document(
         "incast": plan.incast,
         "step": step_document(plan.step),
         "stages": stages_document(layout, plan.step),
-        "answers": answers_document(plan.inputs, placement.rank_to_gpu, plan.step),
+        "answers": answers_document(plan.inputs, spreads, plan.step),
         "memory": {
             **memory_document(plan.memory),
             "by_stage": stage_memory_document(plan.inputs),
