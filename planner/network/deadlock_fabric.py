@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.network.deadlock import DeadlockCheck, check_dependencies
-from planner.network.routes import RELAY_COST, Links, costs_to, links_of_graph, vertices_of
+from planner.network.reach import FAR, RELAY_COST, Links, costs_to, links_of_graph, vertices_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_ENDS = 2048
-_FAR = 15_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +133,9 @@ def _used(links: Links, targets: NDArray[np.int64], relay: int | None) -> NDArra
     costs = costs_to(links, targets, relay)
     onward = costs[links.heads].astype(np.int32) + links.cost[:, None]
     leaves = np.unique(links.tails)
-    best = np.full(costs.shape, _FAR, np.int32)
+    best = np.full(costs.shape, FAR, np.int32)
     best[leaves] = np.minimum.reduceat(onward, links.first[leaves], axis=0)
-    tight = (onward == best[links.tails]) & (onward < _FAR)
+    tight = (onward == best[links.tails]) & (onward < FAR)
     tight[links.tails[:, None] == targets[None, :]] = False
     reached = np.zeros(costs.shape, bool)
     reached[targets] = True

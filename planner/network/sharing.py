@@ -24,7 +24,8 @@ from planner.errors import InputError
 from planner.network.flows import Flows, together
 from planner.network.hashing import Collisions, collisions
 from planner.network.premises import Premise
-from planner.network.routes import Links, Routes, links_of_graph, route, vertices_of
+from planner.network.reach import Links, links_of_graph, vertices_of
+from planner.network.routes import Routes, route
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.network.routes import Links, Reach, links_of_graph, reach, vertices_of
+from planner.network.reach import MOST_RELAYED, Links, Reach, links_of_graph, reach, vertices_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-MOST_GPUS = 2_500
-"""GPUs between which flows are routed at most: a second and 0.3 GB, growing with the square."""
+MOST_GPUS = 4_096
+"""GPUs between which a step's flows are routed at most: a second and 0.3 GB for each seating, 7 s
+and 1.2 GB for 16,384; 1024 take a tenth of a second."""
 SCALE_UP_COST = 1
 """Cost of a scale-up link in ``routes.py``; every other link costs more."""
 
@@ -33,7 +34,7 @@ class Wiring:
         reached_bytes_per_s: what collectives reach of them; array [links] [bytes/s].
         vertices: vertex of each GPU; array [gpus].
         homes: supernode of each GPU; array [gpus].
-        known: least costs to every GPU.
+        known: least costs to every GPU; None where they are too many to be known together.
         gpu_links: a x gpus + b of every link from GPU a straight to GPU b, ascending; array.
     """
 
@@ -41,7 +42,7 @@ class Wiring:
     reached_bytes_per_s: Floats
     vertices: Ints
     homes: Ints
-    known: Reach
+    known: Reach | None
     gpu_links: Ints
 
     def joins_gpus(self, link: int) -> bool:
@@ -85,7 +86,7 @@ class _Routed:
 
     links: Links
     vertices: Ints
-    known: Reach
+    known: Reach | None
     gpu_links: Ints
 
 
@@ -101,6 +102,6 @@ def _routed(graph: Any, gpus: tuple[str, ...]) -> _Routed:
     return _Routed(
         links=links,
         vertices=vertices,
-        known=reach(links, vertices),
+        known=None if np.any(between) and len(vertices) > MOST_RELAYED else reach(links, vertices),
         gpu_links=np.sort(tails[between] * len(vertices) + heads[between]),
     )

@@ -17,7 +17,8 @@ import pytest
 from planner.collectives.cost import cheapest
 from planner.collectives.links import Spread, two_tiers
 from planner.network.flows import group_flows
-from planner.network.routes import links_of_graph, route, vertices_of
+from planner.network.reach import links_of_graph, vertices_of
+from planner.network.routes import route
 from planner.network.sharing import fair_rates
 from planner.units import GB
 

@@ -13,7 +13,8 @@ import pytest
 from planner.network.deadlock import Route, check_routes
 from planner.network.deadlock_fabric import check_fabric
 from planner.network.flows import group_flows
-from planner.network.routes import links_of_graph, route, vertices_of
+from planner.network.reach import links_of_graph, vertices_of
+from planner.network.routes import route
 from planner.network.sharing import fair_rates, link_load
 
 

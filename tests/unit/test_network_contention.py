@@ -174,10 +174,10 @@ def test_a_ring_that_leaves_a_pod_once_is_not_charged_as_if_all_left() -> None:
 
 
 def test_a_cluster_too_large_to_route_says_so() -> None:
-    fabric = generic_cluster(64, 4096)
-    layout = Layout(tp=8, dp=512, global_batch=512)
+    fabric = generic_cluster(64, 4160)
+    layout = Layout(tp=8, dp=520, global_batch=520)
 
-    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4096)), fabric))
+    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4160)), fabric))
 
     assert step.assumed["shared_links"] == NOT_ROUTED
     assert step.slowdown == {}
@@ -202,6 +202,7 @@ def test_a_gpu_without_a_route_leaves_the_tiers_rates_and_says_why() -> None:
     layout = Layout(tp=8, dp=2, global_batch=32)
     seating = seated(layout, tuple(range(16)), fabric)
     whole = wiring_of(fabric)
+    assert whole.known is not None
     far = whole.known.costs.copy()
     far[:] = 15_000
     cut = replace(whole, known=replace(whole.known, costs=far, relay_cost=4))
@@ -210,6 +211,35 @@ def test_a_gpu_without_a_route_leaves_the_tiers_rates_and_says_why() -> None:
 
     assert "no path from" in step.assumed["shared_links"]
     assert step.phases == ()
+
+
+def test_thousands_of_gpus_that_pass_traffic_on_are_not_routed_each_to_each() -> None:
+    fabric = load_cluster("mi300x", gpus=2504)
+    layout = Layout(tp=8, dp=313, global_batch=313)
+
+    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(2504)), fabric))
+
+    assert "2,504 GPUs, and some pass traffic on for others" in step.assumed["shared_links"]
+
+
+def test_four_thousand_gpus_are_routed_like_a_thousand() -> None:
+    """Rail-optimised: a ring over n supernodes puts 2 (n - 1) / n of V / 8 on each of its NICs."""
+    for gpus in (1024, 4096):
+        fabric = generic_cluster(8, gpus)
+        layout = Layout(tp=8, dp=gpus // 8, global_batch=gpus // 8, zero_stage=0)
+        families = {family.name: family for family in step_families(MODEL, layout)}
+
+        step = seated_step_time(MODEL, layout, seated(layout, tuple(range(gpus)), fabric))
+
+        assert step.assumed["shared_links"] != NOT_ROUTED
+        (nic,) = {
+            link.load_bytes
+            for phase in step.phases
+            for link in phase.links
+            if link.kind == "network" and "dp_reduce" in link.by_family_bytes
+        }
+        n = gpus // 8
+        assert nic == pytest.approx(2 * (n - 1) / n * families["dp_reduce"].payload_bytes)
 
 
 def test_a_reduction_on_a_full_mesh_uses_all_links_alike() -> None:
