@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.steptime.columns import PRECISIONS, STACKS, Values
-from planner.steptime.rates import Efficiency, default_efficiency, of_stack
+from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Batch, Run, batches, predicted_s
 
 ROW_WIDTH = 0.08
@@ -148,7 +148,7 @@ def _middle(name: str, base: Efficiency) -> float:
     if kind == "step":
         return base.step_s
     if kind == "attention":
-        return of_stack(base.attention_share, which, 0)
+        return base.attention_share[which]
     table = {"gemm": base.gemm_share, "memory": base.memory_share, "host": base.host_s}[kind]
     return table[which] if which in table else next(iter(table.values()))
 

@@ -22,7 +22,15 @@ from planner.fabric import Accelerator
 from planner.steptime.columns import PRECISIONS, STACKS, LayoutColumns, Values, select, take
 
 _STEP_OF_GEMM = 0.88
-_ATTENTION_OF_GEMM = {"fused": 0.62, "eager": 0.4}
+_ATTENTION_OF_GEMM = 0.62
+_FLASH_2_OF_GEMM = {"ampere": 0.57, "newer": 0.29}
+"""The same of FlashAttention 2, which cannot feed the matrix units since Hopper.
+
+Alone it does 230 TFLOP/s on an A100 and 350 on an H100, where large GEMMs do 271 and 795; kernels
+written for the H100 do 740 (arXiv 2307.08691, 2407.08608), of which 0.62 is left in whole steps:
+0.62 / (740 / 795) of 230 / 271 and of 350 / 795.
+"""
+
 _STEP_OF_MEMORY = {"fused": 0.65, "eager": 0.65, "unfused": 0.95, "compiled": 0.65}
 """Of what a copy reaches: every pass of the unfused kernels is counted (``elementwise``), those of
 the others as if each tensor moved once."""
@@ -127,17 +135,22 @@ def default_efficiency(accelerator: Accelerator) -> Efficiency:
 
     In whole steps GEMMs reach about 0.88 of the best that a GEMM alone was measured at (the
     accelerator's own share); attention about 0.62 of that again in kernels written for the
-    generation (Transformer Engine), 0.4 in older ones (FlashAttention 2); memory-bound operators
-    about 0.65 of what a copy reaches (0.95 where every pass is counted); links 0.78 and NICs 0.7
-    of their nominal rates: the ratios of the generations that were fitted, A100 to GB300. A fit
-    starts from the same numbers.
+    generation (Transformer Engine), less in FlashAttention 2; memory-bound operators about 0.65 of
+    what a copy reaches (0.95 where every pass is counted); links 0.78 and NICs 0.7 of their nominal
+    rates: the ratios of the generations that were fitted, A100 to GB300. A fit starts from the same
+    numbers.
     """
     shares = {p: v for p, v in accelerator.efficiency_share.items() if p in PRECISIONS}
     wide = _STEP_OF_GEMM * shares.get("bf16", shares.get("fp16", 0.6))
     memory = accelerator.memory_efficiency_share
+    newer = "fp8" in accelerator.peak_flops_per_s  # since Hopper and CDNA 3
+    older_kernels = _FLASH_2_OF_GEMM["newer" if newer else "ampere"] * wide
     return Efficiency(
         gemm_share={p: _STEP_OF_GEMM * share for p, share in shares.items()},
-        attention_share={stack: part * wide for stack, part in _ATTENTION_OF_GEMM.items()},
+        attention_share={
+            stack: _ATTENTION_OF_GEMM * wide if stack == "fused" else older_kernels
+            for stack in STACKS
+        },
         memory_share={stack: _STEP_OF_MEMORY[stack] * memory for stack in STACKS},
         inner_share=_INNER,
         outer_share=_OUTER,
@@ -156,26 +169,21 @@ def peak_of(accelerator: Accelerator, precision: str) -> float:
     raise SpecError(f"{accelerator.name}: no peak for {precision}, nor a wider one")
 
 
-_SLOWER = {
-    "eager": (0.65, 1.0), "unfused": (0.65, 0.95 / 0.65), "fused": (1.0, 1.0),
-    "compiled": (0.65, 1.0),
-}  # fmt: skip
-"""Attention and memory share of each stack where only another one was measured, of the fused."""
 _NEAREST = ("compiled", "eager", "fused", "unfused")
 
 
-def of_stack(shares: Mapping[str, float], stack: str, kind: int) -> float:
+def of_stack(shares: Mapping[str, float], stack: str, usual: Mapping[str, float]) -> float:
     """Return the share of *stack*, or that of another scaled by what usually lies between.
 
     Args:
         shares: stack to share, one at least.
         stack: the one wanted.
-        kind: 0 for attention, 1 for memory.
+        usual: every stack's default on this accelerator.
     """
     if stack in shares:
         return shares[stack]
     known = next(one for one in _NEAREST if one in shares)
-    return min(1.0, shares[known] / _SLOWER[known][kind] * _SLOWER[stack][kind])
+    return min(1.0, shares[known] / usual[known] * usual[stack])
 
 
 def _share_of(shares: Mapping[str, float], precision: str) -> float:
@@ -196,12 +204,16 @@ def rates_of(
         columns: the layouts; only their precision is read.
         efficiency: what was fitted; left out, it is assumed and said so.
     """
-    reached = efficiency or default_efficiency(accelerator)
+    usual = default_efficiency(accelerator)
+    reached = efficiency or usual
     code = columns.precision
     gemm = [_share_of(reached.gemm_share, p) * peak_of(accelerator, p) for p in PRECISIONS]
     wide = peak_of(accelerator, "bf16")
-    attention = [of_stack(reached.attention_share, s, 0) * wide for s in STACKS]
-    memory = [of_stack(reached.memory_share, s, 1) * accelerator.memory_bytes_per_s for s in STACKS]
+    attention = [of_stack(reached.attention_share, s, usual.attention_share) * wide for s in STACKS]
+    memory = [
+        of_stack(reached.memory_share, s, usual.memory_share) * accelerator.memory_bytes_per_s
+        for s in STACKS
+    ]
     logits = [gemm[0], gemm[1], gemm[0], gemm[0]]
     sharded = select(columns.zero_stage >= 3, SHARDED_GEMM_SHARE, 1.0)
     assumed = (

@@ -56,7 +56,7 @@ MOST_LEFT_OUT_SHARE = {
     "vtrain_multi": 0.085,
     "vtrain_single": 0.13,
     "simumax_b200": 0.155,
-    "mosaicml_llmfoundry": 0.095,
+    "mosaicml_llmfoundry": 0.08,
     "nvidia_megatron_bridge": 0.12,
     "nvidia_nemo_docs": 0.08,
 }

@@ -20,6 +20,7 @@ from planner.steptime.remedies import remedies
 from planner.steptime.sensitivity import CHANGES, Case, sensitivities
 from planner.steptime.spread import contiguous_spread
 from planner.steptime.step import Step, layout_memory, step_columns, step_time
+from topologies.fabric_accelerators import load_accelerator
 
 H100 = Accelerator(
     name="H100-SXM",
@@ -246,3 +247,36 @@ def test_a_quarter_of_a_million_layouts_take_a_core_second() -> None:
 
     # 500,000 on an idle core; half of the promise here, for a core that others use
     assert best > 125_000
+
+
+@pytest.mark.parametrize(
+    ("name", "alone_flops_per_s", "gemm_flops_per_s"),
+    [("A100-SXM-80", 230e12, 271e12), ("H100-SXM", 350e12, 795e12)],
+)
+def test_flash_attention_2_is_assumed_at_what_it_was_published_to_do(
+    name: str, alone_flops_per_s: float, gemm_flops_per_s: float
+) -> None:
+    """Against kernels written for the H100, 740 TFLOP/s alone, which whole steps keep 0.62 of."""
+    found = default_efficiency(load_accelerator(name))
+
+    kept = 0.62 / (740e12 / 795e12)
+    expected = kept * alone_flops_per_s / gemm_flops_per_s
+    assert found.attention_share["eager"] / found.gemm_share["bf16"] == pytest.approx(
+        expected, rel=0.02
+    )
+
+
+def test_kernels_that_were_not_measured_stand_to_those_that_were_as_usual() -> None:
+    measured = Efficiency(
+        gemm_share={"bf16": 0.7}, attention_share={"fused": 0.4}, memory_share={"fused": 0.6}
+    )
+    columns = columns_of(Layout(seq=4096))
+    usual = default_efficiency(H100)
+
+    rates = [rates_of(H100, replace(columns, stack=stack), measured) for stack in (0.0, 1.0, 2.0)]
+
+    attention = rates[1].attention_flops_per_s / rates[0].attention_flops_per_s
+    assert attention == pytest.approx(
+        usual.attention_share["eager"] / usual.attention_share["fused"]
+    )
+    assert rates[2].memory_bytes_per_s / rates[0].memory_bytes_per_s == pytest.approx(0.95 / 0.65)
