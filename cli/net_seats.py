@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cli.step_inputs import read_seated
-from planner.network.flows import Flows, group_flows
+from planner.network.contention import meshed_flows
+from planner.network.flows import PASSES, Flows, group_flows
 from planner.network.incast import IncastGate, fabric_gates
+from planner.network.wiring import Wiring, wiring_of
 from planner.traffic import Family, step_families
 
 if TYPE_CHECKING:
@@ -74,21 +76,31 @@ def seated_job(asked: Asked, placement: str) -> SeatedJob:
 
 def job_flows(job: SeatedJob, phase: str) -> dict[str, Flows]:
     """Return the flows of the families of *phase* (``all`` for every one), one execution each."""
-    homes = job.fabric.domain_index("supernode")
     seats = np.asarray(job.rank_to_gpu, np.int64)
+    wiring = wiring_of(job.fabric)
     return {
-        family.name: group_flows(
-            family.collective,
-            family.payload_bytes,
-            seats[members],
-            homes,
-            reverse=family.phase == "backward",
-            experts=family.experts,
-            top_k=family.top_k,
-        )
+        family.name: _family_flows(wiring, family, seats[members])
         for family, members in job.groups
         if phase in {"all", family.phase}
     }
+
+
+def _family_flows(wiring: Wiring, family: Family, groups: NDArray[np.int64]) -> Flows:
+    """Return the flows of one execution of *family* by its *groups* of GPUs."""
+    if family.collective in PASSES:
+        meshed = meshed_flows(wiring, groups)
+        if meshed is not None:
+            moved_bytes = family.payload_bytes * PASSES[family.collective]
+            return replace(meshed, sizes_bytes=meshed.sizes_bytes * moved_bytes)
+    return group_flows(
+        family.collective,
+        family.payload_bytes,
+        groups,
+        wiring.homes,
+        reverse=family.phase == "backward",
+        experts=family.experts,
+        top_k=family.top_k,
+    )
 
 
 def incast_gates(job: SeatedJob, feedback_s: float, room_bytes: float) -> tuple[IncastGate, ...]:

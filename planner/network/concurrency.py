@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from planner.network.premises import Premise
 from planner.network.ranges import not_above_zero, not_counts, plain, refuse
-
-if TYPE_CHECKING:
-    from planner.fabric import Nic
 
 SOURCE = "E-S23-074"
 
@@ -136,16 +133,6 @@ class Ceiling:
     def bytes_per_s(self) -> float:
         """Return in_flight x payload / turnaround [bytes/s]."""
         return self.in_flight * self.payload_bytes / self.turnaround_s
-
-
-def nic_ceiling(nic: Nic) -> Ceiling:
-    """Return the ceiling of a fabric's NIC."""
-    return Ceiling(
-        name="nic",
-        in_flight=nic.in_flight,
-        payload_bytes=nic.transaction_bytes,
-        turnaround_s=nic.turnaround_s,
-    )
 
 
 def nccl_ceiling(

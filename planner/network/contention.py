@@ -106,7 +106,7 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
         key = (family.digit, collective, reverse, family.ends_only)
         keys.append(key)
         if key not in ways:
-            meshed = _mesh_flows(wiring, seats[one.members]) if sharded else None
+            meshed = meshed_flows(wiring, seats[one.members]) if sharded else None
             ways[key] = meshed or group_flows(
                 collective, 1.0, seats[one.members], wiring.homes, reverse=reverse,
                 experts=family.experts, top_k=family.top_k,
@@ -124,8 +124,15 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
     return found
 
 
-def _mesh_flows(wiring: Wiring, groups: Ints) -> Flows | None:
-    """Return the flows of reductions in supernodes whose GPUs are linked directly, if they are."""
+def meshed_flows(wiring: Wiring, groups: Ints) -> Flows | None:
+    """Return the flows of one pass over one byte by groups whose GPUs are linked directly.
+
+    None where they are not: then rings lead through switches, as in ``flows.group_flows``.
+
+    Args:
+        wiring: the cluster's links.
+        groups: GPUs of each group, array [groups, members].
+    """
     if not len(wiring.gpu_links) or groups.shape[1] < 2:
         return None
     return mesh_flows(1.0, groups, wiring.homes, wiring.gpu_links)

@@ -14,7 +14,7 @@ links grows on all of them in proportion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -331,9 +331,3 @@ def _family(
         shared_s=shared_s,
         bottleneck=routes.links.name(blame),
     )
-
-
-def seated_groups(members: Any, rank_to_gpu: Sequence[int] | None) -> Any:
-    """Return groups of ranks as groups of GPUs; None seats rank r on GPU r."""
-    ranks = np.asarray(members, np.int64)
-    return ranks if rank_to_gpu is None else np.asarray(rank_to_gpu, np.int64)[ranks]
