@@ -172,18 +172,18 @@ def peak_of(accelerator: Accelerator, precision: str) -> float:
 _NEAREST = ("compiled", "eager", "fused", "unfused")
 
 
-def of_stack(shares: Mapping[str, float], stack: str, usual: Mapping[str, float]) -> float:
+def of_stack(shares: Mapping[str, float], stack: str, usual_share: Mapping[str, float]) -> float:
     """Return the share of *stack*, or that of another scaled by what usually lies between.
 
     Args:
         shares: stack to share, one at least.
         stack: the one wanted.
-        usual: every stack's default on this accelerator.
+        usual_share: every stack's default on this accelerator.
     """
     if stack in shares:
         return shares[stack]
     known = next(one for one in _NEAREST if one in shares)
-    return min(1.0, shares[known] / usual[known] * usual[stack])
+    return min(1.0, shares[known] / usual_share[known] * usual_share[stack])
 
 
 def _share_of(shares: Mapping[str, float], precision: str) -> float:
