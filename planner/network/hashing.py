@@ -8,15 +8,15 @@ mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, exp, lgamma, log, sqrt
+from math import ceil, exp, log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.errors import InputError
 
-MOST_EXACT_FLOWS = 4_096
-"""Above this the bound, 1 to 5 % too high there, stands for the exact number and its tenths of a
-second."""
+MOST_EXACT_FLOWS = 1_024
+"""Above this the bound, 1 to 5 % too high there, stands for the exact number and its time."""
 _NEVER = 1e-12
 
 
@@ -80,22 +80,20 @@ def expected_fullest(flows: int, paths: int) -> float:
         return float(flows)
     if flows > MOST_EXACT_FLOWS:
         return flows / paths + sqrt(2 * flows * log(paths) / paths)
-    expected = 0.0
-    for most in range(flows):
-        over = 1.0 - _all_within(most, flows, paths) if most >= ceil(flows / paths) else 1.0
-        expected += over
+    number = np.arange(flows + 1)
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(number[1:]))])
+    chance = np.exp(number * log(flows / paths) - flows / paths - log_factorial)
+    all_of_them = exp(flows * log(flows) - flows - log_factorial[flows])
+    expected = float(ceil(flows / paths))  # no fewer on the fullest, whatever the hash
+    for most in range(ceil(flows / paths), flows):
+        over = 1.0 - _sum_chance(chance[: most + 1], flows, paths) / all_of_them
+        expected += max(0.0, over)
         if over < _NEVER:
             break
     return round(expected, 12)
 
 
-def _all_within(most: int, flows: int, paths: int) -> float:
-    """Return the chance that no path has more than *most* of the flows."""
-    mean = flows / paths
-    number = np.arange(most + 1)
-    log_factorial = np.array([lgamma(i + 1) for i in number])
-    chance = np.exp(number * log(mean) - mean - log_factorial)
-    length = 1 << (paths * most + 1).bit_length()
-    sums = np.fft.irfft(np.fft.rfft(chance, length) ** paths, length)
-    all_of_them = exp(flows * log(flows) - flows - lgamma(flows + 1))
-    return float(min(1.0, sums[flows] / all_of_them))
+def _sum_chance(chance: NDArray[np.float64], total: int, terms: int) -> float:
+    """Return the chance that *terms* numbers, each i with *chance* i, add up to *total*."""
+    length = 1 << (terms * len(chance)).bit_length()
+    return float(np.fft.irfft(np.fft.rfft(chance, length) ** terms, length)[total])
