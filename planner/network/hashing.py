@@ -28,30 +28,27 @@ class Collisions:
         where: the vertex whose equal links they choose from.
         flows: how many choose, n [1].
         paths: how many links, k [1].
-        fullest_flows: flows that the fullest link is expected to carry [1].
-        fullest_ratio: the same over the mean n / k: times as long as with even use, 1 or more [1].
+        fullest_ratio: flows that the fullest link is expected to carry over the mean n / k: times
+            as long as with even use, 1 or more [1].
     """
 
     where: str
     flows: int
     paths: int
-    fullest_flows: float
     fullest_ratio: float
 
 
 def collisions(flows: int, paths: int, where: str = "") -> Collisions:
     """Return what is expected of *flows* flows hashed over *paths* equal paths.
 
-    >>> collisions(8, 4).fullest_flows.__round__(3)
-    3.538
+    >>> collisions(8, 4).fullest_ratio.__round__(3)
+    1.769
     """
-    fullest = expected_fullest(flows, paths)
     return Collisions(
         where=where,
         flows=flows,
         paths=paths,
-        fullest_flows=fullest,
-        fullest_ratio=fullest * paths / flows,
+        fullest_ratio=expected_fullest(flows, paths) * paths / flows,
     )
 
 

@@ -303,8 +303,7 @@ def _otherwise(hashed: Collisions | None) -> str:
         return told
     return (
         f"{told}; of {hashed.flows} flows that leave {hashed.where} over {hashed.paths} equal "
-        f"links, the fullest is expected to carry {hashed.fullest_flows:.3g}, "
-        f"{hashed.fullest_ratio:.3g} times its share"
+        f"links, the fullest is expected to carry {hashed.fullest_ratio:.3g} times its share"
     )
 
 

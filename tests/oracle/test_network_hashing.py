@@ -31,8 +31,8 @@ def test_the_expected_fullest_is_the_mean_over_every_way_the_flows_can_fall(
 def test_the_fullest_lies_between_its_share_and_all_flows(flows: int, paths: int) -> None:
     seen = collisions(flows, paths)
 
-    assert max(1.0, flows / paths) <= seen.fullest_flows * (1 + 1e-9)
-    assert seen.fullest_flows <= flows * (1 + 1e-9)
+    assert max(1.0, paths / flows) <= seen.fullest_ratio * (1 + 1e-9)
+    assert seen.fullest_ratio <= paths * (1 + 1e-9)
 
 
 @given(st.integers(1, 200), st.integers(2, 32))
