@@ -87,7 +87,7 @@ def lower_bound(question: Question, shares: Sequence[Share] = ()) -> float:
     if sum(question.capacities) == question.cells:
         total = sum(bounds(capacity) for capacity in question.capacities)
     else:
-        total = _cheapest_filling(question.capacities, question.cells, bounds)
+        total = cheapest_filling(question.capacities, question.cells, bounds)
     for share in shares:
         pieces = -(-question.group_size(share.axes) // share.most)
         total += share.price_bytes * pieces * question.groups(share.axes)
@@ -163,7 +163,7 @@ def _split_full(
     return max(0.0, total - rebate - rebate * _CANCELLED)
 
 
-def _cheapest_filling(
+def cheapest_filling(
     capacities: Sequence[int], cells: int, bound_of: Callable[[int], float]
 ) -> float:
     """Return min over fillings c_s <= capacities, sum c_s = cells, of sum_s f(c_s) [bytes]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf, log, prod
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 
 from planner.place.merge import (
     MET,
+    bound_by_merging,
     coarse_home,
     kept,
     kept_together,
@@ -18,6 +20,7 @@ from planner.place.merge import (
     merges,
 )
 from planner.place.milp import solve_milp, solve_slices
+from planner.place.partition import partition_bound
 from planner.place.question import Kind, refine_home
 from planner.place.shapes import shape_rules, whole_bound
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
+_PARTS_SHARE = 0.4  # of the time left, for the prices of parts
 _SHAPES_S = 10.0  # seconds for the choice of shapes at most
 _SLICES_SHARE = 0.5  # of the time left, for slices; the rest is for one binary each seat
 _WAYS_LIMIT = 7000  # ways to seat one slice
@@ -36,11 +40,18 @@ _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of t
 
 def finish(work: Work, ends_s: float) -> None:
     """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
-    for attempt in (_by_shapes, _by_slices, _by_seats):
+    for attempt in (_by_parts, _by_shapes, _by_slices, _by_seats):
         if monotonic() < ends_s:
             attempt(work, ends_s)
         if work.proved:
             return
+
+
+def _by_parts(work: Work, ends_s: float) -> None:
+    """Raise the bound by what parts of every size are worth: proves, but seats nothing."""
+    best = work.best
+    priced = partial(partition_bound, ends_s=monotonic() + _PARTS_SHARE * (ends_s - monotonic()))
+    work.raise_bound(bound_by_merging(work.question, best.home, best.cut_bytes, priced))
 
 
 def _by_shapes(work: Work, ends_s: float) -> None:

@@ -18,7 +18,7 @@ from planner.place.shapes import relaxed_bound, shape_rules
 from planner.place.sharing import sharpened_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,16 +26,23 @@ MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point byt
 _GRIDS_TRIED = 6  # coarse grids whose bound is worked out where splitting their boxes may be cheap
 
 
-def bound_by_merging(question: Question, home: NDArray[np.int64], cut_bytes: float) -> float:
+def bound_by_merging(
+    question: Question,
+    home: NDArray[np.int64],
+    cut_bytes: float,
+    bound_of: Callable[[Question, float], float] | None = None,
+) -> float:
     """Return the best bound from grids whose boxes are kept together, *cut* at most [bytes].
 
     Args:
         question: the grid and its charges.
         home: a seating, shape [cells]; boxes that it splits are not tried.
         cut_bytes: what *home* cuts [bytes].
+        bound_of: bound of a grid, given a cut that is enough; ``counted_bound`` if left out.
     """
+    bound_of = bound_of or counted_bound
     question, home = kept(question, home, cut_bytes)
-    bound = counted_bound(question, cut_bytes)
+    bound = bound_of(question, cut_bytes)
     promising = []
     for grid in merges(question, home):
         split = least_when_split(question, grid)
@@ -44,7 +51,7 @@ def bound_by_merging(question: Question, home: NDArray[np.int64], cut_bytes: flo
     for minus_split, _, grid in sorted(promising)[:_GRIDS_TRIED]:
         if bound >= cut_bytes * (1 - MET):
             break
-        bound = max(bound, min(-minus_split, counted_bound(merged(question, grid), cut_bytes)))
+        bound = max(bound, min(-minus_split, bound_of(merged(question, grid), cut_bytes)))
     return bound
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.question import coarsen, refine_home
+from planner.place.question import coarsen, refine_home, whole_boxes
 from planner.place.seat_line import box_bytes
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ _CAPACITIES = 5  # larger capacities tried, and smaller ones beside each
 def piece_fillings(question: Question) -> Iterator[NDArray[np.int64]]:
     """Yield seatings in boxes, on grids of whole axes kept together, the coarsest first."""
     capacities = np.array(question.capacities)
-    for sides in _kept(question.sizes, int(capacities.max())):
+    for sides in whole_boxes(question.sizes):
         volume = prod(sides)
+        if volume > capacities.max():
+            continue
         if prod(n // a for n, a in zip(question.sizes, sides, strict=True)) > _SIDES_MOST:
             continue
         held = capacities // volume
@@ -43,16 +45,6 @@ def piece_fillings(question: Question) -> Iterator[NDArray[np.int64]]:
         coarse = coarsen(question, sides, held.tolist())
         for home in _cut_up(coarse):
             yield refine_home(question, sides, home)
-
-
-def _kept(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Return boxes of whole axes of *most* cells or fewer, the largest first."""
-    kept = [tuple(1 for _ in sizes)]
-    for axis, n in enumerate(sizes):
-        if n > 1:
-            wider = [(*box[:axis], n, *box[axis + 1 :]) for box in kept]
-            kept += [box for box in wider if prod(box) <= most]
-    return sorted(kept, key=prod, reverse=True)
 
 
 def _cut_up(question: Question) -> Iterator[NDArray[np.int64]]:

@@ -234,3 +234,16 @@ def refine_home(
     for axis, a in enumerate(reversed(list(tile))):
         grid = np.repeat(grid, a, axis=axis)
     return np.ascontiguousarray(grid.ravel())
+
+
+def whole_boxes(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the sides of all boxes of whole axes, a single cell among them, the largest first.
+
+    >>> whole_boxes((2, 3))
+    [(2, 3), (1, 3), (2, 1), (1, 1)]
+    """
+    boxes = [tuple(1 for _ in sizes)]
+    for axis, n in enumerate(sizes):
+        if n > 1:
+            boxes += [(*box[:axis], n, *box[axis + 1 :]) for box in boxes]
+    return sorted(boxes, key=prod, reverse=True)

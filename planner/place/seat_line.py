@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.question import Kind, coarsen, held_units, refine_home
+from planner.place.question import Kind, coarsen, held_units, refine_home, whole_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +50,9 @@ def line_fillings(question: Question, held: Sequence[int]) -> Iterator[NDArray[n
     """
     orders = _orders(held)
     left = _STATES_OF_ALL
-    for sides in sorted(_kept(question.sizes, gcd(*held)), key=prod, reverse=True):
+    for sides in whole_boxes(question.sizes):
+        if gcd(*held) % prod(sides):
+            continue
         volume = prod(sides)
         coarse = coarsen(question, sides, [question.cells // volume])
         for order in orders:
@@ -68,16 +70,6 @@ def _orders(held: Sequence[int]) -> list[tuple[int, ...]]:
     if len(held) > _ALL_ORDERS:
         return [forward, forward[::-1]]
     return list({tuple(held[s] for s in order): order for order in permutations(forward)}.values())
-
-
-def _kept(sizes: Sequence[int], step: int) -> list[tuple[int, ...]]:
-    """Return boxes of whole axes, from a single cell on, of which *step* is a multiple."""
-    kept = [tuple(1 for _ in sizes)]
-    for axis, n in enumerate(sizes):
-        if n > 1:
-            wider = [(*box[:axis], n, *box[axis + 1 :]) for box in kept]
-            kept += [box for box in wider if step % prod(box) == 0]
-    return kept
 
 
 def line_filling(

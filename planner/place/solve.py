@@ -25,6 +25,7 @@ from planner.place.nested_fill import nested_fillings
 from planner.place.pieces import piece_fillings
 from planner.place.question import cut_bytes, refine_home
 from planner.place.seat_line import line_fillings
+from planner.place.strips import strip_fillings
 from planner.place.tiles import best_tiles
 
 if TYPE_CHECKING:
@@ -247,6 +248,8 @@ def _pieces(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
     if sum(question.capacities) > question.cells:
         for home in piece_fillings(question):
             yield home, "boxes that need not fill their domains"
+        for home in strip_fillings(question):
+            yield home, "strips of domains that fill them together"
 
 
 def _orders(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:

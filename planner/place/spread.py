@@ -241,14 +241,23 @@ class Tables:
             families: indices of the families looked at; the others may touch any number.
         """
         total = np.zeros(len(touches))
+        for paid_bytes in self.by_family(touches, families):
+            total = total + paid_bytes
+        return total
+
+    def by_family(
+        self, touches: NDArray[np.int64], families: Sequence[int]
+    ) -> list[NDArray[np.float64]]:
+        """Return what each of *families* costs, as ``totals`` [bytes]."""
+        found = []
         for column, i in enumerate(families):
             t = touches[:, column]
             alone = self.cost_bytes[i][t]
             if _by_parts(self.terms[i]):
                 others = self.others(i, touches, families)
                 alone = np.maximum(alone, self._tied(self.terms[i], t, others))
-            total = total + alone
-        return total
+            found.append(alone)
+        return found
 
     def parted(self, i: int, touches: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return what ``totals`` counts for the rings and parts of family i [bytes].

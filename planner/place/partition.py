@@ -1,0 +1,359 @@
+"""A bound that knows how the groups of a family fall into parts.
+
+In a seating every group of n is cut into parts that sum to n, and every domain holds parts of many
+groups that sum to its cells. A price on every part size ties both: the domains pay less by the
+price of each part that they hold, and every group gives back the least that parts of n cost. Any
+prices give a bound; a linear programme over shapes and partitions finds good ones. Proof:
+``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import cheapest_filling, rebate_bytes
+from planner.place.part_flow import Stock, alone_prices
+from planner.place.part_tables import (
+    PartTables,
+    Seen,
+    part_costs,
+    part_prices,
+    parts_of,
+)
+from planner.place.spread import tables
+from planner.place.touch_search import least_cost, vectors_below
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from planner.place.part_tables import PartPrices
+    from planner.place.question import Question
+
+_PARTS_MOST = 128  # members of a group, for prices on its parts
+_TABLE_MOST = 2_000_000  # part sizes x parts x cells of one table
+_HELD_MOST = 96  # cells of a domain, where how full it is may be chosen
+_LINKED = 3  # families with prices on their parts, the dearest
+_TURNS = 300  # times that prices and shapes answer each other
+_POOL = 40_000  # shapes chosen from, of all sizes of domains
+_WINDOWS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01, 1e-3, 0.0)  # relative; above the cheapest
+_KEPT = 1500  # shapes that the linear programme keeps once it has twice as many
+_JOINING = 10  # shapes of one size that join at a time
+_FIRST_REACH = 0.3  # of what a part costs: how far from the best prices the next may be
+_LEAST_REACH = 0.002
+_FAILED = 40  # prices in a row that gave no better bound, after which the best are kept
+_MET = 1e-6  # relative; less is no better
+
+
+def partition_bound(question: Question, cut_bytes: float, ends_s: float = inf) -> float:
+    """Return a bound of every seating [bytes], 0 where the rule has nothing to say.
+
+    Args:
+        question: the grid and its charges.
+        cut_bytes: stop when this is reached [bytes].
+        ends_s: stop when ``time.monotonic()`` is past this [s].
+    """
+    spare = sum(question.capacities) > question.cells
+    if len(question.capacities) < 2 or (spare and max(question.capacities) > _HELD_MOST):
+        return 0.0
+    search = _Search(question)
+    if not search.linked:
+        return 0.0
+    return search.best(cut_bytes, ends_s)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Choices:
+    """The shapes and the partitions that the linear programme chooses from."""
+
+    helds: list[int]
+    cost_bytes: list[float]
+    parts: list[NDArray[np.float64]]
+    families: list[int]
+    partitions: list[NDArray[np.float64]]
+
+    def keep(self, chosen: NDArray[np.int64]) -> None:
+        """Forget all shapes but these."""
+        rows = np.sort(chosen).tolist()
+        self.helds = [self.helds[row] for row in rows]
+        self.cost_bytes = [self.cost_bytes[row] for row in rows]
+        self.parts = [self.parts[row] for row in rows]
+
+
+class _Search:
+    """Prices and shapes that answer each other."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.spare = sum(question.capacities) > question.cells
+        self.largest = min(max(question.capacities), question.cells)
+        held = Counter(min(c, question.cells) for c in question.capacities if c)
+        self.stock = Stock(
+            sizes=tuple(sorted(held)),
+            counts=tuple(held[c] for c in sorted(held)),
+            spare=self.spare,
+        )
+        self.counts = dict(zip(self.stock.sizes, self.stock.counts, strict=True))
+        self.plain = {held: tables(question, held) for held in self.stock.holding}
+        self.terms = self.plain[self.largest].terms
+        worth = {
+            i: term.groups * float(part_costs(term).max())
+            for i, term in enumerate(self.terms)
+            if term.size <= _PARTS_MOST
+            and term.size * min(term.groups, self.largest) * self.largest <= _TABLE_MOST
+        }
+        self.linked = sorted(sorted(worth, key=lambda i: (-worth[i], i))[:_LINKED])
+        self.starts = np.cumsum([0, *(self.terms[i].size for i in self.linked)]).tolist()
+
+    def best(self, cut_bytes: float, ends_s: float) -> float:
+        """Return the best bound found."""
+        pools = self._pools()
+        if pools is None:
+            return 0.0
+        choices = _Choices(helds=[], cost_bytes=[], parts=[], families=[], partitions=[])
+        centre = np.zeros(self.starts[-1])
+        best_near, reach, failed = self._answer(pools, centre, choices), _FIRST_REACH, 0
+        for a in range(len(self.linked)):
+            trial = centre.copy()
+            trial[self.starts[a] : self.starts[a + 1]] = self._alone(a)
+            near = self._answer(pools, trial, choices)
+            if near > best_near:
+                best_near, centre = near, trial
+        trial = self._choice(choices, centre, reach)
+        for _ in range(_TURNS):
+            near = self._answer(pools, trial, choices)
+            if near > best_near + _MET * abs(best_near):
+                best_near, centre, reach, failed = near, trial, 2 * reach, 0
+            else:
+                reach, failed = max(reach / 2, _LEAST_REACH), failed + 1
+            if best_near >= cut_bytes or failed > _FAILED or monotonic() > ends_s:
+                break
+            trial = self._choice(choices, centre, reach)
+        return self._bound(centre)
+
+    def _alone(self, a: int) -> NDArray[np.float64]:
+        """Return the best prices of the parts k = 1 … n of one family, were there no other."""
+        term = self.terms[self.linked[a]]
+        return alone_prices(part_costs(term), term.groups, self.stock)
+
+    def _by_family(self, prices: NDArray[np.float64]) -> dict[int, PartPrices]:
+        return {
+            i: part_prices(
+                self.terms[i],
+                np.concatenate([[0.0], prices[self.starts[a] : self.starts[a + 1]]]),
+                self.largest,
+            )
+            for a, i in enumerate(self.linked)
+        }
+
+    def _bound(self, prices: NDArray[np.float64]) -> float:
+        """Return the bound that these prices give, over all shapes whatever."""
+        by_family = self._by_family(prices)
+
+        @cache
+        def least(held: int) -> float:
+            if held == 0:
+                return 0.0
+            priced = PartTables(self.plain[held], by_family)
+            return least_cost(
+                self.question.sizes,
+                tuple(term.axes for term in self.terms),
+                priced.cost_bytes,
+                held,
+                priced.totals,
+                priced.beyond,
+            )
+
+        if self.spare:
+            total = cheapest_filling(self.question.capacities, self.question.cells, least)
+        else:
+            total = sum(times * least(held) for held, times in self.counts.items())
+        given = self._given(by_family)
+        size = abs(total) + sum(map(abs, given)) + rebate_bytes(self.question)
+        return max(0.0, total + sum(given) - rebate_bytes(self.question) - 1e-12 * size)
+
+    def _given(self, by_family: Mapping[int, PartPrices]) -> list[float]:
+        """Return what the groups of each family give back at least [bytes]."""
+        return [
+            self.terms[i].groups * float(self._partition(p) @ p.price_bytes[1:])
+            for i, p in by_family.items()
+        ]
+
+    def _partition(self, prices: PartPrices) -> NDArray[np.float64]:
+        return _cheapest_partition(prices.price_bytes, self.largest)
+
+    def _pools(self) -> dict[int, Seen] | None:
+        """Return the cheapest shapes of every size of domain; None where they are too many."""
+        families = tuple(term.axes for term in self.terms)
+        everything = range(len(families))
+        for window in _WINDOWS:
+            pools, left = {}, _POOL
+            for held, plain in self.plain.items():
+                totals = plain.totals
+                least = least_cost(self.question.sizes, families, plain.cost_bytes, held, totals)
+                found = vectors_below(
+                    self.question.sizes,
+                    families,
+                    plain.cost_bytes,
+                    held,
+                    totals,
+                    None,
+                    least * (1 + window) * (1 + 1e-12),
+                )
+                left -= len(found.touches)
+                if len(found.families) < len(families) or left < 0 or not len(found.touches):
+                    break
+                pools[held] = Seen(plain, found.touches, everything)
+            else:
+                return pools
+        return None
+
+    def _answer(
+        self, pools: Mapping[int, Seen], prices: NDArray[np.float64], choices: _Choices
+    ) -> float:
+        """Add the cheapest shapes and partitions at these prices; return the pools' bound."""
+        by_family = self._by_family(prices)
+        least = {}
+        for held, pool in pools.items():
+            costs = pool.priced(by_family)
+            costs = costs + pool.beyond(by_family)
+            least[held] = float(costs.min())
+            for row in np.argsort(costs, kind="stable")[:_JOINING].tolist():
+                if costs[row] < inf:
+                    self._join(pool, row, by_family, choices)
+        for a, p in enumerate(by_family.values()):
+            choices.families.append(a)
+            choices.partitions.append(self._partition(p))
+        total = self._filled(least)
+        return total + sum(self._given(by_family)) - rebate_bytes(self.question)
+
+    def _filled(self, least: Mapping[int, float]) -> float:
+        """Return what the domains pay at least, in fractions of domains where seats are spare."""
+        if not self.spare:
+            return sum(times * least[held] for held, times in self.counts.items())
+        from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
+
+        possible = [held for held in self.plain if least[held] < inf]
+        costs = np.array([least[held] for held in possible])
+        scale = max(float(np.abs(costs).max()), 1e-300)
+        domains, totals, limits, room = self._domain_rows(possible)
+        solved = linprog(
+            costs / scale, A_ub=limits, b_ub=room, A_eq=domains, b_eq=totals, method="highs"
+        )
+        return float(solved.fun) * scale if solved.status == 0 else -inf
+
+    def _join(
+        self, pool: Seen, row: int, by_family: Mapping[int, PartPrices], choices: _Choices
+    ) -> None:
+        parts = np.zeros(self.starts[-1])
+        cost_bytes = 0.0
+        for i in pool.families:
+            alone = float(pool.paid[i][row])
+            if i in by_family:
+                most, t = int(pool.parts[i][row]), int(pool.touches[row, i])
+                held = parts_of(by_family[i].net, most, t, pool.held)
+                start = self.starts[self.linked.index(i)] - 1
+                for k in held:
+                    parts[start + k] += 1
+                alone = max(alone, float(part_costs(self.terms[i])[held].sum()))
+            cost_bytes += alone
+        choices.helds.append(pool.held)
+        choices.cost_bytes.append(max(cost_bytes, float(pool.tied[row])))
+        choices.parts.append(parts)
+
+    def _choice(
+        self, choices: _Choices, centre: NDArray[np.float64], reach: float
+    ) -> NDArray[np.float64]:
+        """Return the prices that the cheapest choice in fractions suggests.
+
+        They are at most *reach* times what a part costs away from *centre*.
+        """
+        from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
+
+        costs = np.array(choices.cost_bytes)
+        scale = max(float(costs.max()), 1e-300)
+        width, shapes, partitions = self.starts[-1], len(costs), len(choices.partitions)
+        dearest = np.concatenate([part_costs(self.terms[i])[1:] for i in self.linked])
+        box = reach * np.maximum(dearest, dearest.max() * 1e-3) / scale
+        link = np.zeros((width, shapes + partitions))
+        link[:, :shapes] = np.array(choices.parts).T
+        for j, (a, counts) in enumerate(
+            zip(choices.families, choices.partitions, strict=True), start=shapes
+        ):
+            link[self.starts[a] : self.starts[a + 1], j] = -counts
+        groups = np.zeros((len(self.linked), shapes + partitions))
+        groups[choices.families, np.arange(shapes, shapes + partitions)] = 1.0
+        domains, totals, limits, room = self._domain_rows(choices.helds)
+        slack = np.eye(width)
+        equal = np.vstack(
+            [
+                np.hstack([link, slack, -slack]),
+                np.hstack([groups, np.zeros((len(groups), 2 * width))]),
+                np.hstack([domains, np.zeros((len(domains), partitions + 2 * width))]),
+            ]
+        )
+        solved = linprog(
+            np.concatenate(
+                [costs / scale, np.zeros(partitions), box + centre / scale, box - centre / scale]
+            ),
+            A_eq=equal,
+            b_eq=np.concatenate(
+                [np.zeros(width), [self.terms[i].groups for i in self.linked], totals]
+            ),
+            A_ub=np.hstack([limits, np.zeros((len(limits), partitions + 2 * width))])
+            if len(limits)
+            else None,
+            b_ub=room if len(limits) else None,
+            method="highs",
+        )
+        if solved.status != 0:
+            return centre
+        tip: NDArray[np.float64] = solved.eqlin.marginals[:width] * scale
+        if shapes > 2 * _KEPT:
+            duals = solved.eqlin.marginals @ equal[:, :shapes]
+            if len(limits):
+                duals = duals + solved.ineqlin.marginals @ limits
+            choices.keep(np.argsort(costs / scale - duals, kind="stable")[:_KEPT])
+        return tip
+
+    def _domain_rows(
+        self, holding: list[int]
+    ) -> tuple[NDArray[np.float64], list[float], NDArray[np.float64], list[float]]:
+        """Return (rows, sides) of how many domains there are: equations, then limits."""
+        helds = np.array(holding)
+        if not self.spare:
+            sizes = sorted(self.counts)
+            rows = (helds == np.array(sizes)[:, None]).astype(float)
+            return rows, [float(self.counts[c]) for c in sizes], np.zeros((0, len(helds))), []
+        limits, room = self.stock.limits(holding)
+        return helds[None, :].astype(float), [float(self.question.cells)], limits, room.tolist()
+
+
+def _cheapest_partition(price: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Return how many parts of each size k = 1 … n the cheapest partition of n has, k <= *most*.
+
+    >>> _cheapest_partition(np.array([0.0, 2.0, 3.0, 6.0, 9.0]), 4).tolist()  # 2 + 2
+    [0.0, 2.0, 0.0, 0.0]
+    """
+    n = len(price) - 1
+    best, last = np.full(n + 1, inf), np.zeros(n + 1, dtype=int)
+    best[0] = 0.0
+    for c in range(1, n + 1):
+        steps = min(c, most)
+        tried = best[c - steps : c][::-1] + price[1 : steps + 1]
+        last[c] = int(tried.argmin()) + 1
+        best[c] = float(tried.min())
+    counts = np.zeros(n)
+    c = n
+    while c:
+        counts[last[c] - 1] += 1
+        c -= last[c]
+    return counts

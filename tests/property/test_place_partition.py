@@ -1,0 +1,102 @@
+"""Prices of parts: no seating whatever cuts less than the bound, and fragments are proved by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from planner.place.bound import lower_bound
+from planner.place.part_flow import Stock, alone_prices
+from planner.place.partition import partition_bound
+from planner.place.question import Charge, Kind, Question, cut_bytes
+from planner.place.solve import solve_question
+from planner.place.strips import strip_fillings
+from tests.oracles import brute_force_cut, random_small_shape
+
+ROUNDING = 1e-9
+
+
+def _found(seeds: range) -> Iterator[tuple[Question, float, float]]:
+    for seed in seeds:
+        shape = random_small_shape(np.random.default_rng(700_000 + seed))
+        question = Question(
+            sizes=shape["sizes"],
+            charges=tuple(
+                Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]
+            ),
+            capacities=shape["capacities"],
+        )
+        best = brute_force_cut(question)
+        if best:
+            yield question, partition_bound(question, 1.5 * best), best
+
+
+def _undercut(seeds: range) -> list[str]:
+    return [
+        f"bound {bound} > best {best}: {question}"
+        for question, bound, best in _found(seeds)
+        if bound > best * (1 + ROUNDING) + ROUNDING
+    ]
+
+
+def test_no_seating_of_any_small_question_cuts_less_than_its_parts_are_worth() -> None:
+    assert _undercut(range(15)) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(6))
+def test_no_seating_of_many_more_questions_cuts_less(part: int) -> None:
+    assert _undercut(range(250 + 200 * part, 450 + 200 * part)) == []
+
+
+def test_exchanges_in_fragments_pay_for_both_parts_of_a_group() -> None:
+    """Groups of 8 in domains of 6 and 2: by hand, 2 (6 x 2) pairs for each of three groups.
+
+    A domain that holds 6 of 8 looks cheap as long as nobody asks where the other 2 are.
+    """
+    pairs = Charge(axes=(0,), kind=Kind.PAIRS, weight_bytes=1.0)
+    question = Question(sizes=(8, 3), charges=(pairs,), capacities=(6, 6, 6, 6, 2, 2, 2))
+
+    by_hand = 3 * 2 * 6 * 2
+    assert lower_bound(question) < by_hand
+    assert partition_bound(question, by_hand) == pytest.approx(by_hand)
+
+
+def test_prices_of_one_family_alone_are_those_of_cutting_stock() -> None:
+    """Three groups of 8, each part pays 1, domains of 6 and 2: two parts a group, six in all."""
+    costs = np.array([0.0] + [1.0] * 8)
+    stock = Stock(sizes=(2, 6), counts=(3, 3), spare=False)
+
+    prices = alone_prices(costs, 3, stock)
+
+    earned = [1.0 - price for price in prices]
+    domains = 3 * _cheapest_cut(6, earned) + 3 * _cheapest_cut(2, earned)
+    assert domains + 3 * _cheapest_cut(8, prices.tolist()) == pytest.approx(6.0)
+
+
+def _cheapest_cut(cells: int, each: list[float]) -> float:
+    """Return the least price of parts that sum to *cells*, each[k - 1] for a part of k."""
+    if not cells:
+        return 0.0
+    return min(each[k - 1] + _cheapest_cut(cells - k, each) for k in range(1, cells + 1))
+
+
+def test_strips_find_the_least_cut_of_a_pipeline_in_fragments_of_seven_and_six() -> None:
+    """8 x 16 boards in fragments of 7, 6 and 2: three strips of 7+7+6+6+6, one of 6 x 5 + 2.
+
+    By hand, strips of two boards: 67 rows touched less 16, 42 columns touched less 8.
+    """
+    touch = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=0.152)
+    chain = Charge(axes=(1,), kind=Kind.CHAIN, weight_bytes=0.275)
+    question = Question(
+        sizes=(8, 16), charges=(touch, chain), capacities=(7,) * 6 + (6,) * 18 + (2,) * 18
+    )
+
+    least = min(cut_bytes(question, home) for home in strip_fillings(question))
+    answer = solve_question(question, time_limit_s=0)
+
+    assert least == pytest.approx(51 * 0.152 + 34 * 0.275)
+    assert answer.objective_bytes == pytest.approx(least)
+    assert answer.lower_bound_bytes == pytest.approx(least)
