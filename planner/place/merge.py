@@ -6,6 +6,7 @@ splits one, then it pays what ``least_when_split`` says. Proofs: ``FORMULATION.m
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from math import inf, prod
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ def bound_by_merging(
     question: Question,
     home: NDArray[np.int64],
     cut_bytes: float,
-    bound_of: Callable[[Question, float], float] | None = None,
+    bound_of: Callable[[Question, NDArray[np.int64], float], float] | None = None,
 ) -> float:
     """Return the best bound from grids whose boxes are kept together, *cut* at most [bytes].
 
@@ -38,11 +39,12 @@ def bound_by_merging(
         question: the grid and its charges.
         home: a seating, shape [cells]; boxes that it splits are not tried.
         cut_bytes: what *home* cuts [bytes].
-        bound_of: bound of a grid, given a cut that is enough; ``counted_bound`` if left out.
+        bound_of: bound of a grid, given a seating of it and a cut that is enough;
+            ``counted_bound`` if left out.
     """
-    bound_of = bound_of or counted_bound
+    bound_of = bound_of or _counted
     question, home = kept(question, home, cut_bytes)
-    bound = bound_of(question, cut_bytes)
+    bound = bound_of(question, home, cut_bytes)
     promising = []
     for grid in merges(question, home):
         split = least_when_split(question, grid)
@@ -51,10 +53,18 @@ def bound_by_merging(
     for minus_split, _, grid in sorted(promising)[:_GRIDS_TRIED]:
         if bound >= cut_bytes * (1 - MET):
             break
-        bound = max(bound, min(-minus_split, bound_of(merged(question, grid), cut_bytes)))
+        coarse = coarse_home(question, grid, home)
+        of_boxes = bound_of(merged(question, grid), coarse, cut_bytes)
+        bound = max(bound, min(-minus_split, of_boxes))
     return bound
 
 
+def _counted(question: Question, home: NDArray[np.int64], cut_bytes: float) -> float:
+    del home  # the rules need none
+    return counted_bound(question, cut_bytes)
+
+
+@lru_cache(maxsize=64)
 def counted_bound(question: Question, cut_bytes: float) -> float:
     """Return the best bound from what domains share, by one rule and by all together [bytes]."""
     bound = sharpened_bound(question, cut_bytes)
@@ -132,9 +142,10 @@ def least_when_split(question: Question, sides: Sequence[int], enough_bytes: flo
     """Return what every seating that splits one of the boxes crosses at least [bytes].
 
     A split box has a line along some merged axis i in two domains, and with it one group of every
-    family that runs along i. Either the other families pay their own bound besides, or the two
-    domains pay that of a set with a parted line: the greater of both holds. Whatever is above
-    *enough_bytes* need not be sharp.
+    family that runs along i. The others pay their own bound besides, or all but those that run
+    along i alone do; or the two domains pay that of a set with a parted line. The greatest of these
+    holds. Whatever is above *enough_bytes* need not be sharp, and below it, if finite, is tried
+    harder.
     """
     least = inf
     for axis, side in enumerate(sides):
@@ -148,8 +159,21 @@ def least_when_split(question: Question, sides: Sequence[int], enough_bytes: flo
         paid = rest + sum(_least_split(question, charge) for charge in along)
         if paid < min(least, enough_bytes):
             paid = max(paid, split_bound(question, axis))
+        if paid < min(least, enough_bytes) < inf:
+            paid = max(paid, _with_split_lines(question, axis, min(least, enough_bytes)))
         least = min(least, paid)
     return least
+
+
+def _with_split_lines(question: Question, axis: int, enough_bytes: float) -> float:
+    """Return the same from the families along *axis* alone: one group split, the rest as it is."""
+    lines = [c for c in question.charges if c.axes == (axis,)]
+    price = sum(_least_split(question, charge) for charge in lines)
+    if not price:
+        return 0.0
+    others = tuple(c for c in question.charges if c.axes != (axis,))
+    rest = Question(sizes=question.sizes, charges=others, capacities=question.capacities)
+    return price + counted_bound(rest, enough_bytes - price)
 
 
 def _least_split(question: Question, charge: Charge) -> float:

@@ -18,6 +18,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# so many parts of every size fewer in domains than in groups: of all best prices the lowest, which
+# leave the most to be said by the other families
+_MISSING = 1e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Rows and sides of equations or limits.
+
+    Args:
+        rows: shape [rules, columns].
+        sides: shape [rules].
+    """
+
+    rows: NDArray[np.float64]
+    sides: NDArray[np.float64]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stock:
     """The domains that parts can be seated in.
@@ -25,27 +43,51 @@ class Stock:
     Args:
         sizes: cells of the domains of each sort, ascending [1].
         counts: domains of each sort.
-        spare: the domains need not be full.
+        cells: cells to seat [1].
     """
 
     sizes: tuple[int, ...]
     counts: tuple[int, ...]
-    spare: bool
+    cells: int
+
+    @property
+    def spare(self) -> bool:
+        """Whether the domains need not be full."""
+        return int(np.dot(self.sizes, self.counts)) > self.cells
 
     @property
     def holding(self) -> tuple[int, ...]:
         """How many cells a domain may hold."""
         return tuple(range(1, self.sizes[-1] + 1)) if self.spare else self.sizes
 
-    def limits(self, holding: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return (rows, room): as many domains hold more than a size as are larger, at most.
+    def equations(self, holding: Sequence[int]) -> Rules:
+        """Return the equations on how many domains hold so many cells each.
+
+        Args:
+            holding: cells of each column [1].
+        """
+        held = np.array(holding)
+        if self.spare:
+            return Rules(rows=held[None, :].astype(float), sides=np.array([float(self.cells)]))
+        rows = (held == np.array(self.sizes)[:, None]).astype(float)
+        return Rules(rows=rows, sides=np.array(self.counts, dtype=float))
+
+    def limits(self, holding: Sequence[int]) -> Rules:
+        """Return the rules on how many domains there are, rows @ x <= sides.
+
+        As many hold more than a size as are larger, at most; and all cells need so many at least.
 
         Args:
             holding: cells of each column [1].
         """
         smaller = np.array([0, *self.sizes[:-1]])
-        room = np.cumsum(np.array(self.counts)[::-1])[::-1].astype(float)
-        return (np.array(holding) > smaller[:, None]).astype(float), room
+        larger = np.cumsum(np.array(self.counts)[::-1])[::-1].astype(float)
+        rows = (np.array(holding) > smaller[:, None]).astype(float)
+        all_sizes = np.repeat(self.sizes[::-1], self.counts[::-1])
+        needed = 1 + int(np.searchsorted(np.cumsum(all_sizes), self.cells))
+        return Rules(
+            rows=np.vstack([rows, -np.ones(len(holding))]), sides=np.append(larger, -needed)
+        )
 
 
 def alone_prices(costs: NDArray[np.float64], groups: int, stock: Stock) -> NDArray[np.float64]:
@@ -81,15 +123,16 @@ def alone_prices(costs: NDArray[np.float64], groups: int, stock: Stock) -> NDArr
     )
     sides = np.zeros(n + 1)
     sides[0], sides[n] = -groups, groups
-    rows, room = stock.limits(stock.holding)
+    limits = stock.limits(stock.holding)
     before = len(parts) + len(parts_held)
     counted = None if stock.spare else stock.counts
+    missing = _MISSING if stock.spare else 0.0
     solved = linprog(
         np.concatenate([np.zeros(len(parts)), costs[parts_held] / scale, np.zeros(len(ends))]),
         A_eq=vstack([link, cut, filled]),
-        b_eq=np.concatenate([np.zeros(n), sides, np.zeros(largest + 1)]),
-        A_ub=hstack([csr_array((len(rows), before)), csr_array(rows)]),
-        b_ub=room,
+        b_eq=np.concatenate([np.full(n, -missing), sides, np.zeros(largest + 1)]),
+        A_ub=hstack([csr_array((len(limits.rows), before)), csr_array(limits.rows)]),
+        b_ub=limits.sides,
         bounds=[(0, None)] * before + [(c or 0, c) for c in counted or [None] * len(ends)],
         method="highs",
     )

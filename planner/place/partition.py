@@ -10,15 +10,16 @@ prices give a bound; a linear programme over shapes and partitions finds good on
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
-from math import inf
+from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.layout import groups_along
 from planner.place.bound import cheapest_filling, rebate_bytes
+from planner.place.part_choice import Choices
 from planner.place.part_flow import Stock, alone_prices
 from planner.place.part_tables import (
     PartTables,
@@ -45,7 +46,6 @@ _LINKED = 3  # families with prices on their parts, the dearest
 _TURNS = 300  # times that prices and shapes answer each other
 _POOL = 40_000  # shapes chosen from, of all sizes of domains
 _WINDOWS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01, 1e-3, 0.0)  # relative; above the cheapest
-_KEPT = 1500  # shapes that the linear programme keeps once it has twice as many
 _JOINING = 10  # shapes of one size that join at a time
 _FIRST_REACH = 0.3  # of what a part costs: how far from the best prices the next may be
 _LEAST_REACH = 0.002
@@ -53,11 +53,14 @@ _FAILED = 40  # prices in a row that gave no better bound, after which the best 
 _MET = 1e-6  # relative; less is no better
 
 
-def partition_bound(question: Question, cut_bytes: float, ends_s: float = inf) -> float:
+def partition_bound(
+    question: Question, home: NDArray[np.int64], cut_bytes: float, ends_s: float = inf
+) -> float:
     """Return a bound of every seating [bytes], 0 where the rule has nothing to say.
 
     Args:
         question: the grid and its charges.
+        home: a good seating, shape [cells]; good prices are near those that it suggests.
         cut_bytes: stop when this is reached [bytes].
         ends_s: stop when ``time.monotonic()`` is past this [s].
     """
@@ -67,25 +70,7 @@ def partition_bound(question: Question, cut_bytes: float, ends_s: float = inf) -
     search = _Search(question)
     if not search.linked:
         return 0.0
-    return search.best(cut_bytes, ends_s)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Choices:
-    """The shapes and the partitions that the linear programme chooses from."""
-
-    helds: list[int]
-    cost_bytes: list[float]
-    parts: list[NDArray[np.float64]]
-    families: list[int]
-    partitions: list[NDArray[np.float64]]
-
-    def keep(self, chosen: NDArray[np.int64]) -> None:
-        """Forget all shapes but these."""
-        rows = np.sort(chosen).tolist()
-        self.helds = [self.helds[row] for row in rows]
-        self.cost_bytes = [self.cost_bytes[row] for row in rows]
-        self.parts = [self.parts[row] for row in rows]
+    return search.best(home, cut_bytes, ends_s)
 
 
 class _Search:
@@ -99,7 +84,7 @@ class _Search:
         self.stock = Stock(
             sizes=tuple(sorted(held)),
             counts=tuple(held[c] for c in sorted(held)),
-            spare=self.spare,
+            cells=question.cells,
         )
         self.counts = dict(zip(self.stock.sizes, self.stock.counts, strict=True))
         self.plain = {held: tables(question, held) for held in self.stock.holding}
@@ -113,12 +98,17 @@ class _Search:
         self.linked = sorted(sorted(worth, key=lambda i: (-worth[i], i))[:_LINKED])
         self.starts = np.cumsum([0, *(self.terms[i].size for i in self.linked)]).tolist()
 
-    def best(self, cut_bytes: float, ends_s: float) -> float:
+    def best(self, home: NDArray[np.int64], cut_bytes: float, ends_s: float) -> float:
         """Return the best bound found."""
         pools = self._pools()
         if pools is None:
             return 0.0
-        choices = _Choices(helds=[], cost_bytes=[], parts=[], families=[], partitions=[])
+        choices = Choices(
+            costs=tuple(part_costs(self.terms[i])[1:] for i in self.linked),
+            groups=tuple(self.terms[i].groups for i in self.linked),
+            stock=self.stock,
+        )
+        self._join_seating(home, choices)
         centre = np.zeros(self.starts[-1])
         best_near, reach, failed = self._answer(pools, centre, choices), _FIRST_REACH, 0
         for a in range(len(self.linked)):
@@ -127,7 +117,7 @@ class _Search:
             near = self._answer(pools, trial, choices)
             if near > best_near:
                 best_near, centre = near, trial
-        trial = self._choice(choices, centre, reach)
+        trial = choices.prices(centre, reach)
         for _ in range(_TURNS):
             near = self._answer(pools, trial, choices)
             if near > best_near + _MET * abs(best_near):
@@ -136,13 +126,24 @@ class _Search:
                 reach, failed = max(reach / 2, _LEAST_REACH), failed + 1
             if best_near >= cut_bytes or failed > _FAILED or monotonic() > ends_s:
                 break
-            trial = self._choice(choices, centre, reach)
+            trial = choices.prices(centre, reach)
         return self._bound(centre)
 
     def _alone(self, a: int) -> NDArray[np.float64]:
-        """Return the best prices of the parts k = 1 … n of one family, were there no other."""
+        """Return the best prices of the parts k = 1 … n of one family, were there no other.
+
+        A part of k meets k / n_(S and S') groups of every other family; of these its share k / C
+        counts as its own.
+        """
         term = self.terms[self.linked[a]]
-        return alone_prices(part_costs(term), term.groups, self.stock)
+        costs = part_costs(term)
+        size = np.arange(term.size + 1)
+        for other in self.terms:
+            common = prod(self.question.sizes[i] for i in other.axes if i in term.axes)
+            if other is not term:
+                touch = other.touch_bytes + other.ring_bytes
+                costs = costs + touch * size**2 / (common * self.largest)
+        return alone_prices(costs, term.groups, self.stock)
 
     def _by_family(self, prices: NDArray[np.float64]) -> dict[int, PartPrices]:
         return {
@@ -217,7 +218,7 @@ class _Search:
         return None
 
     def _answer(
-        self, pools: Mapping[int, Seen], prices: NDArray[np.float64], choices: _Choices
+        self, pools: Mapping[int, Seen], prices: NDArray[np.float64], choices: Choices
     ) -> float:
         """Add the cheapest shapes and partitions at these prices; return the pools' bound."""
         by_family = self._by_family(prices)
@@ -230,8 +231,7 @@ class _Search:
                 if costs[row] < inf:
                     self._join(pool, row, by_family, choices)
         for a, p in enumerate(by_family.values()):
-            choices.families.append(a)
-            choices.partitions.append(self._partition(p))
+            choices.add_partition(a, self._partition(p))
         total = self._filled(least)
         return total + sum(self._given(by_family)) - rebate_bytes(self.question)
 
@@ -244,14 +244,49 @@ class _Search:
         possible = [held for held in self.plain if least[held] < inf]
         costs = np.array([least[held] for held in possible])
         scale = max(float(np.abs(costs).max()), 1e-300)
-        domains, totals, limits, room = self._domain_rows(possible)
+        limits, equal = self.stock.limits(possible), self.stock.equations(possible)
         solved = linprog(
-            costs / scale, A_ub=limits, b_ub=room, A_eq=domains, b_eq=totals, method="highs"
+            costs / scale,
+            A_ub=limits.rows,
+            b_ub=limits.sides,
+            A_eq=equal.rows,
+            b_eq=equal.sides,
+            method="highs",
         )
         return float(solved.fun) * scale if solved.status == 0 else -inf
 
+    def _join_seating(self, home: NDArray[np.int64], choices: Choices) -> None:
+        """Add what a seating consists of: its domains and the parts of its groups."""
+        held = np.bincount(home, minlength=len(self.question.capacities))
+        used = np.flatnonzero(held)
+        index = np.searchsorted(used, home)
+        touches = np.zeros((len(used), len(self.terms)), dtype=np.int64)
+        parts = np.zeros((len(used), self.starts[-1]))
+        paid = np.zeros(len(used))
+        for i, term in enumerate(self.terms):
+            groups = groups_along(self.question.sizes, term.axes)
+            inside = np.zeros((len(groups), len(used)), dtype=np.int64)
+            np.add.at(inside, (np.arange(len(groups))[:, None], index[groups]), 1)
+            touches[:, i] = (inside > 0).sum(axis=0)
+            if i not in self.linked:
+                continue
+            a = self.linked.index(i)
+            sizes = np.arange(1, term.size + 1)
+            parts[:, self.starts[a] : self.starts[a + 1]] = (inside[:, :, None] == sizes).sum(
+                axis=0
+            )
+            for counts in np.unique((inside[:, :, None] == sizes).sum(axis=1), axis=0):
+                choices.add_partition(a, counts.astype(float))
+        costs = np.concatenate([part_costs(self.terms[i])[1:] for i in self.linked])
+        for s, cells in enumerate(held[used].tolist()):
+            seen = Seen(self.plain[cells], touches[s : s + 1], range(len(self.terms)))
+            alone = sum(float(seen.paid[i][0]) for i in seen.families if i not in self.linked)
+            paid[s] = max(float(seen.tied[0]), alone + float(parts[s] @ costs))
+        for row in np.unique(np.column_stack([held[used], paid, parts]), axis=0):
+            choices.add_shape(int(row[0]), float(row[1]), row[2:])
+
     def _join(
-        self, pool: Seen, row: int, by_family: Mapping[int, PartPrices], choices: _Choices
+        self, pool: Seen, row: int, by_family: Mapping[int, PartPrices], choices: Choices
     ) -> None:
         parts = np.zeros(self.starts[-1])
         cost_bytes = 0.0
@@ -265,76 +300,7 @@ class _Search:
                     parts[start + k] += 1
                 alone = max(alone, float(part_costs(self.terms[i])[held].sum()))
             cost_bytes += alone
-        choices.helds.append(pool.held)
-        choices.cost_bytes.append(max(cost_bytes, float(pool.tied[row])))
-        choices.parts.append(parts)
-
-    def _choice(
-        self, choices: _Choices, centre: NDArray[np.float64], reach: float
-    ) -> NDArray[np.float64]:
-        """Return the prices that the cheapest choice in fractions suggests.
-
-        They are at most *reach* times what a part costs away from *centre*.
-        """
-        from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
-
-        costs = np.array(choices.cost_bytes)
-        scale = max(float(costs.max()), 1e-300)
-        width, shapes, partitions = self.starts[-1], len(costs), len(choices.partitions)
-        dearest = np.concatenate([part_costs(self.terms[i])[1:] for i in self.linked])
-        box = reach * np.maximum(dearest, dearest.max() * 1e-3) / scale
-        link = np.zeros((width, shapes + partitions))
-        link[:, :shapes] = np.array(choices.parts).T
-        for j, (a, counts) in enumerate(
-            zip(choices.families, choices.partitions, strict=True), start=shapes
-        ):
-            link[self.starts[a] : self.starts[a + 1], j] = -counts
-        groups = np.zeros((len(self.linked), shapes + partitions))
-        groups[choices.families, np.arange(shapes, shapes + partitions)] = 1.0
-        domains, totals, limits, room = self._domain_rows(choices.helds)
-        slack = np.eye(width)
-        equal = np.vstack(
-            [
-                np.hstack([link, slack, -slack]),
-                np.hstack([groups, np.zeros((len(groups), 2 * width))]),
-                np.hstack([domains, np.zeros((len(domains), partitions + 2 * width))]),
-            ]
-        )
-        solved = linprog(
-            np.concatenate(
-                [costs / scale, np.zeros(partitions), box + centre / scale, box - centre / scale]
-            ),
-            A_eq=equal,
-            b_eq=np.concatenate(
-                [np.zeros(width), [self.terms[i].groups for i in self.linked], totals]
-            ),
-            A_ub=np.hstack([limits, np.zeros((len(limits), partitions + 2 * width))])
-            if len(limits)
-            else None,
-            b_ub=room if len(limits) else None,
-            method="highs",
-        )
-        if solved.status != 0:
-            return centre
-        tip: NDArray[np.float64] = solved.eqlin.marginals[:width] * scale
-        if shapes > 2 * _KEPT:
-            duals = solved.eqlin.marginals @ equal[:, :shapes]
-            if len(limits):
-                duals = duals + solved.ineqlin.marginals @ limits
-            choices.keep(np.argsort(costs / scale - duals, kind="stable")[:_KEPT])
-        return tip
-
-    def _domain_rows(
-        self, holding: list[int]
-    ) -> tuple[NDArray[np.float64], list[float], NDArray[np.float64], list[float]]:
-        """Return (rows, sides) of how many domains there are: equations, then limits."""
-        helds = np.array(holding)
-        if not self.spare:
-            sizes = sorted(self.counts)
-            rows = (helds == np.array(sizes)[:, None]).astype(float)
-            return rows, [float(self.counts[c]) for c in sizes], np.zeros((0, len(helds))), []
-        limits, room = self.stock.limits(holding)
-        return helds[None, :].astype(float), [float(self.question.cells)], limits, room.tolist()
+        choices.add_shape(pool.held, max(cost_bytes, float(pool.tied[row])), parts)
 
 
 def _cheapest_partition(price: NDArray[np.float64], most: int) -> NDArray[np.float64]:

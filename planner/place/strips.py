@@ -18,7 +18,7 @@ import numpy as np
 from planner.place.question import coarsen, refine_home, whole_boxes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,8 +60,10 @@ def _in_strips(question: Question) -> Iterator[NDArray[np.int64]]:
                 continue
             tried += 1
             strip = prod(section) * n
-            for alike in _turns(question.cells // strip):
-                held = _dealt(question, strip, alike)
+            dealt = [
+                _dealt(question, prod(section), strip, n) for n in _turns(question.cells // strip)
+            ]
+            for held in (*dealt, _rests_shared(question, strip)):
                 if held is not None:
                     yield _seated(question, along, section, held)
 
@@ -78,8 +80,14 @@ class Liking(Enum):
     ALIKE = "those of nearly one size"
 
 
-def _dealt(question: Question, strip: int, alike: int) -> list[list[tuple[int, int]]] | None:
-    """Return for every strip (domain, cells), None where the domains do not suffice."""
+def _dealt(
+    question: Question, layer: int, strip: int, alike: int
+) -> list[list[tuple[int, int]]] | None:
+    """Return for every strip (domain, cells), None where the domains do not suffice.
+
+    Domains whose cells are no whole number of layers should come first, so that two of them can
+    share a layer and what follows begins with a fresh one; the largest come first.
+    """
     free = Counter(question.capacities)
     del free[0]
     of_size: dict[int, list[int]] = {}
@@ -96,8 +104,61 @@ def _dealt(question: Question, strip: int, alike: int) -> list[list[tuple[int, i
         for capacity in chosen:
             filled.append((of_size[capacity].pop(0), min(capacity, left)))
             left -= filled[-1][1]
-        strips.append(filled)
+        strips.append(sorted(filled, key=lambda part: (part[1] % layer == 0, -part[1], part[0])))
     return strips
+
+
+def _rests_shared(question: Question, strip: int) -> list[list[tuple[int, int]]] | None:
+    """Return the same, each strip ending with a rest in a domain that it shares with other strips.
+
+    The largest domains are dealt out, one or more to each strip; the rests are packed into the
+    domains that are left, and strips that share one come one after the other. None where a strip
+    fits in a domain, or the rests do not fit.
+    """
+    by_size = sorted(range(len(question.capacities)), key=lambda s: (-question.capacities[s], s))
+    strips, largest = question.cells // strip, question.capacities[by_size[0]]
+    rounds = strip // largest
+    if not rounds or rounds * strips >= len(by_size):
+        return None
+    own: list[list[int]] = [[] for _ in range(strips)]
+    for turn in range(rounds):  # there and back, so that sums are alike
+        dealt = by_size[turn * strips : (turn + 1) * strips]
+        for index, s in enumerate(dealt if turn % 2 == 0 else reversed(dealt)):
+            own[index].append(s)
+    rests = {i: strip - sum(question.capacities[s] for s in own[i]) for i in range(strips)}
+    if min(rests.values()) < 0:
+        return None
+    found = [[(s, question.capacities[s]) for s in own[i]] for i in range(strips)]
+    order = [i for i in range(strips) if not rests[i]]
+    left = {i: rest for i, rest in rests.items() if rest}
+    for s in by_size[rounds * strips :]:
+        together = _best_fit(left, question.capacities[s])
+        for i in sorted(together, key=lambda i: (-left[i], i)):
+            found[i].append((s, left.pop(i)))
+            order.append(i)
+        if not left:
+            return [found[i] for i in order]
+    return None
+
+
+def _best_fit(rests: Mapping[int, int], room: int) -> list[int]:
+    """Return which rests fill *room* best together, the greatest first of those that do.
+
+    >>> _best_fit({0: 18, 1: 17, 2: 10, 3: 9}, 45)
+    [0, 1, 2]
+    """
+    items = sorted(rests, key=lambda i: (-rests[i], i))
+    reach = [1]  # bit sets of the sums of the items from each on
+    for i in reversed(items):
+        reach.append(reach[-1] | reach[-1] << rests[i])
+    reach.reverse()
+    full = (reach[0] & ((1 << (room + 1)) - 1)).bit_length() - 1
+    chosen = []
+    for index, i in enumerate(items):
+        if full >= rests[i] and reach[index + 1] >> (full - rests[i]) & 1:
+            chosen.append(i)
+            full -= rests[i]
+    return chosen
 
 
 def fewest_that_fill(free: Counter[int], cells: int, liking: Liking) -> list[int] | None:
@@ -150,15 +211,11 @@ def _seated(
     section: Sequence[int],
     strips: Sequence[Sequence[tuple[int, int]]],
 ) -> NDArray[np.int64]:
-    """Return the home of each cell: strip after strip, in each one layer of the section on another.
-
-    Domains whose cells are no whole number of layers come first, so that two of them can share a
-    layer and what follows begins with a fresh one.
-    """
+    """Return the home of each cell: strip after strip, in each one layer upon another."""
     layer = prod(section)
-    line = []
+    line: list[int] = []
     for filled in strips:
-        for s, cells in sorted(filled, key=lambda part: (part[1] % layer == 0, -part[1], part[0])):
+        for s, cells in filled:
             line += [s] * cells
     digits = np.unravel_index(
         np.arange(question.cells), tuple(reversed(question.sizes))
