@@ -20,7 +20,7 @@ class Choices:
     """The shapes and the partitions that a linear programme chooses from.
 
     Args:
-        costs: what a part of k = 1 … n pays, by family with prices [bytes].
+        part_bytes: what a part of k = 1 … n pays, by family with prices [bytes].
         groups: groups of each of these families [1].
         stock: the domains.
         helds: cells of each shape [1].
@@ -30,7 +30,7 @@ class Choices:
         partitions: how many parts of each size it has, k = 1 … n.
     """
 
-    costs: tuple[NDArray[np.float64], ...]
+    part_bytes: tuple[NDArray[np.float64], ...]
     groups: tuple[int, ...]
     stock: Stock
     helds: list[int] = field(default_factory=list)
@@ -50,21 +50,21 @@ class Choices:
         self.families.append(family)
         self.partitions.append(counts)
 
-    def prices(self, centre: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
+    def prices(self, centre_bytes: NDArray[np.float64], reach_factor: float) -> NDArray[np.float64]:
         """Return the prices of parts that the cheapest choice suggests [bytes].
 
         Args:
-            centre: the best prices so far.
-            reach: how far from them the next may be, times what a part costs.
+            centre_bytes: the best prices so far.
+            reach_factor: how far from them the next may be, times what a part costs.
         """
         from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
 
         costs = np.array(self.cost_bytes)
         scale = max(float(costs.max()), 1e-300)
-        starts = np.cumsum([0, *map(len, self.costs)]).tolist()
+        starts = np.cumsum([0, *map(len, self.part_bytes)]).tolist()
         width, shapes, partitions = starts[-1], len(costs), len(self.partitions)
-        dearest = np.concatenate(self.costs)
-        box = reach * np.maximum(dearest, dearest.max() * 1e-3) / scale
+        dearest = np.concatenate(self.part_bytes)
+        box = reach_factor * np.maximum(dearest, dearest.max() * 1e-3) / scale
         link = np.zeros((width, shapes + partitions))
         link[:, :shapes] = np.array(self.parts).T
         for j, (a, counts) in enumerate(
@@ -85,7 +85,12 @@ class Choices:
         )
         solved = linprog(
             np.concatenate(
-                [costs / scale, np.zeros(partitions), box + centre / scale, box - centre / scale]
+                [
+                    costs / scale,
+                    np.zeros(partitions),
+                    box + centre_bytes / scale,
+                    box - centre_bytes / scale,
+                ]
             ),
             A_eq=equal,
             b_eq=np.concatenate([np.zeros(width), self.groups, domains.sides]),
@@ -94,7 +99,7 @@ class Choices:
             method="highs",
         )
         if solved.status != 0:
-            return centre
+            return centre_bytes
         tip: NDArray[np.float64] = solved.eqlin.marginals[:width] * scale
         if shapes > 2 * _KEPT:
             duals = solved.eqlin.marginals @ equal[:, :shapes]

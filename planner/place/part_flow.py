@@ -90,22 +90,22 @@ class Stock:
         )
 
 
-def alone_prices(costs: NDArray[np.float64], groups: int, stock: Stock) -> NDArray[np.float64]:
+def alone_prices(part_bytes: NDArray[np.float64], groups: int, stock: Stock) -> NDArray[np.float64]:
     """Return prices of parts k = 1 … n, nought where the linear programme fails [bytes].
 
     Args:
-        costs: what a part of k members pays, k = 0 … n [bytes].
+        part_bytes: what a part of k members pays, k = 0 … n [bytes].
         groups: groups of n [1].
         stock: the domains.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
     from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415 - as above
 
-    n, largest = len(costs) - 1, stock.sizes[-1]
+    n, largest = len(part_bytes) - 1, stock.sizes[-1]
     starts, parts = _steps(n, n)
     starts_held, parts_held = _steps(largest, n)
     ends = np.array(stock.holding)
-    scale = max(float(costs.max()), 1e-300)
+    scale = max(float(part_bytes.max()), 1e-300)
     none = csr_array((n, len(ends)))
     link = hstack([-_at(parts - 1, n), _at(parts_held - 1, n), none])
     cut = hstack(
@@ -128,7 +128,7 @@ def alone_prices(costs: NDArray[np.float64], groups: int, stock: Stock) -> NDArr
     counted = None if stock.spare else stock.counts
     missing = _MISSING if stock.spare else 0.0
     solved = linprog(
-        np.concatenate([np.zeros(len(parts)), costs[parts_held] / scale, np.zeros(len(ends))]),
+        np.concatenate([np.zeros(len(parts)), part_bytes[parts_held] / scale, np.zeros(len(ends))]),
         A_eq=vstack([link, cut, filled]),
         b_eq=np.concatenate([np.full(n, -missing), sides, np.zeros(largest + 1)]),
         A_ub=hstack([csr_array((len(limits.rows), before)), csr_array(limits.rows)]),

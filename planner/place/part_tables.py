@@ -34,11 +34,11 @@ def part_costs(term: Term) -> NDArray[np.float64]:
     return costs
 
 
-def least_sums(each: NDArray[np.float64], held: int, longest: int) -> NDArray[np.float64]:
-    """Return the least of sum each[v] over t parts v of 1 to M that sum to c.
+def least_sums(each_bytes: NDArray[np.float64], held: int, longest: int) -> NDArray[np.float64]:
+    """Return the least of sum each_bytes[v] over t parts v of 1 to M that sum to c.
 
     Args:
-        each: price of a part of k, k = 0 … n.
+        each_bytes: price of a part of k, k = 0 … n.
         held: cells C [1].
         longest: the most parts [1].
 
@@ -48,13 +48,13 @@ def least_sums(each: NDArray[np.float64], held: int, longest: int) -> NDArray[np
     >>> least_sums(np.array([0.0, 2.0, 3.0, 3.0]), 5, 3)[3, :, 5].tolist()  # 3 + 2; 3 + 1 + 1
     [inf, inf, 6.0, 7.0]
     """
-    sums = np.full((len(each), longest + 1, held + 1), inf)
+    sums = np.full((len(each_bytes), longest + 1, held + 1), inf)
     sums[0, 0, 0] = 0.0
-    for part in range(1, len(each)):
+    for part in range(1, len(each_bytes)):
         mine = sums[part]
         mine[:] = sums[part - 1]
         for t in range(1, longest + 1 if part <= held else 0):
-            with_one = mine[t - 1, : held + 1 - part] + each[part]
+            with_one = mine[t - 1, : held + 1 - part] + each_bytes[part]
             np.minimum(mine[t, part:], with_one, out=mine[t, part:])
     return sums
 
@@ -77,13 +77,13 @@ class PartPrices:
 
     Args:
         price_bytes: of a part of k members, k = 0 … n [bytes].
-        net: ``least_sums`` of what parts pay less their prices.
-        earned: ``least_sums`` of the prices, each below nought.
+        net_bytes: ``least_sums`` of what parts pay less their prices.
+        earned_bytes: ``least_sums`` of the prices, each below nought.
     """
 
     price_bytes: NDArray[np.float64]
-    net: NDArray[np.float64]
-    earned: NDArray[np.float64]
+    net_bytes: NDArray[np.float64]
+    earned_bytes: NDArray[np.float64]
 
 
 def part_prices(term: Term, price_bytes: NDArray[np.float64], held: int) -> PartPrices:
@@ -91,8 +91,8 @@ def part_prices(term: Term, price_bytes: NDArray[np.float64], held: int) -> Part
     longest = min(term.groups, held)
     return PartPrices(
         price_bytes=price_bytes,
-        net=least_sums(part_costs(term) - price_bytes, held, longest),
-        earned=least_sums(-price_bytes, held, longest),
+        net_bytes=least_sums(part_costs(term) - price_bytes, held, longest),
+        earned_bytes=least_sums(-price_bytes, held, longest),
     )
 
 
@@ -133,8 +133,8 @@ class Seen:
         for column, i in enumerate(self.families):
             paid = self.paid[column]
             if i in prices:
-                net = self._read(prices[i].net, column)
-                paid = np.fmax(net, paid + self._read(prices[i].earned, column))
+                net = self._read(prices[i].net_bytes, column)
+                paid = np.fmax(net, paid + self._read(prices[i].earned_bytes, column))
             total = total + paid
         return total
 
@@ -143,7 +143,7 @@ class Seen:
         total = self.tied
         for column, i in enumerate(self.families):
             if i in prices:
-                total = total + self._read(prices[i].earned, column)
+                total = total + self._read(prices[i].earned_bytes, column)
         counted = self.priced(prices)
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(counted), np.fmax(total - counted, 0.0), 0.0)

@@ -104,7 +104,7 @@ class _Search:
         if pools is None:
             return 0.0
         choices = Choices(
-            costs=tuple(part_costs(self.terms[i])[1:] for i in self.linked),
+            part_bytes=tuple(part_costs(self.terms[i])[1:] for i in self.linked),
             groups=tuple(self.terms[i].groups for i in self.linked),
             stock=self.stock,
         )
@@ -294,7 +294,7 @@ class _Search:
             alone = float(pool.paid[i][row])
             if i in by_family:
                 most, t = int(pool.parts[i][row]), int(pool.touches[row, i])
-                held = parts_of(by_family[i].net, most, t, pool.held)
+                held = parts_of(by_family[i].net_bytes, most, t, pool.held)
                 start = self.starts[self.linked.index(i)] - 1
                 for k in held:
                     parts[start + k] += 1
