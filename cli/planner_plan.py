@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from cli.planner_inputs import Inputs
 from planner.errors import InputError
@@ -77,6 +78,10 @@ def make_plan(
             rules=rules, seed=seed, time_limit_s=limit_s, progress=progress,
         )  # fmt: skip
 
+    @cache  # greedy often seats as rank order does, and routes take most of a step's time
+    def step_of(seats: tuple[int, ...]) -> Step:
+        return seated_step(inputs, seats, wiring)
+
     exposed = None
     if objective == "time":
         _refuse_with_time(rules, tiers)
@@ -85,7 +90,7 @@ def make_plan(
             families,
             inputs.fabric,
             seat=lambda moved: seat(moved, "total", time_limit_s / _TIMED_ROUNDS),
-            step_of=lambda seats: seated_step(inputs, seats, wiring),
+            step_of=lambda seats: step_of(tuple(seats)),
         )
         placement = exposed.placement
     else:
@@ -95,10 +100,10 @@ def make_plan(
         inputs=inputs,
         families=families,
         placement=placement,
-        step=seated_step(inputs, placement.rank_to_gpu, wiring),
+        step=step_of(tuple(placement.rank_to_gpu)),
         memory=layout_memory(inputs.model, inputs.layout, inputs.fabric.accelerator),
         baseline_steps_s={
-            baseline.name: float(seated_step(inputs, baseline.rank_to_gpu, wiring).total_s)
+            baseline.name: float(step_of(tuple(baseline.rank_to_gpu)).total_s)
             for baseline in placement.baselines
         },
         incast=fabric_gates(
@@ -111,10 +116,10 @@ def make_plan(
         ),
         exposed=exposed,
         reductions=reductions,
-        free_step_s=None if price is None else float(
-            seated_step(inputs, price.free_rank_to_gpu, wiring).total_s
-        ),
-    )  # fmt: skip
+        free_step_s=None
+        if price is None
+        else float(step_of(tuple(price.free_rank_to_gpu)).total_s),
+    )
 
 
 def _refuse_with_time(rules: Sequence[str], tiers: str) -> None:
