@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from planner.errors import InputError
 from planner.layout import Layout
 from topologies.export_seats import Seat, SeatedPlan
 from topologies.host_lists import HostListError, expand_hosts
+from topologies.imported_links import gpu_names
 
 _MOST_GPUS = 1_000_000
 
@@ -31,15 +32,15 @@ def seats_of_plan(path: Path, host_names: Sequence[str] = ()) -> SeatedPlan | No
     rows = told.get("fabric", {}).get("machines") if isinstance(told.get("fabric"), dict) else None
     if not isinstance(rows, list):
         return None
-    homes = _homes(rows, path)
-    names = list(dict.fromkeys(name for name, _ in homes))
+    gpus = _gpus(told, rows, path)
+    names = list(dict.fromkeys(gpu.machine for gpu in gpus))
     if host_names and len(host_names) != len(names):
         raise InputError(f"{len(host_names)} names for {len(names)} machines: expected as many")
     real = dict(zip(names, host_names or names, strict=True))
-    wrong = [g for g in rank_to_gpu if not 0 <= g < len(homes)]
+    wrong = [g for g in rank_to_gpu if not 0 <= g < len(gpus)]
     if wrong or len(set(rank_to_gpu)) != len(rank_to_gpu):
         raise InputError(
-            f"{path}: placement.rank_to_gpu must name different GPUs of 0 to {len(homes) - 1}"
+            f"{path}: placement.rank_to_gpu must name different GPUs of 0 to {len(gpus) - 1}"
         )
     domains = _domains(plan)
     layout = {f.name: told["layout"][f.name] for f in fields(Layout) if f.name in told["layout"]}
@@ -49,10 +50,10 @@ def seats_of_plan(path: Path, host_names: Sequence[str] = ()) -> SeatedPlan | No
         seats=tuple(
             Seat(
                 rank=rank,
-                host=real[homes[g][0]],
-                slot=homes[g][1],
-                gpu=f"{homes[g][0]}.{homes[g][1]}",
-                supernode=domains.get(rank, homes[g][0]),
+                host=real[gpus[g].machine],
+                slot=gpus[g].slot,
+                gpu=gpus[g].name,
+                supernode=domains.get(rank, gpus[g].machine),
             )
             for rank, g in enumerate(rank_to_gpu)
         ),
@@ -61,22 +62,56 @@ def seats_of_plan(path: Path, host_names: Sequence[str] = ()) -> SeatedPlan | No
     )
 
 
-def _homes(rows: Sequence[Any], path: Path) -> list[tuple[str, int]]:
-    """Return the machine of each GPU and its place in it."""
-    homes: list[tuple[str, int]] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gpu:
+    """A GPU by name, its machine, and its number on it."""
+
+    name: str
+    machine: str
+    slot: int
+
+
+def _gpus(told: Mapping[str, Any], rows: Sequence[Any], path: Path) -> list[_Gpu]:
+    """Return the GPUs of the plan's cluster in order, of a free list only those that were free.
+
+    Args:
+        told: the plan's inputs.
+        rows: its machines, with as many GPUs as the plan may use.
+        path: of the plan.
+    """
+    names: list[str] = []
     for row in rows:
-        gpus = row.get("gpus") if isinstance(row, Mapping) else None
+        count = row.get("gpus") if isinstance(row, Mapping) else None
         hosts = row.get("hosts") if isinstance(row, Mapping) else None
-        if type(gpus) is not int or not 0 <= gpus <= 1024 or not isinstance(hosts, str):
+        if type(count) is not int or not 0 <= count <= 1024 or not isinstance(hosts, str):
             raise InputError(f"{path}: inputs.fabric.machines: expected hosts and gpus")
-        try:
-            names = expand_hosts(hosts)
-        except HostListError as error:
-            raise InputError(*(f"{path}: {fault}" for fault in error.faults)) from None
-        if len(homes) + len(names) * gpus > _MOST_GPUS:
+        machines = _expanded(hosts, path)
+        if len(names) + len(machines) * count > _MOST_GPUS:
             raise InputError(f"{path}: inputs.fabric.machines: more than {_MOST_GPUS:,} GPUs")
-        homes += [(name, slot) for name in names for slot in range(gpus)]
-    return homes
+        names += [name for machine in machines for name in gpu_names(machine, count)]
+    whole = [_gpu(name, path) for name in names]
+    free = told.get("free")
+    if free is None:
+        return whole
+    listed = free.get("hosts") if isinstance(free, Mapping) else None
+    gpus = [_gpu(name, path) for name in _expanded(str(listed), path)]
+    if [gpu.machine for gpu in gpus] != [gpu.machine for gpu in whole]:
+        raise InputError(f"{path}: inputs.free does not list the GPUs of inputs.fabric.machines")
+    return gpus
+
+
+def _expanded(hosts: str, path: Path) -> tuple[str, ...]:
+    try:
+        return expand_hosts(hosts)
+    except HostListError as error:
+        raise InputError(*(f"{path}: {fault}" for fault in error.faults)) from None
+
+
+def _gpu(name: str, path: Path) -> _Gpu:
+    machine, _, number = name.rpartition(".gpu")
+    if not (machine and number.isascii() and number.isdigit() and len(number) < 5):
+        raise InputError(f"{path}: {name[:60]!r}: expected a GPU such as n01.gpu00")
+    return _Gpu(name=name, machine=machine, slot=int(number))
 
 
 def _domains(plan: Mapping[str, Any]) -> dict[int, str]:

@@ -233,6 +233,8 @@ class Fabric:
         job_gpus: GPUs one job uses unless told otherwise; the rest are spares; 0 stands for all.
         hosts: the machines, where known: a launcher starts one agent on each. Their order is the
             order of the host list, and the outermost rule holds: every usable GPU exactly once.
+        host_slots: number of each usable GPU on its machine, unusable ones counted; empty where
+            every machine has all its GPUs, in order.
     """
 
     name: str
@@ -245,6 +247,7 @@ class Fabric:
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     job_gpus: int = 0
     hosts: tuple[Domain, ...] = ()
+    host_slots: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.job_gpus == 0:
@@ -350,6 +353,8 @@ def _faults_of(fabric: Fabric) -> list[str]:
         )
     if fabric.hosts and isinstance(wrong := _as_index(fabric.hosts, len(fabric.gpus)), str):
         faults.append(f"hosts: {wrong}")
+    if fabric.host_slots and len(fabric.host_slots) != len(fabric.gpus):
+        faults.append(f"host_slots: {len(fabric.host_slots)} for {len(fabric.gpus)} usable GPUs")
     return faults
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from planner.errors import InputError
 from planner.fabric import Domain, Fabric, Tier
+from topologies.host_slots import slots_of
 from topologies.import_allocation import Allocation
 
 
@@ -51,7 +52,9 @@ def allocated_gpus(
             f"the allocation seats {len(allocation.hosts)} ranks, the plan has {ranks}: "
             "expected as many"
         )
-    return _seated(allocation, gpus_of)
+    slots = slots_of(fabric)
+    seat_of = {name: {slots[g]: g for g in gpus} for name, gpus in gpus_of.items()}
+    return _seated(allocation, seat_of)
 
 
 def _as_the_cluster_calls_them(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
@@ -69,18 +72,32 @@ def _as_the_cluster_calls_them(given: Sequence[str], names: Sequence[str]) -> tu
     return tuple(called[one] for one in given)
 
 
-def _seated(allocation: Allocation, gpus_of: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+def _seated(allocation: Allocation, seat_of: Mapping[str, Mapping[int, int]]) -> tuple[int, ...]:
+    """Return the GPU of each rank.
+
+    Args:
+        allocation: by rank.
+        seat_of: for each machine, the GPU with each number that it may use.
+    """
     used: dict[str, set[int]] = defaultdict(set)
     seats, faults = [], []
     for rank, (host, slot) in enumerate(zip(allocation.hosts, allocation.slots, strict=True)):
-        free = slot if slot >= 0 else len(used[host])
-        if free >= len(gpus_of[host]):
-            faults.append(f"rank {rank}: {host} has {len(gpus_of[host])} GPUs, not {free + 1}")
-        elif free in used[host]:
-            faults.append(f"rank {rank}: GPU {free} of {host} is taken by another rank")
+        usable = seat_of[host]
+        if len(used[host]) >= len(usable):
+            faults.append(
+                f"rank {rank}: {host} has {len(usable)} GPUs, and {len(usable)} ranks before it"
+            )
+            continue
+        one = slot if slot >= 0 else next(s for s in usable if s not in used[host])
+        if one not in usable:
+            faults.append(
+                f"rank {rank}: {host} has no usable GPU {one}: it has {', '.join(map(str, usable))}"
+            )
+        elif one in used[host]:
+            faults.append(f"rank {rank}: GPU {one} of {host} is taken by another rank")
         else:
-            seats.append(gpus_of[host][free])
-        used[host].add(free)
+            seats.append(usable[one])
+            used[host].add(one)
     if faults:
         raise InputError(*faults[:20])
     return tuple(seats)

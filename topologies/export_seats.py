@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
+from topologies.host_slots import slots_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +107,12 @@ def seated_plan(
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InputError(f"machine {twice!r} is named twice")
-    home = {g: (b, slot) for b, host in enumerate(hosts) for slot, g in enumerate(host.gpus)}
+    name_of = {g: name for name, host in zip(names, hosts, strict=True) for g in host.gpus}
+    slots = slots_of(fabric)
     supernode = {g: d.name for d in fabric.tier("supernode").domains for g in d.gpus}
     seats = tuple(
         Seat(
-            rank=rank, host=names[home[g][0]], slot=home[g][1], gpu=fabric.gpus[g],
+            rank=rank, host=name_of[g], slot=slots[g], gpu=fabric.gpus[g],
             supernode=supernode[g],
         )
         for rank, g in enumerate(rank_to_gpu)

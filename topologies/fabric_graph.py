@@ -96,6 +96,7 @@ def build_fabric(spec: FabricSpec) -> Fabric:
         sources=spec.sources,
         job_gpus=min(spec.job_gpus, usable),
         hosts=_hosts(seats),
+        host_slots=_host_slots(seats, spec.supernode.board_gpus),
     )
 
 
@@ -136,3 +137,10 @@ def _hosts(seats: Seats) -> tuple[Domain, ...]:
     """Return the boards as hosts; their uplink is told by the tiers, not here."""
     none = np.zeros(len(seats.board_names))
     return domains_of(seats.board_names, seats.board, seats, none, usable_index(seats))
+
+
+def _host_slots(seats: Seats, board_gpus: int) -> tuple[int, ...]:
+    """Return the number of each usable GPU on its board, none where all GPUs are usable."""
+    if seats.usable.all():
+        return ()
+    return tuple((seats.place[seats.usable] % board_gpus).tolist())

@@ -26,13 +26,13 @@ from planner.documents import read_bytes
 from planner.errors import SpecError
 from planner.fabric import Domain, Fabric
 from topologies.host_lists import HostListError, expand_hosts, fold_hosts
+from topologies.host_slots import machines_of, slots_of
 
 LARGEST_BYTES = 2**25
 _FAULTS = 40
 _NUMBERS = re.compile(r"[0-9]{1,6}(?:-[0-9]{1,6})?")
 _TERM = re.compile(r"(?P<hosts>[^:*]+)(?::(?P<gpus>[0-9][0-9,\s-]*)|\*(?P<count>[0-9]{1,6}))?")
 _OUTSIDE = re.compile(r"(?:[^,\s\[]|\[[^\]]*\]?)+")  # a run without comma or blank, brackets whole
-_LAST_NUMBER = re.compile(r"([0-9]{1,9})$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +103,7 @@ def only_gpus(fabric: Fabric, free: Sequence[int], name: str = "the free list") 
     """
     index = np.full(len(fabric.gpus), -1, np.int64)
     index[list(free)] = np.arange(len(free))
+    slots = slots_of(fabric)
     tiers = tuple(replace(tier, domains=_cut_down(tier.domains, index)) for tier in fabric.tiers)
     assumed = {
         **fabric.assumed,
@@ -115,6 +116,7 @@ def only_gpus(fabric: Fabric, free: Sequence[int], name: str = "the free list") 
         gpus=tuple(fabric.gpus[gpu] for gpu in free),
         tiers=tiers,
         hosts=_cut_down(fabric.hosts, index),
+        host_slots=tuple(slots[gpu] for gpu in free),
         job_gpus=min(fabric.job_gpus, len(free)),
         assumed=MappingProxyType(assumed),
     )
@@ -163,24 +165,12 @@ def _known_hosts(fabric: Fabric) -> Mapping[str, _Host]:
     named = {name: _Host(gpus=(gpu,), numbers=()) for gpu, name in enumerate(fabric.gpus)}
     for tier in reversed(fabric.tiers):
         named |= {d.name: _Host(gpus=d.gpus, numbers=()) for d in tier.domains}
-    hosts = fabric.hosts or fabric.tiers[0].domains
-    size = max(len(host.gpus) for host in hosts)
+    slots = slots_of(fabric)
     found = {
-        host.name: _Host(gpus=host.gpus, numbers=_numbers(host, fabric, size)) for host in hosts
+        host.name: _Host(gpus=host.gpus, numbers=tuple(slots[gpu] for gpu in host.gpus))
+        for host in machines_of(fabric)
     }
     return {**found, **{name: host for name, host in named.items() if name not in found}}
-
-
-def _numbers(host: Domain, fabric: Fabric, size: int) -> tuple[int, ...]:
-    """Return the number of each GPU on its host: the one its name ends in, less the hosts before.
-
-    Where names say nothing: its place, unless some of the host's GPUs are not usable.
-    """
-    ends = [_LAST_NUMBER.search(fabric.gpus[gpu]) for gpu in host.gpus]
-    told = tuple(int(end.group(1)) % size for end in ends if end is not None)
-    if len(told) == len(host.gpus) and list(told) == sorted(set(told)):
-        return told
-    return tuple(range(size)) if len(host.gpus) == size else ()
 
 
 def _line_gpus(

@@ -206,3 +206,25 @@ def test_machines_shuffled_over_the_leaves_show_in_the_leaf_tier_and_can_be_put_
     mended = json.loads(run("verify", file, "--allocation", best, "--json").stdout)
     leaf = next(row for row in mended["tiers"] if row["tier"] == "leaf")
     assert leaf["cut_allocated_bytes"] == tiers["leaf"]["cut_best_bytes"]
+
+
+def test_a_busy_machines_gpus_keep_their_numbers_with_and_without_the_clusters_file(
+    tmp_path: Path,
+) -> None:
+    cluster, free, made = tmp_path / "t.conf", tmp_path / "free", tmp_path / "plan.json"
+    cluster.write_text("SwitchName=s0 Nodes=n[0-2]\n", encoding="utf-8")
+    free.write_text("n0:4-7\nn2:0,2,4,6\n", encoding="utf-8")
+    ran = run(
+        "place", "--cluster", f"{cluster},gpus-per-node=8", "--gpus", 8, "--free", free,
+        "--model", "llama-3.1-8b", "--tp", 4, "--dp", 2, "--out", made, "--ignore-memory",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+
+    with_it = run("export", made, "--to", "rank-map")
+    cluster.rename(tmp_path / "moved.conf")
+    without = run("export", made, "--to", "rank-map")
+
+    assert sorted(line.split(",", 1)[1] for line in with_it.stdout.splitlines()[1:]) == [
+        f"n0,{slot},n0.gpu0{slot},n0" for slot in (4, 5, 6, 7)
+    ] + [f"n2,{slot},n2.gpu0{slot},n2" for slot in (0, 2, 4, 6)]
+    assert without.stdout == with_it.stdout
