@@ -47,7 +47,7 @@ def test_a_machine_without_a_switch_is_not_guessed() -> None:
 
 
 def test_errors_on_tables_left_out_are_in_the_catalogue() -> None:
-    """Leave one table out: 1650 rows, 5.5 % at the median, 18.5 % at the 90th percentile."""
+    """Leave one table out: 1650 rows, 5.3 % at the median, 17.8 % at the 90th percentile."""
     errors = shipped_calibration().errors
 
     assert errors["all"].rows == 1650
@@ -56,6 +56,8 @@ def test_errors_on_tables_left_out_are_in_the_catalogue() -> None:
     assert errors["blackwell.all_reduce"].median_share < 0.055
     assert errors["all"].p90_share < 0.19
     assert errors["hopper.efa_400.all_reduce"].median_share < 0.05
+    assert errors["ampere.efa_100.all_reduce"].median_share < 0.12
+    assert errors["hopper.infiniband_ndr.all_reduce"].median_share < 0.05
     assert errors["ampere.infiniband_hdr.all_reduce"].median_share < 0.25
 
 
