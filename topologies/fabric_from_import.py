@@ -19,15 +19,18 @@ from topologies.fabric_links import link
 from topologies.fabric_spec import MOST_GPUS
 from topologies.imported_fabric import Borrowed, ImportedFabric, ImportedLink
 from topologies.imported_links import (
+    Edge,
     Levels,
     Sets,
     domain_names,
     gpu_names,
     heights,
     is_nic,
+    meeting_height,
     merged,
     nic_name,
     safe_name,
+    spelled_parts,
 )
 
 _KINDS = ("leaf", "leaf", "spine", "core")
@@ -121,13 +124,9 @@ class FabricBuild:
         if len(parts) == 1:
             return
         if not self.borrowed.join:
-            sizes = ", ".join(
-                f"{part[0]} and {len(part) - 1} more" if len(part) > 1 else part[0]
-                for part in list(parts.values())[:6]
-            )
             raise SpecError(
                 f"{self.found.provenance}: {len(parts)} parts without a common switch, so that "
-                f"no job can span them ({sizes}{', ...' if len(parts) > 6 else ''}): "
+                f"no job can span them ({spelled_parts(tuple(parts.values()))}): "
                 "give --join to put a non-blocking switch above them"
             )
         self.assumed["network.join"] = f"a non-blocking switch above {len(parts)} parts: --join"
@@ -204,13 +203,14 @@ class FabricBuild:
                 kind = _KINDS[min(height, len(_KINDS) - 1)]
                 graph.add_node(name, kind=kind, units=1, radix=0)
         tiers = ["supernode", *levels.names]
-        for a, b, rate, links, height in edges:
+        for edge in edges:
+            a, b = edge.a, edge.b
             within = is_nic(a) and b not in self.height
             latency_s = self.endpoint_s / 2 if within else self.hop_s
             if is_nic(a):
                 graph.add_node(a, kind="nic")
-            tier = tiers[min(levels.level_of(height), len(tiers) - 1)]
-            graph.add_edge(a, b, **link(rate, latency_s, tier, links))
+            tier = tiers[min(levels.level_of(edge.height), len(tiers) - 1)]
+            graph.add_edge(a, b, **link(edge.bytes_per_s, latency_s, tier, edge.links))
         return Fabric(
             name=safe_name(self.found.name),
             graph=nx.freeze(graph),
@@ -246,8 +246,8 @@ class FabricBuild:
     def _hosts(self) -> list[Any]:
         return [host for host in self.found.hosts if self.gpus_of[host.name]]
 
-    def edges(self) -> list[tuple[str, str, float, int, int]]:
-        """Return (a, b, bytes/s, links, height) of every scale-out edge, NICs included."""
+    def edges(self) -> list[Edge]:
+        """Return every scale-out edge, NICs included."""
         of_host: dict[str, list[tuple[str, ImportedLink]]] = defaultdict(list)
         between: list[ImportedLink] = []
         for one in self.links:
@@ -257,7 +257,7 @@ class FabricBuild:
             for end in ends:
                 if self.gpus_of[end]:
                     of_host[end].append((one.b if end == one.a else one.a, one))
-        edges: list[tuple[str, str, float, int, int]] = []
+        edges: list[Edge] = []
         below: defaultdict[str, float] = defaultdict(float)
         rate = self.nic_bytes_per_s
         for host in self._hosts():
@@ -269,7 +269,7 @@ class FabricBuild:
             for g, gpu in enumerate(names):
                 nic = nic_name(gpu)
                 mine = [reached[g]] if one_each else reached
-                edges.append((nic, gpu, rate, 1, 1))
+                edges.append(Edge(a=nic, b=gpu, bytes_per_s=rate, links=1, height=1))
                 for other, one in mine:
                     share = 1.0 if one_each else one.links / total
                     to = other
@@ -278,13 +278,13 @@ class FabricBuild:
                         to = nic_name(there[min(g, len(there) - 1)])
                     if other in self.gpus_of and host.name > other:
                         continue
-                    edges.append((nic, to, rate * share, 1, 1))
+                    edges.append(Edge(a=nic, b=to, bytes_per_s=rate * share, links=1, height=1))
                     below[other] += rate * share
         return edges + self._between(between, below)
 
     def _between(
         self, between: Sequence[ImportedLink], below: defaultdict[str, float]
-    ) -> list[tuple[str, str, float, int, int]]:
+    ) -> list[Edge]:
         """Return the edges between switches, rates that the file lacks worked out upwards."""
         up: dict[str, list[tuple[str, ImportedLink]]] = defaultdict(list)
         for one in between:
@@ -292,19 +292,21 @@ class FabricBuild:
                 continue  # no machine hangs on it
             low, high = sorted((one.a, one.b), key=lambda v: (self.height[v], v))
             up[low].append((high, one))
-        edges = []
+        edges: list[Edge] = []
         for low in sorted(up, key=lambda v: (self.height[v], v)):
             height = self.height[low]
             width = sum(one.links for _, one in up[low])
-            total = self._uplink(height, float(below[low]))
             for high, one in up[low]:
+                hangs = max(below[low], below[high] if self.height[high] == height else 0.0)
+                total = self._uplink(height, hangs)
                 rate = one.bytes_per_s
                 if rate is None:
                     rate = total * one.links / width
                     name = f"network.{_KINDS[min(height, 3)]}.uplink_rate"
                     self.assumed.setdefault(name, self._uplink_reason(height))
                 if rate > 0:
-                    edges.append((low, high, rate, one.links, max(height, self.height[high])))
+                    at = meeting_height(height, self.height[high])
+                    edges.append(Edge(a=low, b=high, bytes_per_s=rate, links=one.links, height=at))
                     below[high] += rate
         return edges
 
@@ -326,7 +328,7 @@ class FabricBuild:
             f"{self.like.words}, shared evenly by the links up"
         )
 
-    def _levels(self, edges: Sequence[tuple[str, str, float, int, int]]) -> Levels:
+    def _levels(self, edges: Sequence[Edge]) -> Levels:
         """Return the heights at which domains grow, and what the tiers are called."""
         sets = Sets()
         for host in self._hosts():
@@ -334,10 +336,10 @@ class FabricBuild:
                 sets.join(("supernode", host.supernode), name)
         roots = [("supernode", s) for s in dict.fromkeys(h.supernode for h in self._hosts())]
         count, grown = len(roots), []
-        for height in sorted({e[4] for e in edges}):
-            for a, b, *_, at in edges:
-                if at == height:
-                    sets.join(a, b)
+        for height in sorted({edge.height for edge in edges}):
+            for edge in edges:
+                if edge.height == height:
+                    sets.join(edge.a, edge.b)
             now = len({sets.root(r) for r in roots})
             if now < count:
                 grown.append(height)

@@ -38,13 +38,43 @@ def is_nic(vertex: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A scale-out edge of the graph, all parallel links of the same ends together.
+
+    Args:
+        a, b: its ends.
+        bytes_per_s: what it carries, one direction [bytes/s].
+        links: how many links it stands for [1].
+        height: half the links on the way between machines that meet over it [1].
+    """
+
+    a: str
+    b: str
+    bytes_per_s: float
+    links: int
+    height: float
+
+
+def meeting_height(a: int, b: int) -> float:
+    """Return half the links between machines that meet over an edge from height *a* to *b*.
+
+    Over a switch one higher that is its height. Two switches of one height are no common switch:
+    between two leaves, machines are three links apart.
+
+    >>> meeting_height(1, 2), meeting_height(1, 1)
+    (2, 1.5)
+    """
+    return a + 0.5 if a == b else max(a, b)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
     """The heights at which domains grow, innermost first, and their tiers' names."""
 
-    heights: tuple[int, ...]
+    heights: tuple[float, ...]
     names: tuple[str, ...]
 
-    def level_of(self, height: int) -> int:
+    def level_of(self, height: float) -> int:
         """Return which tier a link of this height is part of, 1 for the first outside."""
         return next((i for i, h in enumerate(self.heights, 1) if h >= height), len(self.heights))
 
@@ -141,3 +171,14 @@ def domain_names(
             name = tier
         named.append(f"{tier}.{name}" if name in taken else name)
     return tuple(named)
+
+
+def spelled_parts(parts: Sequence[Sequence[str]]) -> str:
+    """Return a few parts of a cluster, each by its first machine and how many more it has.
+
+    >>> spelled_parts([["n1", "n2", "n3"], ["m1"]])
+    'n1 and 2 more, m1'
+    """
+    shown = 6  # as many as one line of a terminal holds
+    few = [f"{part[0]} and {len(part) - 1} more" if len(part) > 1 else part[0] for part in parts]
+    return ", ".join([*few[:shown], *(["..."] if len(few) > shown else [])])

@@ -32,9 +32,9 @@ def resolved(found: ImportedFabric, borrowed: Borrowed) -> ImportedFabric:
     ends = set(build.gpus_of)
     links = [one for one in build.links if one.a in ends or one.b in ends]
     links += [
-        ImportedLink(a=low, b=high, links=count, bytes_per_s=rate)
-        for low, high, rate, count, _ in edges
-        if not is_nic(low)
+        ImportedLink(a=edge.a, b=edge.b, links=edge.links, bytes_per_s=edge.bytes_per_s)
+        for edge in edges
+        if not is_nic(edge.a)
     ]
     joined = (JOINED,) if any(one.b == JOINED for one in build.links) else ()
     return replace(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from planner.errors import SpecError
@@ -216,3 +218,28 @@ def test_a_grace_machine_is_said_to_be_in_a_rack_that_its_file_does_not_show() -
 
     assert found.scale_up_bytes_per_s == 18 * 50e9
     assert any("in racks whose NVLink joins machines" in str(f) for f in found.findings)
+
+
+def test_two_leaves_joined_by_a_few_links_pass_only_what_these_carry() -> None:
+    machines = [(f"node{n}", "sw1" if n < 3 else "sw2") for n in (1, 2, 3)]
+    vertices = [
+        {"id": f"{host}.{kind}{g}", "kind": kind, "host": host, "supernode": host}
+        for host, _ in machines for g in (0, 1) for kind in ("gpu", "nic")
+    ] + [{"id": name, "kind": "leaf"} for name in ("sw1", "sw2")]  # fmt: skip
+    edges = [
+        {"source": f"{host}.nic{g}", "target": to, "capacity_bytes_per_s": 25e9}
+        for host, leaf in machines for g in (0, 1) for to in (f"{host}.gpu{g}", leaf)
+    ]  # fmt: skip
+    edges.append({"source": "sw1", "target": "sw2", "capacity_bytes_per_s": 31.25e9, "links": 2})
+
+    fabric = fabric_of(read(json.dumps({"nodes": vertices, "links": edges})), ImportAsked())
+
+    leaf, cluster = fabric.tier("leaf"), fabric.tier("cluster")
+    assert [(d.name, len(d.gpus), d.uplink_bytes_per_s) for d in leaf.domains] == [
+        ("sw1", 4, 31.25e9),
+        ("sw2", 2, 31.25e9),
+    ]
+    assert cluster.bytes_per_s == 25e9
+    assert cluster.shared_bytes_per_s == 31.25e9 / 4
+    # three links, not two, at the 0.225 us that the catalogue's generic cluster has for one
+    assert cluster.latency_s - leaf.latency_s == pytest.approx(0.225e-6)
