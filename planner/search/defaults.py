@@ -16,12 +16,13 @@ import numpy as np
 
 from planner.errors import InfeasibleError, LayoutError
 from planner.layout import Layout
-from planner.search.evaluate import Evaluated, Machine, evaluate, step_of, taken
+from planner.search.evaluate import Evaluated, Machine, evaluate
 from planner.search.given import out_of_memory
 from planner.search.seats import RankOrderSeats
 from planner.search.space import USUAL, Space, first_of_each, layout_space, wide_choices
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import step_memory
+from planner.steptime.rates import rates_of
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def best_layout(
     best = some[0]
     for other in some[1:]:
         least_s, usual_s = other.some.total_s.min(), best.some.total_s.min()
-        if least_s < usual_s and faster(least_s, usual_s, _spread(model, best)).told_apart:
+        if least_s < usual_s and faster(least_s, usual_s, _spread(best)).told_apart:
             best = other
     return _choice(best, min(float(one.some.total_s.min()) for one in some))
 
@@ -205,11 +206,10 @@ def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:
     )  # fmt: skip
 
 
-def _spread(model: ModelSpec, found: _Found) -> float:
+def _spread(found: _Found) -> float:
     """Return the fit's spread, in log [1]."""
-    columns = taken(found.space.columns(found.fixed, found.some.rows[:1]), slice(None))
-    spreads = found.machine.seats.spreads(columns)
-    return float(step_of(model, columns, found.machine, spreads).spread)
+    columns = columns_of(found.space.layout(int(found.some.rows[0]), found.fixed))
+    return rates_of(found.machine.accelerator, columns, found.machine.efficiency).spread
 
 
 def _none_fits(model: ModelSpec, found: _Found, capacity_bytes: float) -> InfeasibleError:

@@ -17,7 +17,7 @@ from planner.search.together import grouped, shape_of, stacked_links, stacked_sp
 from planner.steptime.columns import LayoutColumns
 from planner.steptime.memory import step_memory
 from planner.steptime.spread import Spreads
-from planner.steptime.step import Step, step_columns
+from planner.steptime.step import StepSeconds, step_seconds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,9 +154,11 @@ def times_on(model: ModelSpec, columns: LayoutColumns, machines: Sequence[Machin
     return found
 
 
-def step_of(model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads) -> Step:
+def step_of(
+    model: ModelSpec, columns: LayoutColumns, machine: Machine, spreads: Spreads
+) -> StepSeconds:
     """Return the steps of *columns* seated as *spreads* say."""
-    return step_columns(
+    return step_seconds(
         model, columns, accelerator=machine.accelerator, links=machine.links, spreads=spreads,
         efficiency=machine.efficiency,
     )  # fmt: skip

@@ -170,7 +170,7 @@ def take(table: Sequence[float], code: Values) -> Values:
 def select(flag: Values, when_true: Values, when_false: Values) -> Values:
     """Return *when_true* where *flag* is not 0, else *when_false*; scalars stay floats."""
     if isinstance(flag, np.ndarray):
-        return np.where(flag != 0, when_true, when_false)
+        return np.where(flag if flag.dtype == np.bool_ else flag != 0, when_true, when_false)
     return when_true if flag else when_false
 
 

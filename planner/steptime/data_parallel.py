@@ -8,13 +8,15 @@ waits for it, but may hold more (a mixture of experts often starts with dense la
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
 from planner.steptime.communication import gradient_s
+from planner.steptime.kinds import Kinds, at_rows, kinds_of_rows, of_rows
+from planner.steptime.memory import STAGES
 from planner.steptime.optimizer import update_s
-from planner.steptime.parameters import StageLayers, StageParameters, stage_parameters
+from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.rates import Rates
 from planner.steptime.stages import StageCosts
 from planner.steptime.wires import Wires
@@ -45,20 +47,90 @@ class DataParallel:
 def data_parallel(
     model: ModelSpec,
     columns: LayoutColumns,
-    layers: StageLayers,
     costs: StageCosts,
     rates: Rates,
     wires: Wires,
 ) -> DataParallel:
     """Return what data parallelism and the update add to the steps of *columns*."""
     ahead_s = costs.backward.most(columns.pp) / columns.vpp
+    windows = _windows(model, columns, costs)
+    kinds = kinds_of_rows(columns, _DEPENDS_ON)
+    traffic = _traffic(model, columns, rates, wires, kinds)
 
     def of_stage(name: str, places: Values) -> DataParallel:
-        held = stage_parameters(model, columns, layers, name)
-        return _stage(model, columns, held, costs, rates, wires, places * ahead_s)
+        return _stage(columns, traffic[name], windows, places * ahead_s)
 
     latest = _later(of_stage("first", 0.0), of_stage("middle", 1.0), columns.pp > 2)
     return _later(latest, of_stage("last", columns.pp - 1.0), columns.pp > 1)
+
+
+_DEPENDS_ON = (
+    "tp", "cp", "ep", "etp", "dp", "pp", "zero_stage", "parameter_bytes", "gradient_bytes",
+    "optimizer_bytes", "precision", "stack",
+)  # fmt: skip
+"""What the traffic of data parallelism and the update depend on: many layouts share it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Traffic:
+    """One stage's reductions, gathers and update, each once, nothing hidden [s]."""
+
+    reduce_s: Values
+    gather_s: Values
+    update_s: Values
+
+
+def _traffic(
+    model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: Wires, kinds: Kinds | None
+) -> dict[str, _Traffic]:
+    """Return the traffic of each stage: reckoned once for each kind of row, then spread."""
+    if kinds is not None:
+        columns = of_rows(columns, kinds.first)
+        wires = replace(wires, dp=of_rows(wires.dp, kinds.first),
+                        edp=of_rows(wires.edp, kinds.first))  # fmt: skip
+        rates = replace(rates, memory_bytes_per_s=at_rows(rates.memory_bytes_per_s, kinds.first))
+    layers = stage_layers(model, columns)
+    found = {}
+    for stage in STAGES:
+        held = stage_parameters(model, columns, layers, stage)
+        each = gradient_s(columns, held, wires)
+        values = {
+            "reduce_s": each.reduce_s + each.expert_reduce_s,
+            "gather_s": each.gather_s + each.expert_gather_s,
+            "update_s": update_s(columns, held, rates),
+        }
+        if kinds is not None:
+            values = {name: at_rows(value, kinds.of_row) for name, value in values.items()}
+        found[stage] = _Traffic(**values)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Windows:
+    """What traffic can run under, alike on every stage.
+
+    Args:
+        forward_s, backward_s: the busiest stage's passes of one micro-batch [s].
+        last_backward_s: the backward passes that gradients become ready in [s].
+        layers: of a stage, on average; one at least [1].
+    """
+
+    forward_s: Values
+    backward_s: Values
+    last_backward_s: Values
+    layers: Values
+
+
+def _windows(model: ModelSpec, columns: LayoutColumns, costs: StageCosts) -> _Windows:
+    chunk, backward_s = columns.vpp, costs.backward.most(columns.pp)
+    count = larger(1.0, model.layers / columns.pp)
+    window = backward_s / chunk * (1.0 + (chunk - 1.0) * columns.pp)
+    return _Windows(
+        forward_s=costs.forward.most(columns.pp),
+        backward_s=backward_s,
+        last_backward_s=window * (1.0 - 1.0 / count),
+        layers=count,
+    )
 
 
 def _later(left: DataParallel, right: DataParallel, there: Values) -> DataParallel:
@@ -70,37 +142,26 @@ def _later(left: DataParallel, right: DataParallel, there: Values) -> DataParall
 
 
 def _stage(
-    model: ModelSpec,
-    columns: LayoutColumns,
-    held: StageParameters,
-    costs: StageCosts,
-    rates: Rates,
-    wires: Wires,
-    ahead_s: Values,
+    columns: LayoutColumns, traffic: _Traffic, windows: _Windows, ahead_s: Values
 ) -> DataParallel:
     """Return one stage's, which ends its last backward *ahead_s* before the first stage does."""
-    m, chunk = columns.micro_batches, columns.vpp
-    gradients = gradient_s(columns, held, wires)
-    forward_s, backward_s = costs.forward.most(columns.pp), costs.backward.most(columns.pp)
-    reduce = gradients.reduce_s + gradients.expert_reduce_s
-    gather = gradients.gather_s + gradients.expert_gather_s
-    count = larger(1.0, model.layers / columns.pp)
-
-    window = backward_s / chunk * (1.0 + (chunk - 1.0) * columns.pp)
+    m, count = columns.micro_batches, windows.layers
+    reduce, gather = traffic.reduce_s, traffic.gather_s
     once_reduce = select(
         columns.overlap_gradients,
-        larger(reduce / count / chunk, reduce - window * (1.0 - 1.0 / count)),
+        larger(reduce / count / columns.vpp, reduce - windows.last_backward_s),
         reduce,
     )
-    once_gather = select(columns.overlap_parameters, larger(gather / count, gather - forward_s),
-                         gather)  # fmt: skip
     under = columns.overlap_parameters
-    each_reduce = select(under, larger(0.0, reduce + gather - backward_s), reduce + gather)
-    each_gather = select(under, larger(0.0, gather - forward_s), gather)
+    late_gather = gather - windows.forward_s
+    once_gather = select(under, larger(gather / count, late_gather), gather)
+    both = reduce + gather
+    each_reduce = select(under, larger(0.0, both - windows.backward_s), both)
+    each_gather = select(under, larger(0.0, late_gather), gather)
     full = columns.zero_stage >= 3
     return DataParallel(
-        total_s=select(full, m * (reduce + 2.0 * gather), reduce + gather),
+        total_s=select(full, m * (reduce + 2.0 * gather), both),
         reduce_s=select(full, m * each_reduce + reduce / count, larger(0.0, once_reduce - ahead_s)),
         gather_s=select(full, m * each_gather + gather / count, once_gather),
-        update_s=update_s(columns, held, rates),
+        update_s=traffic.update_s,
     )

@@ -148,9 +148,9 @@ def stage_memory(model: ModelSpec, columns: LayoutColumns) -> dict[str, dict[str
     The second is the fullest of those between the ends: it keeps the most micro-batches. Stages
     that a layout does not have are there, too: with one stage only the first means anything.
     """
-    layers = stage_layers(model, columns)
+    layers, each = stage_layers(model, columns), _each_layer(model, columns)
     return {
-        stage: _stage_parts(model, columns, layers, stage, in_flight(columns, stage))
+        stage: _stage_parts(model, columns, layers, each, stage, in_flight(columns, stage))
         for stage in STAGES
     }
 
@@ -161,10 +161,10 @@ def each_stage_memory(model: ModelSpec, columns: LayoutColumns) -> list[dict[str
     All stages between the ends hold as many layers as the fullest of them; they differ by the
     micro-batches that they keep in flight.
     """
-    layers, last = stage_layers(model, columns), int(columns.pp) - 1
-    kinds = ["first", *["middle"] * (last - 1), *["last"] * (last > 0)]
+    layers, each, last = stage_layers(model, columns), _each_layer(model, columns), columns.pp - 1
+    kinds = ["first", *["middle"] * (int(last) - 1), *["last"] * (last > 0)]
     return [
-        _stage_parts(model, columns, layers, kind, in_flight_at(columns, float(position)))
+        _stage_parts(model, columns, layers, each, kind, in_flight_at(columns, float(position)))
         for position, kind in enumerate(kinds)
     ]
 
@@ -176,8 +176,36 @@ def _total(parts: Mapping[str, Values]) -> Values:
     return total
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EachLayer:
+    """What a layer keeps or needs for one micro-batch, on whatever stage it is [bytes].
+
+    Args:
+        dense_bytes, moe_bytes: kept for the backward; 0 where the model has no such layer.
+        working_bytes: held while one layer runs.
+    """
+
+    dense_bytes: Values
+    moe_bytes: Values
+    working_bytes: Values
+
+
+def _each_layer(model: ModelSpec, columns: LayoutColumns) -> _EachLayer:
+    dense, moe = model.dense_layer_count, model.moe_layer_count
+    return _EachLayer(
+        dense_bytes=layer_activation_bytes(model, columns, moe=False) if dense else 0.0,
+        moe_bytes=layer_activation_bytes(model, columns, moe=True) if moe else 0.0,
+        working_bytes=_working_bytes(model, columns),
+    )
+
+
 def _stage_parts(
-    model: ModelSpec, columns: LayoutColumns, layers: StageLayers, stage: str, flight: Values
+    model: ModelSpec,
+    columns: LayoutColumns,
+    layers: StageLayers,
+    each: _EachLayer,
+    stage: str,
+    flight: Values,
 ) -> dict[str, Values]:
     held = stage_parameters(model, columns, layers, stage)
     zero = columns.zero_stage
@@ -191,24 +219,14 @@ def _stage_parts(
         )
 
     dense_layers, moe_layers = getattr(layers, f"{stage}_dense"), getattr(layers, f"{stage}_moe")
-    kept: Values = 0.0
-    widest: Values = 0.0
-    if model.dense_layer_count:
-        each = layer_activation_bytes(model, columns, moe=False)
-        kept, widest = kept + dense_layers * each, each
-    if model.moe_layer_count:
-        each = layer_activation_bytes(model, columns, moe=True)
-        kept = kept + moe_layers * each
-        widest = larger(widest, each)
+    kept = dense_layers * each.dense_bytes + moe_layers * each.moe_bytes
     whole = own_kernels(columns) * (zero >= 3) * (columns.pp > 1) * (held.dense + held.experts)
     return {
         "weights": shared(columns.parameter_bytes, 3.0) + whole * columns.parameter_bytes,
         "gradients": shared(columns.gradient_bytes, 2.0) + whole * _SUMMED_BYTES,
         "optimizer": shared(columns.optimizer_bytes, 1.0),
-        "activations": kept * flight + _working_bytes(model, columns),
-        "logits": larger(
-            0.0, _logits_bytes(model, columns, stage) - _working_bytes(model, columns)
-        ),
+        "activations": kept * flight + each.working_bytes,
+        "logits": larger(0.0, _logits_bytes(model, columns, stage) - each.working_bytes),
         "buffers": BUFFER_BYTES
         + _gathered_bytes(columns, held.dense + held.experts, layers, stage)
         + _placeholder_bytes(model, columns),

@@ -62,21 +62,16 @@ class StageCosts:
     Args:
         forward, backward: with exposed communication.
         weights: weight gradients alone.
-        compute: part to both passes' compute.
         traffic, exposed: family to both passes' own and exposed time.
+        layers: what a layer of each kind, the embedding and the logits cost.
     """
 
     forward: StageSeconds
     backward: StageSeconds
     weights: StageSeconds
-    compute: Mapping[str, StageSeconds]
     traffic: Mapping[str, StageSeconds]
     exposed: Mapping[str, StageSeconds]
-
-    @property
-    def compute_list(self) -> tuple[StageSeconds, ...]:
-        """The compute parts, to be added."""
-        return tuple(self.compute.values())
+    layers: Mapping[str, Cost]
 
 
 def _compute_parts(time: LayerTime, again_s: Values) -> dict[str, Values]:
@@ -198,20 +193,30 @@ def stage_costs(model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: W
     def exposed(family: str, direction: int) -> StageSeconds:
         return stages(lambda cost: cost.exposed.get(family, _NONE)[direction])
 
-    def compute(part: str) -> StageSeconds:
-        return stages(lambda cost: cost.compute[part])
-
     shown = {family: (exposed(family, 0), exposed(family, 1)) for family in _FAMILIES}
     return StageCosts(
         forward=stage_sum((stages(lambda c: c.forward_s), *(pair[0] for pair in shown.values()))),
         backward=stage_sum((stages(lambda c: c.backward_s), *(pair[1] for pair in shown.values()))),
         weights=stages(lambda c: c.weights_s),
-        compute={part: compute(part) for part in costs["logits"].compute},
         traffic={
             family: stage_sum((traffic(family, 0), traffic(family, 1))) for family in _FAMILIES
         },
         exposed={family: stage_sum(pair) for family, pair in shown.items()},
+        layers=costs,
     )
+
+
+def compute_parts(
+    model: ModelSpec, columns: LayoutColumns, costs: StageCosts
+) -> dict[str, StageSeconds]:
+    """Return each part of the compute of both passes, one micro-batch, on each kind of stage."""
+    layers = stage_layers(model, columns)
+    return {
+        part: _on_stages(
+            model, columns, layers, {n: c.compute[part] for n, c in costs.layers.items()}
+        )
+        for part in costs.layers["logits"].compute
+    }
 
 
 def _on_stages(

@@ -9,7 +9,7 @@ same lines. ``step_time`` is its one-row case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,13 @@ from planner.layout import Layout
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, columns_of, larger
 from planner.steptime.communication import pipeline_hop_s
-from planner.steptime.data_parallel import data_parallel
+from planner.steptime.data_parallel import DataParallel, data_parallel
 from planner.steptime.memory import Memory, step_memory
-from planner.steptime.parameters import stage_layers
 from planner.steptime.rates import Efficiency, Rates, rates_of
 from planner.steptime.schedule import Pipeline, busiest, pipeline, stage_sum
 from planner.steptime.spread import Spreads
-from planner.steptime.stages import StageCosts, stage_costs
-from planner.steptime.wires import Wires, wires_of
+from planner.steptime.stages import StageCosts, compute_parts, stage_costs
+from planner.steptime.wires import wires_of
 
 if TYPE_CHECKING:
     from planner.network.pressure import PhasePressure
@@ -89,6 +88,14 @@ class Step:
     exposed_gather_s: Values = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSeconds:
+    """A step's sums alone: what it takes, and if no communication ran under compute [s]."""
+
+    total_s: Values
+    serial_s: Values
+
+
 def step_time(
     model: ModelSpec,
     layout: Layout,
@@ -132,28 +139,82 @@ def step_columns(
         efficiency: what was fitted on this accelerator; left out, it is assumed and said so.
         slowdown: digit to how many times as long its bytes take; see ``wires_of``.
     """
+    timed = _timed(model, columns, accelerator, links, spreads, efficiency, slowdown)
+    m, pipe, total = columns.micro_batches, timed.pipe, timed.total_s
+    compute = compute_parts(model, columns, timed.costs)
+    tokens = columns.global_batch * columns.seq
+    flops = 3.0 * model.forward_flops_per_token(columns.seq) * tokens
+    return Step(
+        total_s=total,
+        serial_s=timed.serial_s,
+        compute_s=m * stage_sum(tuple(compute.values())).of_stage(timed.stage),
+        communication_s=MappingProxyType(timed.communication_s),
+        exposed_s=MappingProxyType(timed.exposed_s),
+        bubble_s=pipe.bubble_s,
+        update_s=timed.data.update_s,
+        straggling_s=timed.straggling_s,
+        fixed_s=timed.fixed_s,
+        compute_parts_s=MappingProxyType(
+            {name: m * part.of_stage(timed.stage) for name, part in compute.items()}
+        ),
+        model_flops=flops,
+        mfu=flops / total / columns.gpus / timed.rates.peak_flops_per_s,
+        tokens_per_s=tokens / total,
+        exposed_gather_s=timed.data.gather_s,
+        spread=timed.rates.spread,
+        pipeline=pipe,
+        stages=timed.costs,
+        assumed=timed.rates.assumed,
+        slowdown=MappingProxyType(dict(slowdown or {})),
+    )
+
+
+def step_seconds(
+    model: ModelSpec,
+    columns: LayoutColumns,
+    *,
+    accelerator: Accelerator,
+    links: LinkNumbers,
+    spreads: Spreads,
+    efficiency: Efficiency | None = None,
+) -> StepSeconds:
+    """Return the steps of layouts without the parts that only a reader wants."""
+    timed = _timed(model, columns, accelerator, links, spreads, efficiency, None)
+    return StepSeconds(total_s=timed.total_s, serial_s=timed.serial_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Timed:
+    """What every step needs: its sums, and what they are of. *stage* is the busiest's code."""
+
+    rates: Rates
+    costs: StageCosts
+    pipe: Pipeline
+    data: DataParallel
+    stage: Values
+    communication_s: dict[str, Values]
+    exposed_s: dict[str, Values]
+    straggling_s: Values
+    fixed_s: Values
+    total_s: Values
+    serial_s: Values
+
+
+def _timed(
+    model: ModelSpec,
+    columns: LayoutColumns,
+    accelerator: Accelerator,
+    links: LinkNumbers,
+    spreads: Spreads,
+    efficiency: Efficiency | None,
+    slowdown: Mapping[str, Values] | None,
+) -> _Timed:
     rates = rates_of(accelerator, columns, efficiency)
     wires = wires_of(spreads, links, rates.inner_share, rates.outer_share, slowdown)
     costs = stage_costs(model, columns, rates, wires)
-    pipe = pipeline(
-        columns, costs.forward, costs.backward, costs.weights,
-        pipeline_hop_s(model, columns, wires),
-    )  # fmt: skip
-    step = _assemble(model, columns, rates, wires, costs, pipe)
-    return replace(step, slowdown=MappingProxyType(dict(slowdown))) if slowdown else step
-
-
-def _assemble(
-    model: ModelSpec,
-    columns: LayoutColumns,
-    rates: Rates,
-    wires: Wires,
-    costs: StageCosts,
-    pipe: Pipeline,
-) -> Step:
-    m = columns.micro_batches
-    layers = stage_layers(model, columns)
-    data = data_parallel(model, columns, layers, costs, rates, wires)
+    m, hop_s = columns.micro_batches, pipeline_hop_s(model, columns, wires)
+    pipe = pipeline(columns, costs.forward, costs.backward, costs.weights, hop_s)
+    data = data_parallel(model, columns, costs, rates, wires)
     exposed_dp = data.reduce_s + data.gather_s
     fixed = 0.0 * columns.pp + rates.step_s
     straggling = STRAGGLING_SHARE * np.log2(columns.gpus) * pipe.busy_s
@@ -164,31 +225,20 @@ def _assemble(
     exposed["pp"] = pipe.hops_s
     communication = {name: m * part.of_stage(stage) for name, part in costs.traffic.items()}
     communication["dp"] = data.total_s
-    communication["pp"] = 2.0 * m * columns.vpp * pipeline_hop_s(model, columns, wires)
+    communication["pp"] = 2.0 * m * columns.vpp * hop_s
     hidden: Values = 0.0
     for name, own in communication.items():
         hidden = hidden + larger(0.0, own - exposed[name])
-    tokens = columns.global_batch * columns.seq
-    flops = 3.0 * model.forward_flops_per_token(columns.seq) * tokens
-    return Step(
-        total_s=total,
-        serial_s=total + hidden,
-        compute_s=m * stage_sum(costs.compute_list).of_stage(stage),
-        communication_s=MappingProxyType(communication),
-        exposed_s=MappingProxyType(exposed),
-        bubble_s=pipe.bubble_s,
-        update_s=data.update_s,
+    return _Timed(
+        rates=rates,
+        costs=costs,
+        pipe=pipe,
+        data=data,
+        stage=stage,
+        communication_s=communication,
+        exposed_s=exposed,
         straggling_s=straggling,
         fixed_s=fixed,
-        compute_parts_s=MappingProxyType(
-            {name: m * part.of_stage(stage) for name, part in costs.compute.items()}
-        ),
-        model_flops=flops,
-        mfu=flops / total / columns.gpus / rates.peak_flops_per_s,
-        tokens_per_s=tokens / total,
-        exposed_gather_s=data.gather_s,
-        spread=rates.spread,
-        pipeline=pipe,
-        stages=costs,
-        assumed=rates.assumed,
+        total_s=total,
+        serial_s=total + hidden,
     )
