@@ -57,9 +57,7 @@ def report(
     for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
         parts += plan_parts(plan, i, name if several or compared else "")
     if plans:
-        parts.append(
-            bill_part(found, names, priced=prices is not None, asked_tokens=tokens is not None)
-        )
+        parts.append(bill_part(found, names, prices, tokens))
     parts += [_premises(plans, names, compared), origin(plans, names, compared, prices, tokens)]
     title = (
         f"{theirs[0].model}: {counted(len(theirs), 'candidate')} compared"

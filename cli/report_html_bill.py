@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,18 +74,18 @@ def costs_of(found: Sequence[Account | None]) -> list[Cost]:
 
 
 def bill_part(
-    found: Sequence[Account | None], names: Sequence[str], *, priced: bool, asked_tokens: bool
-) -> Part:
+    found: Sequence[Account | None], names: Sequence[str], prices: PriceList | None,
+    tokens: float | None,
+) -> Part:  # fmt: skip
     """Return the part about parts, power and money.
 
     Args:
         found: the account of each plan.
         names: what each plan is called.
-        priced: there is a price list.
-        asked_tokens: the tokens of the run are known.
+        prices, tokens: as asked.
     """
     known = [(name, one) for name, one in zip(names, found, strict=True) if one is not None]
-    body = _whole(known, priced=priced, asked_tokens=asked_tokens) if known else ""
+    body = _whole(known, prices, tokens) if known else ""
     for name, one in zip(names, found, strict=True):
         if one is None:
             body += (
@@ -97,8 +97,7 @@ def bill_part(
         alike.setdefault(one.bill.lines, []).append(name)
     for lines, theirs in alike.items():
         of = f" of {', '.join(theirs)}" if len(names) > 1 else ""
-        currency = known[0][1].bill.currency
-        body += filled_table(f"Bill of materials{of}", *_lines(lines, currency, priced=priced))
+        body += filled_table(f"Bill of materials{of}", *_lines(lines, prices))
     body += (
         "<p>Links inside a supernode come with it. A link's line stands for its cables and optics. "
         "Power is that of the parts whose power is known; cooling counts where the price list says "
@@ -135,7 +134,9 @@ def priced_bill(document: Mapping[str, Any], prices: PriceList | None) -> Bill:
     )
 
 
-def _whole(known: Sequence[tuple[str, Account]], *, priced: bool, asked_tokens: bool) -> str:
+def _whole(
+    known: Sequence[tuple[str, Account]], prices: PriceList | None, tokens: float | None
+) -> str:
     """Return the sentences on what is missing, and the plans side by side."""
     rows: list[list[str | Num]] = [
         [name, _money(one.bill.total, one.bill.currency),
@@ -147,7 +148,7 @@ def _whole(known: Sequence[tuple[str, Account]], *, priced: bool, asked_tokens: 
     ]  # fmt: skip
     heads = ["Plan", "Purchase", "Power", "Tokens a day", "Days", "Energy", "Cost of the run",
              "Cost of a million tokens"]  # fmt: skip
-    said = _missing([one for _, one in known], priced=priced, asked_tokens=asked_tokens)
+    said = _missing([one for _, one in known], prices, tokens)
     text = "".join(f"<p>{safe(why)}</p>" for why in said)
     text += filled_table("What it takes to run", heads, rows)
     if len(known) > 1 and all(_million(one) is not None for _, one in known):
@@ -165,9 +166,9 @@ def _million(one: Account) -> float | None:
     return None if cost is None else cost * 1e6
 
 
-def _missing(known: Sequence[Account], *, priced: bool, asked_tokens: bool) -> list[str]:
+def _missing(known: Sequence[Account], prices: PriceList | None, tokens: float | None) -> list[str]:
     said = []
-    if priced:
+    if prices is not None:
         whys = {one.run.why_no_cost for one in known if one.run.cost_per_token is None}
         said += [f"No cost of a token: {why}." for why in sorted(whys) if why]
         unpriced = sorted({item for one in known for item in one.bill.unpriced})
@@ -178,20 +179,26 @@ def _missing(known: Sequence[Account], *, priced: bool, asked_tokens: bool) -> l
             "No money is shown: no price list was given. With a file of your own prices, each with "
             "its source and date, it is: planner report … --prices prices.yaml."
         )
-    silent = sorted({item for one in known for item in one.bill.without_power})
-    if silent:
-        said.append(
-            f"The power lacks {', '.join(NAMES.get(item, item) for item in silent)}: nobody said "
-            "what they draw."
-        )
-    if not asked_tokens:
+    said += silent_words(item for one in known for item in one.bill.without_power)
+    if tokens is None:
         said.append("No days and no energy of a run are shown: --tokens, e.g. 15T, was not given.")
     return said
 
 
+def silent_words(items: Iterable[str]) -> list[str]:
+    """Return the sentence that says of which parts no power is known; none where all is known.
+
+    >>> silent_words(["nic", "leaf", "nic"])
+    ['The power lacks leaf switch, NIC: nobody said what they draw.']
+    """
+    silent = ", ".join(NAMES.get(item, item) for item in sorted(set(items)))
+    return [f"The power lacks {silent}: nobody said what they draw."] if silent else []
+
+
 def _lines(
-    lines: Sequence[BillLine], currency: str, *, priced: bool
+    lines: Sequence[BillLine], prices: PriceList | None
 ) -> tuple[list[str], list[list[str | Num]]]:
+    currency = "" if prices is None else prices.currency
     heads = ["Part", "Pieces", "Rate of one", "Power of one", "Power", "Price of one", "Price",
              "Source of the price"]  # fmt: skip
     rows: list[list[str | Num]] = [
@@ -203,7 +210,7 @@ def _lines(
              format_power(line.power_w * line.count) if line.power_w else ""),
          _money(line.price, currency),
          _money(None if line.price is None else line.price * line.count, currency),
-         line.source or ("no price" if priced else "")]
+         line.source or ("" if prices is None else "no price")]
         for line in lines
     ]  # fmt: skip
     return heads, rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report_html_bill import NAMES, Cost
+from cli.report_html_bill import NAMES, Cost, silent_words
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile
@@ -14,6 +14,7 @@ from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
+from cli.report_words import EXPERTS_SPAN
 from planner.procure.budget import format_money
 from planner.units import format_bytes, format_power, format_time
 
@@ -125,9 +126,10 @@ def _flips(document: Mapping[str, Any]) -> str:
         words for key, words in PROPERTIES.items()
         if key not in flipped and (key != "experts" or experts)
     ]  # fmt: skip
+    of_experts = f" (experts: {EXPERTS_SPAN})" if experts else ""
     said = (
-        "Looked at from 1/32 to 32 times what it is (experts: a quarter to 4 times), on all "
-        "clusters alike, each with its best layout there."
+        f"Looked at from 1/32 to 32 times what it is{of_experts}, on all clusters alike, each with "
+        "its best layout there."
     )
     if len(document["inputs"]["clusters"]) > 1 and still:
         said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."
@@ -225,6 +227,10 @@ def _bill(document: Mapping[str, Any]) -> str:
         for i, one in enumerate(document["ranked"])
     ]
     whys = sorted({f"No money: {run['why_no_cost']}." for run in runs if run.get("why_no_cost")})
+    whys += silent_words(
+        line["item"] for name in names for line in bills[name]["lines"]
+        if not line["power_w"] and not line["link_bytes_per_s"]
+    )  # fmt: skip
     return (
         "".join(f"<p>{safe(why)}</p>" for why in whys)
         + filled_table("What it takes to run", ["Candidate", *columns], rows)

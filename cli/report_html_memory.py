@@ -25,17 +25,18 @@ def memory_section(memory: Mapping[str, Any]) -> str:
     """
     margin, full = memory.get("margin_bytes", 0.0), memory["capacity_bytes"]
     shown = _shown(memory)
+    held = [name for name in _ORDER if any(one["parts"].get(name, 0.0) for one in shown)]
     lines = [(one["label"], held_pieces(one["parts"], margin)) for one in shown]
     rows: list[list[str | Num]] = [
         [Num(one["stage"], one["label"]),
-         *(Num(one["parts"].get(p, 0.0), format_bytes(one["parts"].get(p, 0.0))) for p in _ORDER),
+         *(Num(one["parts"].get(p, 0.0), format_bytes(one["parts"].get(p, 0.0))) for p in held),
          *(_bytes(value) for value in (_sum(one), _sum(one) + margin))]
         for one in shown
     ]  # fmt: skip
     return (
         f"<p>{safe(_verdict(memory))} {safe(_spread(memory))}</p>"
         + stacked("Memory of one GPU", lines, full, f"{format_bytes(full)} on the GPU")
-        + table("Memory of one GPU", ["Stage", *map(str.title, _ORDER), "All", "With margin"], rows)
+        + table("Memory of one GPU", ["Stage", *map(str.title, held), "All", "With margin"], rows)
     )
 
 

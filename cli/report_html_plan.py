@@ -124,7 +124,7 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     )  # fmt: skip
     gap = (
         f"Gap to the bound: {format_share(cut['gap'])}; "
-        f"{proof_words(cut, ruled='rules' in plan.document)}. "
+        f"{proof_words(plan.document)}. "
         f"Method: {cut['method'].strip()}."
     )
     missing = "" if theirs is not None else (
@@ -189,5 +189,5 @@ def _between(plan: PlanFile, between: Any) -> str:
         "reduction only its sum is known; it is spread evenly over the pairs of a group's "
         "domains.</p>"
         + heat(f"Traffic between {plural(tier)}", between, domains, format_bytes)
-        + table("The pairs with the most", ["From", "To", "Bytes a step"], rows)
+        + table("The pairs with the most", ["One", "The other", "Bytes a step"], rows)
     )  # fmt: skip

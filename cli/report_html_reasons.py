@@ -8,7 +8,7 @@ from typing import Any
 from cli.report_html_parts import Num, table
 from cli.report_html_words import DIGITS
 from cli.report_pictures import safe
-from cli.report_words import price_in_time
+from cli.report_words import part_words, price_in_time
 from planner.units import format_bytes, format_share, format_time
 
 _TIMES = 9.0  # from ten times as much on, a percentage says less than how many times
@@ -140,4 +140,5 @@ def _bytes(value: float) -> str:
 def premises_of(document: Mapping[str, Any]) -> dict[str, str]:
     """Return every premise of a plan: of the parts of its step, and of its ports."""
     entries: Sequence[Mapping[str, Any]] = document["step"]["critical_path"]
-    return {str(e["name"]): str(e["premise"]) for e in entries} | port_premises(document)
+    parts = {part_words(e["kind"], e["name"]): str(e["premise"]) for e in entries}
+    return parts | port_premises(document)

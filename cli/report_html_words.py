@@ -61,13 +61,12 @@ def seating_words(name: str) -> str:
     return SEATINGS.get(name, name.replace("-", " "))
 
 
-def proof_words(cut: Mapping[str, Any], *, ruled: bool = False) -> str:
-    """Return what is proved of the cut, and how.
+def proof_words(document: Mapping[str, Any]) -> str:
+    """Return what is proved of a plan's cut, and how.
 
-    Args:
-        cut: of a plan's document.
-        ruled: the plan keeps rules, so that its bound holds for the seatings that keep them.
+    Where the plan keeps rules its bound holds for the seatings that keep them, and for no others.
     """
+    cut, ruled = document["cut"], "rules" in document
     of_what = {
         "bottleneck": " by its busiest border's time",
         "time": " by the bytes that its step exposes",
@@ -97,7 +96,7 @@ def recommendation(plan: PlanFile) -> list[str]:
     verb = "Seat" if memory["fits"] else "Do not run this, for it does not fit in memory: seat"
     crosses = (
         f"{format_bytes(cut['objective_bytes'])} a step cross the border of a {cut['tier']}"
-        f"{against}, and {proof_words(cut, ruled='rules' in document)}"
+        f"{against}, and {proof_words(document)}"
         if cut["objective_bytes"] > 0
         else f"nothing leaves a {cut['tier']}, which no seating can better"
     )

@@ -73,3 +73,11 @@ def test_a_plan_of_an_older_make_with_three_stages_says_which_they_are() -> None
 
 def test_one_stage_alone_is_not_called_the_fullest() -> None:
     assert "A GPU needs 8 GB with its margin" in memory_section(memory(1))
+
+
+def test_what_no_stage_holds_has_no_column() -> None:
+    page = memory_section(memory(4))
+
+    assert re.findall(r"<th [^>]*>([^<]*)</th>", page) == [
+        "Stage", "Weights", "Activations", "All", "With margin",
+    ]  # fmt: skip

@@ -6,7 +6,8 @@ import pytest
 
 from cli.compare_csv import csv_cell
 from cli.report_pictures import safe
-from cli.report_words import close_words, plain_cell, price_in_time
+from cli.report_words import EXPERTS_SPAN, close_words, plain_cell, price_in_time
+from planner.search.experts import expert_counts
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,10 @@ def test_only_what_fits_by_less_than_a_twentieth_is_warned_of() -> None:
     assert "95 %" in close_words(95.0, 100.0)
     assert "100 %" in close_words(100.0, 100.0)
     assert close_words(100.1, 100.0) == ""
+
+
+def test_the_span_of_experts_that_is_told_is_the_one_that_is_looked_at() -> None:
+    counts = expert_counts(256)
+
+    assert (min(counts), max(counts)) == (64, 2048)
+    assert EXPERTS_SPAN == "a quarter to 8 times"
