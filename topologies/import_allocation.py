@@ -7,21 +7,24 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from planner.errors import SpecError
 from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
+from topologies.slurm_job import job_node_list, job_variables, ranks_of_job
 from topologies.strict_json import json_value
 
 MOST_RANKS = 2**20
 _RANK_LINE = re.compile(
     r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9_.:+-]+)(?:\s+slot\s*=\s*(\S+))?", re.IGNORECASE
 )
-_TIMES = re.compile(r"(\S+?)(?:\s+(?:slots|max_slots)\s*=\s*(\d{1,6})|[*](\d{1,6})|:(\d{1,6}))?")
+_TIMES = re.compile(
+    r"(?P<hosts>\S+?)(?:\s+slots\s*=\s*(?P<slots>\d{1,6})|[*:](?P<times>\d{1,6}))?"
+    r"(?:\s+max[-_]slots\s*=\s*(?P<most>\d{1,6}))?"
+)
+_OUTSIDE = re.compile(r"(?:[^,\[]|\[[^\]]*\]?)+")  # a run without comma, brackets whole
 Named = Callable[[str, str], Sequence[str]]
-_ASSIGNED = re.compile(r"(?:export\s+|declare -x\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
-_NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "NodeList")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +72,14 @@ def read_allocation(text: str, name: str, named: Named | None = None) -> Allocat
         return _rank_map(lines, name)
     if re.match(r"rank\s", lines[0][1], re.IGNORECASE):
         return _rankfile(lines, name)
-    lines, listed = _node_lists(lines)
-    return _hostfile(lines, name, named, listed=listed)
+    job = job_variables(lines)
+    if (listed := job_node_list(job)) is None:
+        return _hostfile(lines, name, named)
+    given = _hostfile([listed], name, named)
+    ranks = ranks_of_job(job, given.hosts, name)
+    if not ranks:
+        return replace(given, kind="nodelist")
+    return Allocation(kind="nodelist", hosts=ranks, slots=(-1,) * len(ranks), by_rank=True)
 
 
 def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
@@ -149,53 +158,55 @@ def _by_rank(
     )
 
 
-def _node_lists(lines: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], bool]:
-    """Return the line with the job's node list alone, where the lines are a job's environment.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Term:
+    """Machines of a host file's line, and how many ranks each has; 0 where it does not say."""
 
-    ``env`` in a job, or ``scontrol show job``, has many variables: the first of ``_NODE_LISTS``
-    that has a value is taken and the others are left out.
-    """
-    found: dict[str, tuple[int, str]] = {}
-    for number, line in lines:
-        words = [line] if line.startswith(("SLURM_", "export ", "declare ")) else line.split()
-        for word in words:
-            match = _ASSIGNED.fullmatch(word)
-            if match and match.group(1) in _NODE_LISTS and "(null)" not in match.group(2):
-                found.setdefault(match.group(1), (number, match.group(2).strip("\"' ")))
-    for key in _NODE_LISTS:
-        if key in found:
-            return [found[key]], True
-    return lines, False
+    hosts: str
+    times: int
 
 
-def _hostfile(
-    lines: list[tuple[int, str]], name: str, named: Named | None, *, listed: bool
-) -> Allocation:
-    """Return a host file (names, ``n slots=8``, ``n*8``) or a host list over one or more lines."""
+def _terms(line: str) -> list[_Term]:
+    """Return what a line names: one host list, or several terms where any of them has a count."""
+    parts = [line] if "{" in line else _OUTSIDE.findall(line)
+    counted = [_TIMES.fullmatch(part.strip()) for part in parts]
+    terms = [
+        _Term(
+            hosts=match["hosts"], times=int(match["slots"] or match["times"] or match["most"] or 0)
+        )
+        for match in counted
+        if match is not None
+    ]
+    if len(terms) < len(parts) or not any(term.times for term in terms):
+        return [_Term(hosts=line, times=0)]
+    return terms
+
+
+def _hostfile(lines: list[tuple[int, str]], name: str, named: Named | None) -> Allocation:
+    """Return a host file (names, ``n slots=8``, ``n[1-4]*8``), or a host list over its lines."""
     hosts: list[str] = []
     faults: list[str] = []
     counted = False
     for number, line in lines:
-        many = any(mark in line for mark in "[,{")
-        listed |= many
-        match = None if many else _TIMES.fullmatch(line)
-        times = next((int(t) for t in match.groups()[1:] if t), 0) if match else 0
-        counted |= times > 0
-        try:
-            names = expand_hosts(match.group(1) if match else line, named=named)
-        except HostListError as error:
-            faults += [f"{name}:{number}: {fault}" for fault in error.faults]
-            continue
-        if len(faults) > 20 or len(hosts) + len(names) * max(1, times) > MOST_RANKS:
-            faults.append(f"{name}:{number}: more than {MOST_RANKS:,} ranks")
+        for term in _terms(line):
+            counted |= term.times > 0
+            try:
+                names = expand_hosts(term.hosts, named=named)
+            except HostListError as error:
+                faults += [f"{name}:{number}: {fault}" for fault in error.faults]
+                continue
+            if len(hosts) + len(names) * max(1, term.times) > MOST_RANKS:
+                raise SpecError(*faults[:20], f"{name}:{number}: more than {MOST_RANKS:,} ranks")
+            for host in names:
+                hosts += [host] * max(1, term.times)
+        if len(faults) > 20:
             break
-        for host in names:
-            hosts += [host] * max(1, times)
     _refuse(faults)
     twice = max(Counter(hosts).values()) > 1
     if not twice and len(hosts) > MOST_HOSTS:
         raise SpecError(f"{name}: more than {MOST_HOSTS:,} machines")
     by_rank = twice or counted
+    listed = any(mark in line for _, line in lines for mark in "[,{")
     return Allocation(
         kind="nodelist" if listed and not by_rank else "hostfile",
         hosts=tuple(hosts),
