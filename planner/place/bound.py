@@ -8,6 +8,7 @@ one is where there are spare seats. It holds for every seating whatever. Proofs:
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from planner.place.together import tied_bytes
 from planner.place.touch_search import least_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
 _CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
@@ -74,25 +75,82 @@ def _domain_bound(
     )
 
 
-def lower_bound(question: Question, shares: Sequence[Share] = ()) -> float:
+def lower_bound(
+    question: Question,
+    shares: Sequence[Share] = (),
+    known: Known | None = None,
+) -> float:
     """Return bytes that every seating of *question* crosses at least [bytes].
 
     Args:
         question: the grid and its charges.
         shares: priced rules of ``sharpened_bound``.
+        known: what is known of the domains' bounds at these prices; what is worked out is added.
     """
     if len(question.capacities) == 1:
         return 0.0
     bounds = _bounds(question, None, shares)
     if sum(question.capacities) == question.cells:
         total = sum(bounds(capacity) for capacity in question.capacities)
-    else:
+    elif known is None:
         total = cheapest_filling(question.capacities, question.cells, bounds)
+    else:
+        total = _filling_as_needed(question, bounds, known)
     for share in shares:
         pieces = -(-question.group_size(share.axes) // share.most)
         total += share.price_bytes * pieces * question.groups(share.axes)
     rebate = rebate_bytes(question)
     return max(0.0, total - rebate - rebate * _CANCELLED)
+
+
+@dataclass(slots=True, kw_only=True)
+class Known:
+    """Bounds of domains by the cells that they hold.
+
+    Args:
+        exact_bytes: those worked out [bytes].
+        floors_bytes: lower bounds of the others [bytes].
+    """
+
+    exact_bytes: dict[int, float]
+    floors_bytes: Mapping[int, float]
+
+
+def _filling_as_needed(question: Question, bound_of: Callable[[int], float], known: Known) -> float:
+    """Return the cheapest filling's price; only the domains that it holds are worked out."""
+    while True:
+        costs = {**known.floors_bytes, **known.exact_bytes}
+        total, holding = _filling(question.capacities, question.cells, costs)
+        missing = [held for held in holding if held and held not in known.exact_bytes]
+        if not missing:
+            return total
+        for held in missing:
+            known.exact_bytes[held] = bound_of(held)
+
+
+def _filling(
+    capacities: Sequence[int], cells: int, costs: Mapping[int, float]
+) -> tuple[float, set[int]]:
+    """Return the price of the cheapest filling and how many cells its domains hold."""
+    spare = sum(capacities) - cells
+    layers = [np.full(cells + 1, inf)]
+    layers[0][0] = 0.0
+    for capacity in capacities:
+        merged = np.full(cells + 1, inf)
+        for held in range(max(0, capacity - spare), min(capacity, cells) + 1):
+            cost = costs[held] if held else 0.0
+            merged[held:] = np.minimum(merged[held:], layers[-1][: cells + 1 - held] + cost)
+        layers.append(merged)
+    holding, left = set(), cells
+    for capacity, before, after in zip(
+        reversed(capacities), reversed(layers[:-1]), reversed(layers[1:]), strict=True
+    ):
+        for held in range(max(0, capacity - spare), min(capacity, left) + 1):
+            if before[left - held] + (costs[held] if held else 0.0) == after[left]:
+                holding.add(held)
+                left -= held
+                break
+    return float(layers[-1][cells]), holding
 
 
 def _bounds(

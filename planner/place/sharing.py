@@ -6,14 +6,14 @@ parts of a group are n together.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass, field
 from math import ceil, inf, log
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import lower_bound, prices_by_axes
+from planner.place.bound import Known, domain_bound, lower_bound, prices_by_axes
 from planner.place.finner import cheapest_real_box
 from planner.place.spread import Share
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planner.place.question import Question
 
 _DOMAINS_PRICED = 1200  # bounds of single domains, over all prices tried
+_DOMAINS_FEW = 8  # domains up to which a filling is cheap against the bounds of domains
 _PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 
 
@@ -55,9 +56,8 @@ def priced_shares(
             if best >= target_bytes * (1 - 1e-12) or monotonic() > ends_s or not left:
                 return best, shares
 
-            peak, value = _peak(
-                partial(_bound_at, question, shares, axes, most), prices[axes], left
-            )
+            rule = _Rule(question=question, shares=shares, axes=axes, most=most)
+            peak, value = _peak(rule.bound_at, prices[axes], left)
             if value > best * (1 + 1e-12):
                 best = value
                 shares = (*shares, Share(axes=axes, most=most, price_bytes=peak))
@@ -81,10 +81,73 @@ class _Work:
         return self.count > 0
 
 
-def _bound_at(
-    question: Question, shares: tuple[Share, ...], axes: tuple[int, ...], most: int, price: float
-) -> float:
-    return lower_bound(question, (*shares, Share(axes=axes, most=most, price_bytes=price)))
+@dataclass(slots=True, kw_only=True)
+class _Rule:
+    """The bound by the price of one rule, those of others given.
+
+    Args:
+        question: the grid and its charges.
+        shares: the rules that have their price.
+        axes: axes of the groups of this one.
+        most: its part size m [1].
+        known_bytes: by price, what domains pay by the cells that they hold [bytes].
+    """
+
+    question: Question
+    shares: tuple[Share, ...]
+    axes: tuple[int, ...]
+    most: int
+    known_bytes: dict[float, dict[int, float]] = field(default_factory=dict)
+
+    def bound_at(self, price_bytes: float) -> float:
+        """Return the bound at a price [bytes].
+
+        What a domain pays is the least of lines in the price, hence concave: between two prices it
+        is no less than the mean of what it pays there. So few domains need be worked out.
+        """
+        shares = self._shares(price_bytes)
+        known = self._floors(price_bytes)
+        bound = lower_bound(self.question, shares, known)
+        if known is not None:
+            self.known_bytes[price_bytes] = known.exact_bytes
+        return bound
+
+    def _shares(self, price_bytes: float) -> tuple[Share, ...]:
+        if not price_bytes:
+            return self.shares
+        share = Share(axes=self.axes, most=self.most, price_bytes=price_bytes)
+        return (*self.shares, share)
+
+    def _floors(self, price_bytes: float) -> Known | None:
+        spare = sum(self.question.capacities) - self.question.cells
+        if not spare or len(self.question.capacities) > _DOMAINS_FEW:
+            return None
+        cells = {
+            held
+            for c in set(self.question.capacities)
+            for held in range(max(0, c - spare), min(c, self.question.cells) + 1)
+            if held
+        }
+        floors = {c: self._floor_bytes(c, price_bytes) for c in cells}
+        shares = self._shares(price_bytes)
+        exact = {
+            c: domain_bound(self.question, c, None, shares)
+            for c, floor in floors.items()
+            if floor is None
+        }
+        return Known(
+            exact_bytes=exact, floors_bytes={c: f for c, f in floors.items() if f is not None}
+        )
+
+    def _floor_bytes(self, held: int, price_bytes: float) -> float | None:
+        """Return what is known from prices on both sides, None if nothing is."""
+        prices = [price for price, exact in self.known_bytes.items() if held in exact]
+        below = max((p for p in prices if p <= price_bytes), default=None)
+        above = min((p for p in prices if p >= price_bytes), default=None)
+        if below is None or above is None:
+            return None
+        part = (price_bytes - below) / (above - below) if above > below else 0.0
+        return (1 - part) * self.known_bytes[below][held] + part * self.known_bytes[above][held]
 
 
 def _part_sizes(

@@ -192,11 +192,14 @@ def _search(work: Work, time_limit_s: float) -> None:
             return
     if _bettered(work):
         return
+    before_bytes = work.best.cut_bytes
     if _offered(work, _orders(question)) or _offered(work, _baselines(question, work.seed)):
         return
     if question.cells <= _IMPROVE_CELLS and _exchanged(work):
         return
-    if _bettered(work) or time_limit_s <= 0:
+    if work.best.cut_bytes < before_bytes * (1 - MET) and _bettered(work):
+        return
+    if time_limit_s <= 0:
         return
     from planner.place.finish import finish  # noqa: PLC0415 - imports a solver
 

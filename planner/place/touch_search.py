@@ -9,12 +9,13 @@ vectors are ever looked at.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log, prod
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.finner import cheapest_real_box, finner_rows, log_touches, tangent_bound
+from planner.place.finner import finner_rows
+from planner.place.touch_lines import ROUNDING, hull, priced, with_dual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,13 +25,11 @@ if TYPE_CHECKING:
     Totals = Callable[[NDArray[np.int64], Sequence[int]], NDArray[np.float64]]
     Beyond = Totals
 
-_ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
 _VECTORS = 30_000  # partial vectors kept; past it the search stops at what is proved
 _FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
 _RAISED = 2.5  # times the excess, from one limit to the next
 _SHARPENINGS = 4  # times the limit is drawn in where not all families could be told
 _BATCH = 400  # vectors for which the slow prices are asked at a time, the cheapest first
-_PRICINGS = 6  # times the tables' slopes are read off again at the cheapest real box
 
 
 def least_cost(
@@ -177,26 +176,33 @@ class _Search:
         totals: Totals | None,
         beyond: Beyond | None,
     ) -> None:
-        hulls = [_hull(table) for table in cost_bytes]
-        prices, constants, box, self.real = _priced(sizes, sets, hulls, held)
-        order = np.argsort(-prices, kind="stable")
+        hulls = [hull(table) for table in cost_bytes]
+        lines = priced(sizes, sets, hulls, held)
+        self.sizes, self.held, self.box = sizes, held, np.exp(lines.box)
+        self.real = lines.bound_bytes
+        order = np.argsort(-lines.prices_bytes, kind="stable")
         self.order = [int(i) for i in order]
         self.sets = tuple(sets[i] for i in order)
         self.costs = [cost_bytes[i] for i in order]
-        self.prices, self.constants = prices[order], constants[order]
+        self.prices, self.constants = lines.prices_bytes[order], lines.constants_bytes[order]
         self.least_of = np.array([table[np.isfinite(table)].min() for table in self.costs])
         self.totals = totals
         self.beyond = beyond
         lambdas, rhs = finner_rows(sizes, self.sets, held)
-        self.lambdas, self.rhs = _with_dual(lambdas, rhs, sizes, self.sets, self.prices, held, box)
+        self.lambdas, self.rhs = with_dual(
+            lambdas, rhs, sizes, self.sets, self.prices, held, lines.box
+        )
 
     def least(self) -> float:
         """Return the bound."""
         scale = max(abs(self.real), float(np.abs(self.least_of).max()), 1e-300)
         excess = _FIRST_EXCESS * scale
         proved, tries = self.real, 0
+        hoped = self._hoped()
         while True:
             limit = proved + excess
+            if proved < hoped < inf and not tries:
+                limit, hoped = hoped * (1 + ROUNDING) if hoped > 0 else hoped, inf
             found = self.vectors(limit)
             least = self._least_of(found)
             if least > limit:
@@ -210,6 +216,23 @@ class _Search:
             if told_all or tries >= _SHARPENINGS:
                 return proved
             excess = max(_FIRST_EXCESS * scale, excess / _RAISED**2)
+
+    def _hoped(self) -> float:
+        """Return what the best box of whole sides near the cheapest real box costs."""
+        low = np.maximum(np.floor(self.box + 1e-9), 1)
+        high = np.minimum(np.ceil(self.box - 1e-9), self.sizes)
+        corners = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(len(low), -1).T
+        outside = np.array([[i not in family for i in range(len(low))] for family in self.sets])
+        touches = np.prod(np.where(outside[None, :, :], corners[:, None, :], 1.0), axis=2).astype(
+            np.int64
+        )
+        touches = touches[np.prod(corners, axis=1) >= self.held]
+        if not len(touches):
+            return inf
+        touches = np.minimum(touches, self.held)
+        if self.totals is not None:
+            return float(self.totals(touches, self.order).min())
+        return float(sum(cost[touches[:, i]] for i, cost in enumerate(self.costs)).min())
 
     def _least_of(self, found: Vectors) -> float:
         """Return the least that any of the vectors costs, with what is paid beyond the totals."""
@@ -269,7 +292,7 @@ class _Search:
             return np.zeros(len(partial))
         used = np.log(np.maximum(partial, 1)) @ self.lambdas[alone, :level].T
         need = ((self.rhs[alone] - used) / self.lambdas[alone, level]).max(axis=1)
-        rounded: NDArray[np.float64] = np.ceil(np.exp(need) * (1 - _ROUNDING) - 1e-9)
+        rounded: NDArray[np.float64] = np.ceil(np.exp(need) * (1 - ROUNDING) - 1e-9)
         return rounded
 
     def _at_least(
@@ -295,95 +318,6 @@ class _Search:
             mean = np.where(inside, lam * np.log(prices / lam), 0.0).sum(axis=1)
         rest = np.where(inside, self.constants[level:], least).sum(axis=1)
         exponent = (self.rhs[live] - used + mean) / sums
-        open_costs = sums * np.exp(exponent) * (1 - _ROUNDING * 10) + rest
+        open_costs = sums * np.exp(exponent) * (1 - ROUNDING * 10) + rest
         bounded: NDArray[np.float64] = np.maximum(totals, spent + open_costs.max(axis=1))
         return bounded
-
-
-def _hull(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the vertices (t, cost) of the lower convex hull of the finite part of a table."""
-    points = np.flatnonzero(np.isfinite(table))
-    kept: list[int] = []
-    for t in points.tolist():
-        while len(kept) > 1:
-            p, q = kept[-2], kept[-1]
-            if (table[q] - table[p]) * (t - p) < (table[t] - table[p]) * (q - p):
-                break
-            kept.pop()
-        kept.append(t)
-    return np.array(kept), table[kept]
-
-
-def _priced(
-    sizes: NDArray[np.int64],
-    sets: tuple[tuple[int, ...], ...],
-    hulls: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
-    held: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
-    """Return (prices, constants, log sides of the cheapest real box, the bound it gives).
-
-    Each family's table lies above the line price x t + constant, an edge of its hull: the one at
-    the touches of the box that is cheapest under the lines chosen before. Any choice is valid.
-    """
-    logs = np.log(sizes)
-    at = np.array([float(t[-1]) for t, _ in hulls])
-    best = (-inf, np.zeros(len(sets)), np.zeros(len(sets)), np.zeros(len(sizes)))
-    for _ in range(_PRICINGS):
-        lines = [_edge(t, cost, x) for (t, cost), x in zip(hulls, at, strict=True)]
-        prices = np.array([price for price, _ in lines])
-        constants = np.array([constant for _, constant in lines])
-        if not (prices > 0).any():
-            box = logs * min(1.0, log(held) / float(logs.sum()))
-            value = float(constants.sum())
-        else:
-            box = cheapest_real_box(logs, sets, prices, log(held))
-            value = tangent_bound(logs, sets, prices, log(held), box) + float(constants.sum())
-        value -= _ROUNDING * (abs(value) + float(np.abs(constants).sum()))
-        if value > best[0]:
-            best = (value, prices, constants, box)
-        moved = np.exp(log_touches(sets, box))
-        if np.allclose(moved, at, rtol=1e-9):
-            break
-        at = moved
-    value, prices, constants, box = best
-    floor = sum(float(cost.min()) for _, cost in hulls)
-    return prices, constants, box, max(value, floor)
-
-
-def _edge(t: NDArray[np.int64], cost: NDArray[np.float64], at: float) -> tuple[float, float]:
-    """Return (slope, constant) of the hull's edge at *at*; a falling one counts as flat."""
-    if len(t) == 1:
-        return 0.0, float(cost[0])
-    right = int(np.clip(np.searchsorted(t, at), 1, len(t) - 1))
-    slope = float((cost[right] - cost[right - 1]) / (t[right] - t[right - 1]))
-    if slope <= 0:
-        return 0.0, float(cost.min())
-    return slope, float(cost[right]) - slope * float(t[right])
-
-
-def _with_dual(
-    lambdas: NDArray[np.float64],
-    rhs: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    sets: tuple[tuple[int, ...], ...],
-    prices: NDArray[np.float64],
-    held: int,
-    box: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Add the inequality that is tight at the real optimum: lambda_S in proportion to w_S t_S."""
-    terms = prices * np.exp(log_touches(sets, box))
-    slopes = np.array(
-        [sum(terms[s] for s in range(len(sets)) if i not in sets[s]) for i in range(len(sizes))]
-    )
-    logs = np.log(sizes)
-    inner = [i for i in range(len(sizes)) if 1e-9 < box[i] < logs[i] - 1e-9]
-    scales = {float(slopes[i]) for i in inner} or {float(s) for s in slopes if s > 0}
-    for scale in sorted(scales)[:4]:
-        if scale <= 0:
-            continue
-        dual = terms / scale
-        cover = slopes / scale
-        mu = np.maximum(0.0, 1.0 - cover)
-        lambdas = np.vstack([lambdas, dual])
-        rhs = np.append(rhs, log(held) - float(mu @ logs) - 1e-12)
-    return lambdas, rhs
