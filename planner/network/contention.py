@@ -174,7 +174,6 @@ def _phase(
                 busy_s=busy_s[i],
                 slowdown_ratio=slowdown(*_met(wiring, i, present, busy_s, lasts_s)),
                 link=wiring.links.name(load.link),
-                meshed=wiring.joins_gpus(load.link),
             )
             for i, (one, load) in enumerate(present)
         ),

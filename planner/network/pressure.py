@@ -16,7 +16,6 @@ class FamilyPressure:
         busy_s: all executions of a step, alone [s].
         slowdown_ratio: times as long with the other streams running [1].
         link: the link that is fullest when it runs alone.
-        meshed: that link joins two GPUs.
     """
 
     name: str
@@ -26,7 +25,6 @@ class FamilyPressure:
     busy_s: float
     slowdown_ratio: float
     link: str
-    meshed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

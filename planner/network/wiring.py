@@ -45,11 +45,6 @@ class Wiring:
     known: Reach | None
     gpu_links: Ints
 
-    def joins_gpus(self, link: int) -> bool:
-        """Return whether *link* leads from a GPU straight to another."""
-        is_gpu = self.links.is_gpu
-        return bool(is_gpu[self.links.tails[link]] and is_gpu[self.links.heads[link]])
-
 
 def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 1.0) -> Wiring:
     """Return the links of *fabric*.

@@ -4,14 +4,14 @@
 
 The middle factor puts the routes of this seating in the place of the tier's even share, so that
 oversubscription is counted once; it is 1 where every GPU of a domain sends alike. The last one is
-``planner.network.contention``'s.
+``planner.network.contention``'s, and more where a link would still carry more than it can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import prod, sqrt
 from types import MappingProxyType
 
 from planner.collectives.links import links_of
@@ -31,6 +31,10 @@ from planner.steptime.wires import Wire, Wires, all_to_all_s, gather_s, hop_s, w
 from planner.traffic import Family
 
 _PHASES = ("forward", "backward", "end")
+_CLOSE_SHARE = 1e-3
+"""How close to the least enough a raised slowdown comes [1]: below any error of a step."""
+_MOST_TIMES = 1e6
+"""Where the search for it starts [1]: a phase that is still too short does not depend on it."""
 NOT_ROUTED = "too many GPUs to route every flow: each family at its tier's even share"
 ROUTED = (
     "shortest routes, spread evenly over equal ones; who meets whom in phases as long as alone; "
@@ -62,10 +66,9 @@ def seated_step_time(
 ) -> Step:
     """Return the step of *layout* on its seats, links shared by what is active together.
 
-    The step is timed once at the tiers' rates for how long its phases last, and once more with
-    every digit's wire slowed. Limits: a digit has one factor, the mean over its families; where a
-    reduction over supernodes of GPUs linked pair by pair goes round one ring, a link may still be
-    busy longer than the phase that the step's formulas give.
+    The step is timed once at the tiers' rates for how long its phases last, and again with every
+    digit's wire slowed; more, where a link is still busy longer than its phase, until it is not.
+    Limit: a digit has one factor, the mean over its families.
     """
     fabric = seating.fabric
     links, columns = links_of(fabric), columns_of(layout)
@@ -83,13 +86,54 @@ def seated_step_time(
     except NoRouteError as error:  # a GPU that no route leads to: the tiers' rates stand
         return _told(alone, f"each family at its tier's even share: {error}")
     wires = wires_of(seating.spreads, links, rates.inner_share, rates.outer_share)
+
+    def slowed(slowdown: Mapping[str, float]) -> Step:
+        return step_time(
+            model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
+            efficiency=efficiency, slowdown=slowdown,
+        )  # fmt: skip
+
     slowdown = _slowdowns(active, phases, wires)
-    step = step_time(
-        model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
-        efficiency=efficiency, slowdown=slowdown,
-    )  # fmt: skip
+    for phase in phases:
+        slowdown = _until_it_fits(slowdown, phase, lambda tried: _phase_s(slowed(tried), columns))
+    step = slowed(slowdown)
     lasts_s = _phase_s(step, columns)
     return replace(_told(step, ROUTED), phases=tuple(_lasting(one, lasts_s) for one in phases))
+
+
+def _until_it_fits(
+    slowdown: Mapping[str, float],
+    phase: PhasePressure,
+    lasts_s: Callable[[Mapping[str, float]], Mapping[str, float]],
+) -> Mapping[str, float]:
+    """Return *slowdown*, raised for who is on the busiest link until *phase* lasts as long as it.
+
+    All of them are slowed alike, by the least that is enough, to ``_CLOSE_SHARE`` of it.
+
+    Args:
+        slowdown: digit to how many times as long its bytes take [1].
+        phase: what binds in it.
+        lasts_s: slowdown to how long the phases last, longer with more of it [s].
+    """
+    if phase.phase_s is None:
+        return slowdown
+    digits = {one.name: one.digit for one in phase.families}
+    busiest = phase.links[0]
+    on_it = {digits[name] for name in busiest.by_family_bytes}
+
+    def raised(times: float) -> Mapping[str, float]:
+        return {d: by * times if d in on_it else by for d, by in slowdown.items()}
+
+    def fits(times: float) -> bool:
+        return busiest.busy_s <= lasts_s(raised(times))[phase.phase]
+
+    little, enough = 1.0, _MOST_TIMES
+    if fits(little) or not fits(enough):
+        return slowdown
+    while enough > little * (1.0 + _CLOSE_SHARE):
+        middle = sqrt(little * enough)
+        little, enough = (little, middle) if fits(middle) else (middle, enough)
+    return raised(enough)
 
 
 def _lasting(phase: PhasePressure, lasts_s: Mapping[str, float]) -> PhasePressure:
@@ -158,14 +202,21 @@ def active_families(
 
 
 def _phase_s(step: Step, columns: LayoutColumns) -> Mapping[str, float]:
-    """Return how long the passes last: their layers, and the data parallelism that shows there."""
+    """Return how long the passes last: their layers, and what shows of hops and data parallelism.
+
+    Of the hops half are on the way forward.
+    """
     micro = float(columns.micro_batches)
     gathers_s = float(step.exposed_gather_s)
     reduces_s = float(step.exposed_s["dp"]) - gathers_s
     gathered = columns.overlap_parameters or columns.zero_stage == 3
+    hops_s = 0.5 * float(step.exposed_s["pp"])
     return {
-        "forward": micro * float(step.stages.forward.most(columns.pp)) + gathered * gathers_s,
+        "forward": micro * float(step.stages.forward.most(columns.pp))
+        + hops_s
+        + gathered * gathers_s,
         "backward": micro * float(step.stages.backward.most(columns.pp))
+        + hops_s
         + columns.overlap_gradients * reduces_s,
     }
 
@@ -182,8 +233,7 @@ def _slowdowns(
             family = named[phase.phase, one.name]
             tier_s = family.times_per_step * tier_time_s(family, getattr(wires, family.digit))
             before[one.digit] = before.get(one.digit, 0.0) + tier_s
-            base_s = tier_s if one.meshed else one.busy_s
-            after[one.digit] = after.get(one.digit, 0.0) + base_s * one.slowdown_ratio
+            after[one.digit] = after.get(one.digit, 0.0) + one.busy_s * one.slowdown_ratio
     return {digit: after[digit] / total for digit, total in before.items() if total > 0}
 
 

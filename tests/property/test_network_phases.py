@@ -11,12 +11,18 @@ from planner.layout import Layout
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import columns_of
 from planner.steptime.shared_links import Seating, active_families, seated_step_time
+from planner.steptime.step import Step
 from planner.traffic import step_families
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 from topologies.model_reader import read_model
 
 MODELS = {name: read_model(name) for name in ("llama-3.1-8b", "deepseek-v3", "mixtral-8x7b")}
 FABRICS = {"generic": generic_cluster(8, 64), "hgx-h100": load_cluster("hgx-h100", gpus=64)}
+LINKED = {  # GPU to GPU: full meshes of eight, a mesh of meshes, a torus
+    "mi300x": load_cluster("mi300x", gpus=64),
+    "ub-mesh-64": load_cluster("ub-mesh-64", gpus=64),
+    "tpu-torus": load_cluster("tpu-torus", gpus=64),
+}
 CASES = [
     (model, fabric, {"tp": tp, "pp": pp, "ep": ep, "zero_stage": zero, "recompute": recompute})
     for model, tp, pp, ep, zero in (
@@ -38,27 +44,70 @@ def layout_of(shape: dict[str, object]) -> Layout:
     return Layout(dp=dp, global_batch=256, seq=4096, micro_batch=1, **shape)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize(("model", "fabric", "shape"), CASES)
-def test_no_link_is_busy_longer_than_its_phase(
-    model: str, fabric: str, shape: dict[str, object], shuffled: bool
-) -> None:
-    layout, cluster = layout_of(shape), FABRICS[fabric]
-    seats = list(range(64))
+HEAVY = [
+    ("mixtral-8x7b", fabric, {"tp": 2, "pp": 2, "ep": 8, "zero_stage": 3})
+    for fabric in ("generic", *LINKED)
+]
+CROWDED = [
+    *HEAVY,
+    *(("llama-3.1-8b", fabric, {"tp": 8, "pp": 2, "zero_stage": 3}) for fabric in LINKED),
+    *(("llama-3.1-8b", fabric, {"tp": 16, "pp": 1, "zero_stage": 1}) for fabric in LINKED),
+]
+
+
+def seated_step(model: str, fabric: str, layout: Layout, shuffled: bool) -> Step:
+    cluster, seats = {**FABRICS, **LINKED}[fabric], list(range(64))
     if shuffled:
         random.Random(1).shuffle(seats)
     seating = Seating(
         fabric=cluster, families=step_families(MODELS[model], layout), rank_to_gpu=seats,
         spreads=placed_spreads(layout, seats, cluster),
     )  # fmt: skip
+    return seated_step_time(MODELS[model], layout, seating)
 
-    step = seated_step_time(MODELS[model], layout, seating)
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize(("model", "fabric", "shape"), [*CASES, *CROWDED])
+def test_no_link_is_busy_longer_than_its_phase(
+    model: str, fabric: str, shape: dict[str, object], shuffled: bool
+) -> None:
+    step = seated_step(model, fabric, layout_of(shape), shuffled)
 
     assert {phase.phase for phase in step.phases} >= {"forward", "backward"}
     for phase in step.phases:
         for link in phase.links:
             assert link.busy_s <= (phase.phase_s or link.busy_s) * (1 + 1e-9), phase
             assert phase.phase_s is None or link.busy_share == link.busy_s / phase.phase_s
+
+
+def test_a_phase_that_its_busiest_link_binds_lasts_as_long_as_the_link_is_busy() -> None:
+    """Shuffled over eight servers, gathers fill a NIC longer than the layers' formulas allow."""
+    model, fabric, shape = HEAVY[0]
+
+    step = seated_step(model, fabric, layout_of(shape), shuffled=True)
+
+    (forward,) = [phase for phase in step.phases if phase.phase == "forward"]
+    assert forward.links[0].kind == "network"
+    assert forward.links[0].busy_share == pytest.approx(1.0, abs=2e-3)
+
+
+def test_a_family_of_linked_gpus_takes_what_its_fullest_link_takes() -> None:
+    """On a torus a gather by neighbours goes several ways round; far seats share few links."""
+    shape: dict[str, object] = {"tp": 8, "pp": 4, "zero_stage": 1}
+
+    near, far = (
+        seated_step("llama-3.1-8b", "tpu-torus", layout_of(shape), shuffled=shuffled)
+        for shuffled in (False, True)
+    )
+
+    near_busy_s, far_busy_s = (
+        sum(one.busy_s for phase in step.phases for one in phase.families if one.digit == "tp")
+        for step in (near, far)
+    )
+    longer_s = float(far.communication_s["tp"]) - float(near.communication_s["tp"])
+    # start-ups, the same in both, fall out
+    assert longer_s == pytest.approx(far_busy_s - near_busy_s, rel=0.05)
+    assert float(far.total_s) > 2 * float(near.total_s)
 
 
 @pytest.mark.parametrize("model", MODELS)
