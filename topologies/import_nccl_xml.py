@@ -92,20 +92,41 @@ def _scale_up(gpus: list[Any], name: str, findings: list[ImportFinding]) -> floa
 
 
 def _nic(root: Any, gpus: int, name: str, findings: list[ImportFinding]) -> float | None:
-    """Return one GPU's share of the adapters' rate, none where it is not said or cannot be."""
+    """Return one GPU's share of the adapters' rate, none where it is not said or cannot be.
+
+    Where any adapter is below the same PCIe switch as a GPU, those that are not are for storage or
+    management: a DGX A100 has ten adapters, eight of them beside its GPUs.
+    """
+    nets = _nets(root, name)
+    beside: dict[str, int] = {}
+    for pci in root.iterfind(".//cpu/pci"):
+        if any(_is_gpu(inner) for inner in pci.iter("pci")):
+            beside |= _nets(pci, name)
+    used = beside or nets
+    if not used:
+        return None
+    if len(used) < len(nets):
+        message = (
+            f"{len(nets) - len(used)} of {len(nets)} adapters are on no PCIe switch with a GPU: "
+            "left out, as for storage or management"
+        )
+        findings.append(ImportFinding(severity="warning", where=name, message=message))
+    if wrong := [speed for speed in used.values() if not 10_000 <= speed <= 1_600_000]:
+        message = f"an adapter of {wrong[0]} Mb/s: expected 10,000 to 1,600,000; not used"
+        findings.append(ImportFinding(severity="warning", where=name, message=message))
+        return None
+    if len(used) != gpus:
+        message = f"{len(used)} adapters for {gpus} GPUs: each has its share of all"
+        findings.append(ImportFinding(severity="note", where=name, message=message))
+    return sum(used.values()) * 1e6 / 8 / gpus
+
+
+def _nets(element: Any, name: str) -> dict[str, int]:
+    """Return the rate of each adapter's port inside *element* by its name [Mb/s]."""
     nets: dict[str, int] = {}
-    for net in root.iter("net"):
+    for net in element.iter("net"):
         text, label = str(net.get("speed", "")), str(net.get("name", ""))
         if not _MBIT.fullmatch(text):
             raise SpecError(f"{name}: <net speed={text[:20]!r}>: expected Mb/s")
         nets[label] = int(text)
-    if not nets:
-        return None
-    if wrong := [speed for speed in nets.values() if not 10_000 <= speed <= 1_600_000]:
-        message = f"an adapter of {wrong[0]} Mb/s: expected 10,000 to 1,600,000; not used"
-        findings.append(ImportFinding(severity="warning", where=name, message=message))
-        return None
-    if len(nets) != gpus:
-        message = f"{len(nets)} adapters for {gpus} GPUs: each has its share of all"
-        findings.append(ImportFinding(severity="note", where=name, message=message))
-    return sum(nets.values()) * 1e6 / 8 / gpus
+    return nets

@@ -243,3 +243,17 @@ def test_two_leaves_joined_by_a_few_links_pass_only_what_these_carry() -> None:
     assert cluster.shared_bytes_per_s == 31.25e9 / 4
     # three links, not two, at the 0.225 us that the catalogue's generic cluster has for one
     assert cluster.latency_s - leaf.latency_s == pytest.approx(0.225e-6)
+
+
+def test_adapters_for_storage_are_no_part_of_what_a_gpu_gets() -> None:
+    gpu = '<pci class="0x060400"><pci class="0x030200"><gpu dev="{0}" sm="80"/></pci></pci>'
+    net = '<pci class="0x020700"><nic><net name="m{0}" speed="{1}"/></nic></pci>'
+    beside = "".join(
+        f'<pci class="0x060400">{gpu.format(g)}{net.format(g, 200_000)}</pci>' for g in range(2)
+    )
+    alone = net.format(2, 200_000) + net.format(3, 1_000)  # storage, and management
+
+    found = read(f'<system version="1"><cpu numaid="0">{beside}{alone}</cpu></system>')
+
+    assert found.nic_bytes_per_s == 25e9  # 200 Gb/s for each GPU
+    assert any("2 of 4 adapters are on no PCIe switch with a GPU" in str(f) for f in found.findings)

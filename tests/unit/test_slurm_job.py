@@ -42,7 +42,7 @@ def test_without_ranks_of_its_own_a_job_gives_its_machines_in_order(text: str) -
 
 
 def test_ranks_that_lie_as_another_file_says_are_not_guessed() -> None:
-    with pytest.raises(SpecError, match="f:4: SLURM_DISTRIBUTION=arbitrary.*SLURM_HOSTFILE"):
+    with pytest.raises(SpecError, match=r"f:4: SLURM_DISTRIBUTION=arbitrary.*SLURM_HOSTFILE"):
         read_allocation(JOB + "SLURM_DISTRIBUTION=arbitrary\n", "f")
 
 
