@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
 from planner.steptime.parameters import StageParameters
@@ -132,17 +134,25 @@ def reached_share(model: ModelSpec, share: Values) -> Values:
 def gradient_s(
     columns: LayoutColumns, parameters: StageParameters, wires: Wires
 ) -> GradientTraffic:
-    """Return the gradient reductions and parameter gathers of one stage [s]."""
+    """Return the gradient reductions and parameter gathers of one stage [s].
+
+    A stage without routed experts runs no collective for them.
+    """
     dense = parameters.dense * columns.gradient_bytes
     experts = parameters.experts * columns.gradient_bytes
     plain = columns.zero_stage == 0
 
     def reduced(payload: Values, digit: str) -> Values:
         ground = getattr(wires, digit)
-        return select(plain, all_reduce_s(payload, ground), gather_s(payload, ground))
+        scattered = gather_s(payload, ground)
+        if np.any(plain):
+            scattered = select(plain, all_reduce_s(payload, ground), scattered)
+        return select(payload > 0, scattered, 0.0)
 
     def gathered(payload: Values, digit: str) -> Values:
-        return select(plain, 0.0, gather_s(payload, getattr(wires, digit)))
+        return select(
+            (payload > 0) * (columns.zero_stage > 0), gather_s(payload, getattr(wires, digit)), 0.0
+        )
 
     return GradientTraffic(
         reduce_s=reduced(dense, "dp"),

@@ -64,6 +64,23 @@ def test_a_dense_models_first_stage_with_the_embedding_still_decides() -> None:
     assert found.exposed_s["dp"] == pytest.approx(wire_s, rel=0.02)
 
 
+def test_a_model_without_experts_pays_no_start_up_of_collectives_for_them() -> None:
+    layout = Layout(dp=16, global_batch=64, seq=1024, overlap_gradients=False,
+                    overlap_parameters=False)  # fmt: skip
+    dense = replace(MIXED, experts=0, top_k=0, expert_ffn=0, moe_layers=())
+    far = two_tiers(inside_bytes_per_s=450e9, nic_bytes_per_s=50e9, nic_latency_s=1.0)
+    spreads = contiguous_spread(columns_of(layout), 8.0)
+
+    steps = {
+        latency_s: step_time(dense, layout, accelerator=H100, links=links, spreads=spreads)
+        for latency_s, links in ((0.0, LINKS), (1.0, far))
+    }
+
+    # One scatter and one gather around two supernodes: two hops over NICs each.
+    later_s = steps[1.0].communication_s["dp"] - steps[0.0].communication_s["dp"]
+    assert later_s == pytest.approx(2 * 2 * 1.0)
+
+
 def test_no_link_is_busy_longer_than_its_phase_with_experts_sharded_for_every_micro_batch() -> None:
     layout = Layout(pp=4, ep=8, dp=16, global_batch=64, seq=1024, zero_stage=3)
     fabric = generic_cluster(8, 64)
