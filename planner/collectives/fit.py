@@ -43,7 +43,8 @@ _LL128_WIRE_SHARE = 120 / 128
 it is the GPU's threads that limit it, to the lesser share that is fitted."""
 _TREE_CHUNK_FACTORS: Mapping[str, float] = {"efa_400": 4.0}
 """aws-ofi-nccl sets NCCL_NVLSTREE_MAX_CHUNKSIZE to 512 KiB where GPUs have such switches; NCCL's
-own chunk is 128 KiB."""
+own chunk is 128 KiB. Assumed: that the version measured raises NCCL_NVLS_CHUNKSIZE, which this
+only caps, as well; later release notes say that the plugin may set both."""
 _UNORDERED = ("efa_100",)
 """Networks that may deliver stores out of order, where the plugin permits only Simple: aws-ofi-nccl
 sets NCCL_PROTO=simple on p4d and p4de, not on p5 (its pull request 280)."""

@@ -44,7 +44,7 @@ def layout_of(shape: dict[str, object]) -> Layout:
     return Layout(dp=dp, global_batch=256, seq=4096, micro_batch=1, **shape)  # type: ignore[arg-type]
 
 
-HEAVY = [
+HEAVY: list[tuple[str, str, dict[str, object]]] = [
     ("mixtral-8x7b", fabric, {"tp": 2, "pp": 2, "ep": 8, "zero_stage": 3})
     for fabric in ("generic", *LINKED)
 ]
