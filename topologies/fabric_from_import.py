@@ -7,7 +7,7 @@ a machine, and the domains of a level are what the links up to that height hold 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -31,6 +31,7 @@ from topologies.imported_links import (
     nic_name,
     safe_name,
     spelled_parts,
+    usual_rate,
 )
 
 _KINDS = ("leaf", "leaf", "spine", "core")
@@ -83,6 +84,8 @@ class FabricBuild:
     def _scale_up_rate(self) -> float:
         """Return a GPU's scale-up rate: given, filed, its accelerator's, or borrowed."""
         filed, given = self.found.scale_up_bytes_per_s, self.borrowed.scale_up_bytes_per_s
+        if self.found.no_scale_up and filed is None and given is None:
+            raise SpecError(f"{self.found.provenance}: {self.found.no_scale_up}")
         accelerator = self.borrowed.accelerator
         own = accelerator.scale_up_bytes_per_s
         if filed is None and given is None and own and accelerator != self.like.accelerator:
@@ -150,22 +153,15 @@ class FabricBuild:
                         unknown |= one.bytes_per_s is None
                         totals[end] += one.bytes_per_s or 0
             if totals and not unknown:
-                filed = self._usual_rate([t / self.gpus_of[name] for name, t in totals.items()])
-        return self._told(
-            "nic.rate", filed, self.borrowed.nic_bytes_per_s, self.like.nic.line_bytes_per_s
-        )
-
-    def _usual_rate(self, rates: Sequence[float]) -> float:
-        """Return what most machines have for a GPU, the least where as many have another rate."""
-        counts = Counter(rates)
-        usual = min(counts, key=lambda rate: (-counts[rate], rate))
-        if len(counts) > 1:
-            low, high = (f"{rate / 1e9:.4g}" for rate in (min(counts), max(counts)))
-            self.assumed["nic.rate"] = (
-                f"{len(rates) - counts[usual]} of {len(rates)} machines have another rate for a "
-                f"GPU ({low} to {high} GB/s): taken as what most have"
-            )
-        return usual
+                usual = usual_rate([t / self.gpus_of[name] for name, t in totals.items()])
+                filed = usual.bytes_per_s
+                self.assumed |= {"nic.rate": usual.words} if usual.words else {}
+        share = self.found.adapters_per_gpu
+        like = self.like.nic.line_bytes_per_s * share
+        rate = self._told("nic.rate", filed, self.borrowed.nic_bytes_per_s, like)
+        if share < 1 and rate == like:
+            self.assumed["nic.rate"] += f", and {share:g} adapters for a GPU"
+        return rate
 
     def fabric(self) -> Fabric:
         """Return the Fabric."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportFinding
+from topologies.imported_links import NO_SCALE_UP
 from topologies.pci_devices import accelerator_of
 from topologies.xml_tree import xml_root
 
@@ -48,6 +49,7 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
         provenance=f"NCCL topology XML {name}",
         hosts=(ImportedHost(name="machine", gpus=len(gpus), supernode="machine"),),
         scale_up_bytes_per_s=scale_up,
+        no_scale_up=NO_SCALE_UP if _only_pcie(gpus) else "",
         nic_bytes_per_s=nic,
         accelerator=accelerator,
         findings=tuple(findings),
@@ -57,6 +59,13 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
 def _is_gpu(pci: Any) -> bool:
     kind = str(pci.get("class", ""))
     return kind.startswith(("0x0302", "0x1200")) or pci.find("gpu") is not None
+
+
+def _only_pcie(gpus: list[Any]) -> bool:
+    """Return whether NCCL saw the GPUs themselves, and no links of theirs."""
+    seen = [gpu for pci in gpus if (gpu := pci.find("gpu")) is not None]
+    linked = any(gpu.find(tag) is not None for gpu in seen for tag in ("nvlink", "xgmi", "c2c"))
+    return len(seen) > 1 and not linked
 
 
 def _scale_up(gpus: list[Any], name: str, findings: list[ImportFinding]) -> float | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportFinding
+from topologies.imported_links import NO_SCALE_UP, Sets
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|NV(\d{1,2})|C2C")
+_ADAPTER = re.compile(r"NIC\d+|(?:mlx|bnxt_re|rdmap|efa)[A-Za-z0-9_]*")
 _CERTAIN = {1, 2, 3, 4, 6, 12}
 _LINK_BYTES_PER_S = 25e9  # one NVLink of generations 2, 3 and 4, one direction
 
@@ -45,10 +48,22 @@ def import_nvidia_smi(text: str, name: str) -> ImportedFabric:
         faults.append(f"{name}: {len(matrix)} GPU rows for {len(columns)} columns")
     if faults:
         raise SpecError(*faults)
-    return _machine(matrix, name, head + 1)
+    rows = [line.split()[:1] for line in lines[head + 1 :]]
+    adapters = sum(bool(row) and _ADAPTER.fullmatch(row[0]) is not None for row in rows)
+    return _machine(matrix, name, head + 1, adapters)
 
 
-def _machine(matrix: list[list[str]], name: str, line: int) -> ImportedFabric:
+def _in_parts(links: list[list[int]]) -> bool:
+    """Return whether NVLinks leave some GPUs without a way to others."""
+    sets = Sets()
+    size = len(links)
+    for i, j in combinations(range(size), 2):
+        if links[i][j]:
+            sets.join(i, j)
+    return len({sets.root(i) for i in range(size)}) > 1
+
+
+def _machine(matrix: list[list[str]], name: str, line: int, adapters: int) -> ImportedFabric:
     size, where = len(matrix), f"{name}:{line}"
     links = [[int(c[2:]) if c.startswith("NV") else 0 for c in row] for row in matrix]
     findings = []
@@ -63,13 +78,16 @@ def _machine(matrix: list[list[str]], name: str, line: int) -> ImportedFabric:
     pairs = {links[i][j] for i in range(size) for j in range(size) if i != j}
     if size > 1 and 0 in pairs:
         say("not every pair of GPUs has NVLinks: the rest goes over PCIe, which is not modelled")
+    apart = _in_parts(links)
     switched = len(pairs) == 1 and max(pairs, default=0) * (size - 1) > 18
     totals = [max(row) if switched else sum(row) for row in links]
     if len(set(totals)) > 1:
         say(f"GPUs have {min(totals)} to {max(totals)} NVLinks: the least counts")
     least = min(totals)
     rate = None
-    if least and max(totals) in _CERTAIN:
+    if apart:
+        rate = None
+    elif least and max(totals) in _CERTAIN:
         rate = least * _LINK_BYTES_PER_S
     elif least:
         say(f"{least} NVLinks: of 25 GB/s (NVLink 4) or 50 GB/s (NVLink 5), not said", "note")
@@ -79,5 +97,7 @@ def _machine(matrix: list[list[str]], name: str, line: int) -> ImportedFabric:
         provenance=f"nvidia-smi topo -m {name}",
         hosts=(ImportedHost(name="machine", gpus=size, supernode="machine"),),
         scale_up_bytes_per_s=rate,
+        adapters_per_gpu=min(1.0, adapters / size) if adapters else 1.0,
+        no_scale_up=NO_SCALE_UP if apart else "",
         findings=tuple(findings[:20]),
     )

@@ -227,6 +227,7 @@ def _as_options(fault: str) -> str:
         ("give --gpus-per-node", "name it FILE,gpus-per-node=8"),
         ("give --join", "name it FILE,join"),
         ("give --topology", "name it FILE,topology=NAME"),
+        ("give --links FILE", "name it FILE,links=RATES.yaml"),
         ("--machines", "machines=N"),
         ("--topology", "topology=NAME"),
     ):

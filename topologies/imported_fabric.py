@@ -86,6 +86,8 @@ class ImportedFabric:
         hop_latency_s: what one scale-out link adds to it, none where unknown [s].
         nic: of one GPU, where the file says more of it than its rate.
         in_network_reduction: scale-up switches can reduce, none where unknown.
+        no_scale_up: why no cluster's scale-up rate may be borrowed, empty where one may.
+        adapters_per_gpu: adapters that one GPU shares with others, 1 where each has its own [1].
         accelerator: what every GPU is as the catalogue calls it, empty where unknown.
         block_sizes: GPU machines of a block and of its unions, where the scheduler has them [1].
         assumed: what was taken to be so, name to reason.
@@ -106,6 +108,8 @@ class ImportedFabric:
     hop_latency_s: float | None = None
     nic: Nic | None = None
     in_network_reduction: bool | None = None
+    no_scale_up: str = ""
+    adapters_per_gpu: float = 1.0
     accelerator: str = ""
     block_sizes: tuple[int, ...] = ()
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

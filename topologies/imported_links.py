@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +35,12 @@ def is_nic(vertex: str) -> bool:
     """Return whether *vertex* is one of the adapters that this module names."""
     head, _, tail = vertex.rpartition(_NIC)
     return bool(head) and tail.isdigit()
+
+
+NO_SCALE_UP = (
+    "some GPUs of the machine have no links to each other but PCIe, whose rate it does not say: "
+    "give --links FILE with what one GPU gets, e.g. scale_up: 12 GB/s"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +135,30 @@ def heights(hosts: Sequence[str], links: Sequence[ImportedLink]) -> dict[str, in
             if other not in height and height.setdefault(other, height[name] + 1)
         ]
     return height
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsualRate:
+    """What most machines have for a GPU, and words on the others where there are any."""
+
+    bytes_per_s: float
+    words: str
+
+
+def usual_rate(rates: Sequence[float]) -> UsualRate:
+    """Return the rate of most of *rates*, the least of those that as many have.
+
+    >>> usual_rate([25e9, 25e9, 12.5e9]).bytes_per_s / 1e9
+    25.0
+    """
+    counts = Counter(rates)
+    usual = min(counts, key=lambda rate: (-counts[rate], rate))
+    low, high = (f"{rate / 1e9:.4g}" for rate in (min(counts), max(counts)))
+    words = (
+        f"{len(rates) - counts[usual]} of {len(rates)} machines have another rate for a "
+        f"GPU ({low} to {high} GB/s): taken as what most have"
+    )
+    return UsualRate(bytes_per_s=usual, words=words if len(counts) > 1 else "")
 
 
 def domain_names(

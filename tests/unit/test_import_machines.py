@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -257,3 +259,45 @@ def test_adapters_for_storage_are_no_part_of_what_a_gpu_gets() -> None:
 
     assert found.nic_bytes_per_s == 25e9  # 200 Gb/s for each GPU
     assert any("2 of 4 adapters are on no PCIe switch with a GPU" in str(f) for f in found.findings)
+
+
+def pairs_of_two() -> str:
+    cells = [["X" if i == j else "NV12" if i // 2 == j // 2 else "SYS" for j in range(4)]
+             for i in range(4)]  # fmt: skip
+    rows = [f"GPU{i}\t" + "\t".join(row) for i, row in enumerate(cells)]
+    return "\n".join(["\tGPU0\tGPU1\tGPU2\tGPU3", *rows, ""])
+
+
+ONLY_PCIE = "".join(f'<pci class="0x030200"><gpu dev="{g}" sm="89"/></pci>' for g in range(4))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        matrix("PHB", 4, "\t"),
+        pairs_of_two(),
+        f'<system version="1"><cpu numaid="0">{ONLY_PCIE}</cpu></system>',
+    ],
+)
+def test_gpus_that_only_pcie_joins_borrow_no_nvlink_rate(text: str, tmp_path: Path) -> None:
+    asked = ImportAsked(machines=2)
+    found = import_fabric_text(text.encode(), "f", asked)
+    with pytest.raises(SpecError, match=r"no links to each other but PCIe.*give --links FILE"):
+        fabric_of(found, asked)
+
+    rates = tmp_path / "rates.yaml"
+    rates.write_text("scale_up: 12 GB/s\n", encoding="utf-8")
+    told = fabric_of(found, replace(asked, links=rates))
+
+    assert told.tier("supernode").bytes_per_s == 12e9
+
+
+def test_gpus_that_share_an_adapter_borrow_their_part_of_its_rate() -> None:
+    text = matrix("NV12", 4, "\t") + "NIC0\tPHB\tPHB\tPHB\tPHB\n"
+    asked = ImportAsked(machines=2, like="hgx-a100")
+    whole = fabric_of(import_fabric_text(matrix("NV12", 4, "\t").encode(), "f", asked), asked)
+
+    shared = fabric_of(import_fabric_text(text.encode(), "f", asked), asked)
+
+    assert shared.nic.line_bytes_per_s == whole.nic.line_bytes_per_s / 4
+    assert shared.assumed["nic.rate"].endswith(", and 0.25 adapters for a GPU")
