@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.planner_output import json_text
 from cli.planner_version import __version__
 from cli.report_html_bill import accounts, bill_part
 from cli.report_html_candidates import Candidate, candidates_of
@@ -21,7 +22,7 @@ from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import premises_of
 from cli.report_html_style import SCRIPT, STYLE, policy
-from cli.report_html_verdict import comparison
+from cli.report_html_verdict import comparison, listed
 from cli.report_html_words import assumptions, recommendation, sources
 from cli.report_pictures import safe
 from planner.procure.prices import PriceList
@@ -128,7 +129,7 @@ def _recommended(
         if compared is not None
         else recommendation(plans[0])
         if len(plans) == 1
-        else comparison(ours)
+        else [*comparison(ours), *_same(plans, names)]
     )
     body = "".join(f'<p class="lead">{safe(sentence)}</p>' for sentence in sentences)
     changed = [name for plan, name in zip(plans, names, strict=True) if not plan.untouched]
@@ -139,6 +140,14 @@ def _recommended(
             "the file was changed after it was made.</p>"
         )
     return Part(anchor="recommendation", title="Recommendation", body=body)
+
+
+def _same(plans: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
+    """Return a sentence for plans that were named twice, or copied."""
+    alike: dict[str, list[str]] = {}
+    for plan, name in zip(plans, names, strict=True):
+        alike.setdefault(json_text(plan.document), []).append(name)
+    return [f"{listed(same)} are the same plan." for same in alike.values() if len(same) > 1]
 
 
 def _ask_for_flips(plans: Sequence[PlanFile], compared: ComparisonFile | None) -> str:

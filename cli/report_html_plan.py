@@ -81,14 +81,15 @@ def _cluster(plan: PlanFile) -> str:
 
 def cut_bars(plan: PlanFile) -> str:
     """Return the bars of what crosses: the bound, the plan, and what it must beat."""
-    cut = plan.document["cut"]
+    cut, ruled = plan.document["cut"], "rules" in plan.document
+    of = ", of placements keeping the rules" if ruled else ""
     rows = [
         Bar(label="lower bound", value=cut["lower_bound_bytes"],
-            text=format_bytes(cut["lower_bound_bytes"]), colour="c7"),
+            text=f"{_bytes(cut['lower_bound_bytes'])}{of}", colour="c7"),
         Bar(label="this plan", value=cut["objective_bytes"],
-            text=format_bytes(cut["objective_bytes"]), colour="c0"),
+            text=_bytes(cut["objective_bytes"]), colour="c0"),
         *(Bar(label=seating_words(b["name"]), value=b["cut_bytes"],
-              text=f"{format_bytes(b['cut_bytes'])}, step {format_time(b['step_s'])}", colour="c1")
+              text=f"{_bytes(b['cut_bytes'])}, step {format_time(b['step_s'])}", colour="c1")
           for b in plan.document["baselines"]),
     ]  # fmt: skip
     return rival_bars("Bytes across the cut, by seating", rows)
@@ -126,6 +127,7 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
         f"Gap to the bound: {format_share(cut['gap'])}; "
         f"{proof_words(plan.document)}. "
         f"Method: {cut['method'].strip()}."
+        + (" The seatings beside it need not keep the rules." if "rules" in plan.document else "")
     )
     missing = "" if theirs is not None else (
         "<p>By family Megatron's rank order is not shown: counted again it is not the file's "

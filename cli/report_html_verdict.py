@@ -65,10 +65,10 @@ def _tied(order: Sequence[Candidate], alike: Sequence[Candidate]) -> list[str]:
         _, text, pick = min(priced, key=lambda bid: bid[0])
         why = f"of the fastest the cheapest, at {text} a million tokens"
     rest = [one for one in order if one not in alike]
-    behind = f"; {_listed([one.name for one in rest])} {_is(rest)} surely slower" if rest else ""
+    behind = f"; {listed([one.name for one in rest])} {_is(rest)} surely slower" if rest else ""
     fewer = 1 - alike[-1].tokens_per_s / alike[0].tokens_per_s
     order_words = (
-        f"On speed {_listed([one.name for one in alike])} cannot be told apart: from first to last "
+        f"On speed {listed([one.name for one in alike])} cannot be told apart: from first to last "
         f"{small_share(fewer)}, less than the model knows{behind}."
     )
     doubt = (
@@ -137,10 +137,10 @@ def _told_apart(first: Candidate, other: Candidate) -> bool:
     return faster(first_s, other_s, sqrt((spreads[0] ** 2 + spreads[1] ** 2) / 2)).told_apart
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
     """Return words as a list.
 
-    >>> _listed(["a", "b", "c"])
+    >>> listed(["a", "b", "c"])
     'a, b and c'
     """
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

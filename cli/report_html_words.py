@@ -28,6 +28,7 @@ _ASKED = (
     ("objective", "--objective", "total"), ("tiers", "--tiers", "lexicographic"),
     ("reductions", "--reductions", "hierarchical"), ("seed", "--seed", 0),
 )  # fmt: skip
+_ALIKE_SHARE = 5e-4  # of bytes: less would be told as 0 %
 SEATINGS = {"megatron-order": "Megatron's rank order"}
 
 
@@ -113,7 +114,7 @@ def recommendation(plan: PlanFile) -> list[str]:
     )
     second = (
         f"A step takes {format_time(step['total_s'])}, which is {step['tokens_per_s']:,.0f} "
-        f"tokens/s at {format_share(step['mfu'])} of peak{most}."
+        f"tokens/s at {format_share(step['mfu'])} of {_peak(inputs['layout'])}{most}."
     )
     assumed = len(assumptions(document))
     third = (
@@ -122,6 +123,10 @@ def recommendation(plan: PlanFile) -> list[str]:
         f"about {_proved_of(cut)}, not about the time of a step."
     )
     return [first, second, third]
+
+
+def _peak(layout: Mapping[str, Any]) -> str:
+    return "the 16-bit peak" if layout["precision"] == "fp8" else "peak"
 
 
 def _proved_of(cut: Mapping[str, Any]) -> str:
@@ -143,13 +148,14 @@ def _against(document: Mapping[str, Any]) -> str:
     ours = document["cut"]["objective_bytes"]
     for baseline in document["baselines"]:
         if baseline["name"] == "megatron-order":
-            theirs = baseline["cut_bytes"]
-            if theirs <= ours:
-                return f", as many as in {seating_words('megatron-order')}"
-            return (
-                f", {format_share(1 - ours / theirs)} less than the {format_bytes(theirs)} of "
-                f"{seating_words('megatron-order')}"
-            )
+            theirs, whose = baseline["cut_bytes"], seating_words("megatron-order")
+            if abs(theirs - ours) < _ALIKE_SHARE * ours:
+                return f", as many as in {whose}"
+            if theirs < ours:
+                free = ", which need not keep the rules" if "rules" in document else ""
+                return f", more than the {format_bytes(theirs)} of {whose}{free}"
+            saved = format_share(1 - ours / theirs)
+            return f", {saved} less than the {format_bytes(theirs)} of {whose}"
     return ""
 
 

@@ -125,8 +125,9 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
         inside = _inside(row.kind, part.units)
         parts.append(box(x, y, width, _BOX, row.kind, f"{part.name} {inside}"))
         most = max(3, int(width / 6.8))  # a digit's width
-        for line, text in enumerate(_lines(part.name, inside, most)):
-            middle = y + 19 + 15 * line
+        lines = _lines(part.name, inside, most)
+        for line, text in enumerate(lines):
+            middle = y + 19 + 15 * line if len(lines) < 3 else y + 13 + 13 * line  # 44 high
             parts.append(word(x + width / 2, middle, text, anchor="middle", style="small",
                               most=most))  # fmt: skip
     if left_out > 0:
@@ -139,13 +140,14 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
 def _lines(name: str, inside: str, most: int) -> list[str]:
     """Return what stands in a box: its name, in two lines where one is too short, and its units.
 
-    >>> _lines("sn00.rail7", "", 8), _lines("leaf01", "2 alike", 8)
-    (['sn00.', 'rail7'], ['leaf01', '2 alike'])
+    >>> _lines("sn00.rail7", "", 8), _lines("leaf01", "x 2", 8), _lines("sn00.mesh", "x 16", 7)
+    (['sn00.', 'rail7'], ['leaf01', 'x 2'], ['sn00.', 'mesh', 'x 16'])
     """
-    if len(name) > most and not inside and "." in name:
+    units = [inside] if inside else []
+    if len(name) > most and "." in name:
         head, _, tail = name.rpartition(".")
-        return [_ending(f"{head}.", most), _ending(tail, most)]
-    return [_ending(name, most), inside]
+        return [_ending(f"{head}.", most), _ending(tail, most), *units]
+    return [_ending(name, most), *units]
 
 
 def _ending(name: str, most: int) -> str:
@@ -156,7 +158,7 @@ def _ending(name: str, most: int) -> str:
 def _inside(kind: str, units: int) -> str:
     if kind == "supernode":
         return f"{units:,} GPU{'s' if units > 1 else ''}"
-    return f"{units:,} alike" if units > 1 else ""
+    return f"x {units:,}" if units > 1 else ""
 
 
 def _wire(

@@ -383,3 +383,21 @@ def test_what_is_proved_is_said_of_the_seatings_that_it_holds_for(
     kept = {"rules": {"rules": ["ep within supernode"]}} if ruled else {}
 
     assert proof_words({"cut": {"objective": "total", "gap": 0.25, **cut}, **kept}) == said
+
+
+def test_a_plan_that_is_named_twice_is_said_to_be_one(tmp_path: Path) -> None:
+    other = small_plan()
+    other["step"]["tokens_per_s"] *= 2
+    twice = [saved(tmp_path, small_plan(), f"{name}.json") for name in "ab"]
+
+    page = report([*twice, saved(tmp_path, other, "c.json")])
+
+    assert "a and b are the same plan." in page
+
+
+def test_a_peak_is_that_of_16_bits_where_products_have_8(tmp_path: Path) -> None:
+    eighth = small_plan()
+    eighth["inputs"]["layout"]["precision"] = "fp8"
+
+    assert "of the 16-bit peak;" in report([saved(tmp_path, eighth)])
+    assert "16-bit peak" not in report([saved(tmp_path, small_plan())])

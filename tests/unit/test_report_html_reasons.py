@@ -112,3 +112,33 @@ def test_what_is_of_another_kind_is_refused(tmp_path: Path) -> None:
     faults = " ".join(caught.value.faults)
     assert "incast[0].peak_bytes: expected number" in faults
     assert "incast[0].premises[0].states: is missing" in faults
+
+
+def ruled(rank_order_bytes: float) -> dict[str, Any]:
+    """Return the small plan under a rule, its 120 bytes against those of rank order."""
+    document = small_plan()
+    free = min(rank_order_bytes, 120.0)
+    document["rules"] = {
+        "rules": ["dp within supernode"], "cut_bytes": 120.0, "free_cut_bytes": free,
+        "free_lower_bound_bytes": free, "free_proof": "bound",
+        "price_least_bytes": 120.0 - free, "price_most_bytes": 120.0 - free,
+    }  # fmt: skip
+    document["baselines"] = [
+        {"name": "megatron-order", "cut_bytes": rank_order_bytes, "step_s": 2.0}
+    ]
+    return document
+
+
+def test_a_rule_that_lets_more_cross_than_rank_order_is_not_called_as_good(tmp_path: Path) -> None:
+    page = report([saved(tmp_path, ruled(20.0))])
+
+    assert "more than the 20 B of Megatron&#x27;s rank order, which need not keep the rules" in page
+    assert "as many as in" not in page
+    assert "120 B, of placements keeping the rules" in page
+    assert "The seatings beside it need not keep the rules." in page
+
+
+def test_bytes_that_differ_by_less_than_is_told_are_as_many(tmp_path: Path) -> None:
+    page = report([saved(tmp_path, ruled(120.01))])
+
+    assert "as many as in Megatron&#x27;s rank order" in page
