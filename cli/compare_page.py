@@ -226,8 +226,8 @@ def _flip_sentence(found: Comparison) -> str:
     varied = [n for n in PROPERTY_WORDS if n != "experts" or found.first.candidate.model.experts]
     still = [PROPERTY_WORDS[name] for name in varied if name not in flipped]
     return (
-        "No other cluster wins by 0.1 % within x 1/32 to x 32 (experts: x 1/4 to x 8) of: "
-        f"{', '.join(still)}."
+        "No other cluster wins by 0.1 % within x 1/32 to x 32 (experts: x 1/4 to x 8; in flight: "
+        f"1 at least) of: {', '.join(still)}."
         if still and len(found.compared.pools) > 1
         else "Looked at from x 1/32 to x 32."
     )

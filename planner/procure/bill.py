@@ -114,10 +114,11 @@ def priced_bill(parts: Sequence[BillLine], accelerator: str, prices: PriceList |
     lines = []
     for part in parts:
         priced = items.get(part.item)
-        power = (priced.power_w if priced else 0.0) or part.power_w
+        stated_w = None if priced is None else priced.power_w
         lines.append(
             replace(
-                part, power_w=power or None, price=None if priced is None else priced.price,
+                part, power_w=(part.power_w or None) if stated_w is None else stated_w,
+                price=None if priced is None else priced.price,
                 source="" if priced is None else f"{priced.source}, {priced.date}",
             )
         )  # fmt: skip
@@ -126,7 +127,9 @@ def priced_bill(parts: Sequence[BillLine], accelerator: str, prices: PriceList |
         currency="" if prices is None else prices.currency,
         unpriced=tuple(dict.fromkeys(one.item for one in lines if one.price is None)),
         without_power=tuple(
-            dict.fromkeys(one.item for one in lines if not one.power_w and not one.link_bytes_per_s)
+            dict.fromkeys(
+                one.item for one in lines if one.power_w is None and not one.link_bytes_per_s
+            )
         ),
         accelerator=accelerator,
     )

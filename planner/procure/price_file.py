@@ -85,7 +85,7 @@ def _price(node: Node) -> Price:
         price=price,
         source=node.text("source"),
         date=day,
-        power_w=node.power("power", default=0.0),
+        power_w=node.power("power") if node.has("power") else None,
     )
 
 

@@ -13,7 +13,7 @@ class Price:
 
     Args:
         price: of one, in the list's currency.
-        power_w: what one draws, 0 where the list does not say [W].
+        power_w: what one draws, None where the list does not say [W].
         source: who says so.
         date: when.
     """
@@ -21,7 +21,7 @@ class Price:
     price: float
     source: str
     date: str
-    power_w: float = 0.0
+    power_w: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,8 +78,9 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
                 "tie": partial(_tie_at, steps, change, spread),
                 **asked,
             }
+        least = _least_in_flight(pools) if name == "in_flight" else 1.0 / WIDEST_FACTOR
         for kind, ask in asked.items():
-            found += nearest(name, kind, cache(ask))
+            found += nearest(name, kind, cache(ask), least)
     return [*found, *_expert_flips(pools, winner, spread)]
 
 
@@ -269,14 +270,25 @@ def _factor(position: int) -> float:
     return exp(log(WIDEST_FACTOR) * position / _GRID)
 
 
-def nearest(name: str, kind: str, ask: Callable[[float], str]) -> list[Flip]:
-    """Return where *ask* first answers otherwise, below and above 1, within x 1/32 to x 32."""
+def _least_in_flight(pools: Sequence[Pool]) -> float:
+    """Return the factor that leaves a NIC one transaction, there is no less; x 1/32 at least."""
+    return max(1.0 / WIDEST_FACTOR, *(1.0 / pool.nic.in_flight for pool in pools))
+
+
+def nearest(
+    name: str, kind: str, ask: Callable[[float], str], least: float = 1.0 / WIDEST_FACTOR
+) -> list[Flip]:
+    """Return where *ask* first answers otherwise, below and above 1, within *least* to x 32.
+
+    >>> nearest("in_flight", "tie", lambda factor: str(factor < 0.1), 0.125)
+    []
+    """
     here = ask(1.0)
     found = []
     for direction in (-1, 1):
         low, before = 0.0, here
         for i in range(1, _GRID + 1):
-            high = log(WIDEST_FACTOR) * (direction * i) / _GRID
+            high = max(log(WIDEST_FACTOR) * (direction * i) / _GRID, log(least))
             after = ask(exp(high))
             if after != before:
                 factor, after = _bisected(low, high, before, ask)

@@ -25,8 +25,8 @@ def bought(**more: float) -> PriceList:
     """A list with a price of 100 for every part of the 64-GPU cluster, and 1 kW for switches."""
     items = {
         name: Price(price=100.0, source="s", date="2026-01-01", power_w=power)
-        for name, power in {GPU: 0.0, NIC: 25.0, "scale_up_switch": 1000.0, "leaf": 1000.0,
-                            "nic-leaf": 0.0}.items()
+        for name, power in {GPU: None, NIC: 25.0, "scale_up_switch": 1000.0, "leaf": 1000.0,
+                            "nic-leaf": None}.items()
     }  # fmt: skip
     kwh = Price(price=0.1, source="s", date="2026-01-01")
     return PriceList(currency="EUR", items=items, kwh=kwh, years=4.0,
@@ -93,6 +93,18 @@ def test_a_purchase_is_written_off_over_its_life_and_pays_for_its_power() -> Non
     assert run.energy_j == pytest.approx(power_w * 365 * 86_400)
     assert run.tokens_per_j == pytest.approx(1e6 / power_w)
     assert run.cost == pytest.approx(100 * parts / 4 + power_w / 1000 * 24 * 365 * 0.1)
+
+
+def test_a_part_that_the_list_says_draws_nothing_is_not_one_of_which_nobody_said() -> None:
+    prices = bought()
+    passive = replace(prices.items["leaf"], power_w=0.0)
+    stated = replace(prices, items={**prices.items, "leaf": passive, GPU: passive})
+
+    bill = bill_of_materials(generic_cluster(8, 64), stated)
+
+    # Also a GPU of which its maker says more: the list goes first.
+    assert bill.without_power == ()
+    assert bill.known_power_w == 64 * 25 + 32 * 1000
 
 
 def test_a_list_that_lacks_a_part_gives_no_total_and_names_the_part() -> None:

@@ -87,6 +87,23 @@ def test_what_a_flip_says_holds_on_both_sides_of_it() -> None:
         assert _degrees(winner, change(one.factor)) == one.after
 
 
+def test_no_flip_asks_for_less_than_one_transaction_in_flight() -> None:
+    asked: list[float] = []
+
+    def ask(factor: float) -> str:
+        asked.append(factor)
+        return "rate" if factor >= 0.1 else "less than one of eight in flight"
+
+    found = flip_points.nearest("in_flight", "layout", ask, least=1 / 8)
+
+    assert found == []
+    assert min(asked) == pytest.approx(1 / 8)
+    pools = [searched(8)[2], searched(64)[2]]
+    for one in flips(pools, 0.1):
+        if one.name == "in_flight":
+            assert one.factor * pools[0].nic.in_flight >= 1.0 - 1e-9
+
+
 def _degrees(pool: Pool, change: Change) -> str:
     row = pool.best(change)[1]
     if row < 0:
