@@ -251,7 +251,7 @@ def _head_width(keys: HfKeys, hidden: int, heads: int) -> int:
     usual = class_numbers(keys.text("model_type")).head_dim
     if keys.has(*HEAD_DIM) or (usual and keys.absent(*HEAD_DIM)):
         return keys.class_count(usual, "head_dim", *HEAD_DIM)
-    if heads and hidden % heads:
+    if heads and hidden > 1 and hidden % heads:  # 1 stands for a width that is faulty itself
         keys.part.fault(
             f"missing key 'head_dim': {heads} heads do not divide the width {hidden}, so it cannot "
             f"be their quotient"

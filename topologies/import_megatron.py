@@ -38,6 +38,9 @@ _SBATCH = re.compile(
     re.MULTILINE,
 )
 """A count that a job's header asks for; of GPUs also with what they are, ``gpu:h100:8``."""
+_STARTERS = {
+    "mpirun": ("-np", "-n", "--np"), "mpiexec": ("-np", "-n", "--np"), "srun": ("-n", "--ntasks"),
+}  # fmt: skip
 _WORLD = ("WORLD_SIZE", "NUM_GPUS", "N_GPUS")
 
 
@@ -70,6 +73,8 @@ def import_megatron_script(
     for before, word in pairwise(words):
         if word.raw == UNKNOWN and not before.raw.startswith("--"):
             args.note_unknown(f"{name}:{word.line}")
+    if "arguments" in args.assumed:
+        args.faults += [f"{name}:{fault}" for fault in _chosen_by_the_shell(script)]
     return run_from_arguments(args, gpus=gpus, kind="Megatron script")
 
 
@@ -121,6 +126,38 @@ def arguments_from_words(words: Iterable[Word], name: str) -> dict[str, Argument
         values = [] if apart else [match.group(2)]
     keep()
     return found
+
+
+def _chosen_by_the_shell(script: Script) -> list[str]:
+    """Return a fault for each variable that holds other arguments in each of several branches."""
+    faults = []
+    for name, values in script.choices.items():
+        found = [
+            (value.line, option)
+            for value in values
+            for option in re.findall(r"--[a-z][a-z-]*", value.raw)
+            if normal_name(option) in FLAGS
+        ]
+        if len({line for line, _ in found}) > 1:
+            line, option = found[0]
+            faults.append(
+                f"{line}: {name} holds {option} in one of {len(values)} branches, and only the "
+                "shell knows which one runs: keep that one alone"
+            )
+    return faults
+
+
+def _launched(script: Script) -> int | None:
+    """Return the processes that ``mpirun`` or ``srun`` starts, one for each GPU, where it says."""
+    for command in script.commands:
+        raws = [word.raw for word in command]
+        starter = raws[0].rpartition("/")[2] if raws else ""
+        if starter not in _STARTERS or any("torchrun" in r or "torch.dist" in r for r in raws):
+            continue
+        for option, value in pairwise(raws):
+            if option in _STARTERS[starter] and re.fullmatch(r"[1-9][0-9]{0,8}", value):
+                return int(value)
+    return None
 
 
 def _argument_words(script: Script) -> list[Word]:
@@ -179,7 +216,7 @@ def _gpus(script: Script, arguments: Mapping[str, Argument], text: str) -> int |
     nodes, each = number(NODES), number(PER_NODE)
     if nodes and each:
         return nodes * each
-    return number(_WORLD)
+    return number(_WORLD) or _launched(script)
 
 
 def resolved(text: str) -> str:

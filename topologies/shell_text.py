@@ -30,6 +30,7 @@ _PARAMETER = re.compile(
 _ARITHMETIC = re.compile(
     r"\s*(?:([0-9]{1,12})(?![0-9])|(\$?\{?[A-Za-z_][A-Za-z0-9_]*\}?)|([-+*/%()]))"
 )
+_PATTERN = re.compile(r"[^()]+\)")  # of a branch of ``case``
 _OPENERS = {"if", "for", "while", "until", "case", "select"}
 _CLOSERS = {"fi", "done", "esac"}
 _RUNS, _NOT_YET, _OVER, _UNKNOWN_BRANCH = "runs", "not yet", "over", "unknown"
@@ -48,11 +49,13 @@ class Script:
         variables: name to text; ``UNKNOWN`` inside a text marks what only a shell would know.
         arrays: name to words.
         commands: the words of each command, expanded, each with its line.
+        choices: name to what branches set it to, where only a shell would know which one runs.
     """
 
     variables: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, tuple[Word, ...]] = field(default_factory=dict)
     commands: list[tuple[Word, ...]] = field(default_factory=list)
+    choices: dict[str, list[Word]] = field(default_factory=dict)
 
 
 def read_script(text: str, *, preset: Mapping[str, str] | None = None) -> Script:
@@ -117,6 +120,8 @@ def _follow(script: Script, words: list[Word], live: list[str], *, certain: bool
             tested = live[-1] == _NOT_YET
             live[-1] = _BRANCH[_tested(script, words)] if tested else _AFTER[live[-1]]
             return
+    if words and _UNKNOWN_BRANCH in live and _PATTERN.fullmatch(words[0].raw):
+        words.pop(0)
     if not words:
         return
     head = words[0].raw
@@ -155,6 +160,8 @@ def _looks_like_test(raw: str) -> bool:
 
 def _assign(script: Script, name: str, word: Word, match: re.Match[str], *, certain: bool) -> None:
     value, adds = word.raw[match.end() :], bool(match.group(2))
+    if not certain and not adds:
+        script.choices.setdefault(name, []).append(Word(value, word.line))
     if value.startswith("("):
         inner = [inside for line in split_commands(value[1:-1], word.line) for inside in line]
         words = _expanded(script, inner) if certain else (Word(UNKNOWN, word.line),)

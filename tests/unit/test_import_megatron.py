@@ -306,3 +306,33 @@ def test_a_comment_between_continued_lines_ends_the_command_and_that_is_said() -
 def test_a_here_document_is_said_not_to_be_read() -> None:
     with pytest.raises(SpecError, match="a here-document is not read"):
         import_megatron_script(f"sbatch <<EOF\ntorchrun t.py {SHAPE}\nEOF\n", name="run.sh")
+
+
+BRANCHES = """case $MODEL in
+  big) EXTRA="--tensor-model-parallel-size 8";;
+  *) EXTRA="--tensor-model-parallel-size 2";;
+esac
+"""
+
+
+def test_arguments_that_only_the_shell_can_choose_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"run\.sh:2: EXTRA holds --tensor-model-parallel-size in"):
+        import_megatron_script(f"{BRANCHES}torchrun t.py {SHAPE} $EXTRA\n", name="run.sh")
+
+
+def test_a_branch_of_a_case_overrides_what_was_set_before_it() -> None:
+    text = f"TP=2\ncase $MODEL in\n big) TP=8;;\nesac\ntorchrun t.py {SHAPE}"
+    with pytest.raises(SpecError, match="only known to the shell"):
+        import_megatron_script(f"{text} --tensor-model-parallel-size $TP\n", name="run.sh")
+
+
+@pytest.mark.parametrize(
+    ("start", "gpus"),
+    [
+        ("mpirun -np 32 -npernode 8 python", 32),
+        ("srun -n 16 python", 16),
+        ("srun -n 4 torchrun --nproc-per-node 8", None),  # four launchers, not four GPUs
+    ],
+)
+def test_the_processes_of_a_starter_are_the_gpus(start: str, gpus: int | None) -> None:
+    assert import_megatron_script(f"{start} t.py {SHAPE}\n", name="run.sh").gpus == gpus
