@@ -37,7 +37,7 @@ def seats_section(
     """
     tier = safe(plan.document["cut"]["tier"])
     shown = _first_of_each_digit(found)
-    stages = int(_stages(plan.document).max()) + 1
+    stages = stages_of(plan.document)
     # One stage is one colour, which shows nothing: then a family that crosses is lit at first.
     lit = next((c for c in shown if stages == 1 and c.crossing), None)
     plain = "pipeline stages" if stages > 1 else "no family"
@@ -47,8 +47,7 @@ def seats_section(
         along = ",".join(map(str, plan.axes_of(crossing.family)))
         label = f"{digit.upper()}, {_crossing_words(crossing)}"
         inputs.append(_radio(index, _LETTERS[digit], along, label, crossing is lit))
-    many, each = plan.home.size > _MOST_CLICKED, domains_in_a_box(plan)
-    asked = "" if many else (
+    asked = "" if plan.home.size > _MOST_CLICKED else (
         '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
         f'max="{plan.home.size - 1}"></label> or point at a square and click. '
         '<span class="said" role="status"></span></p>'
@@ -59,8 +58,7 @@ def seats_section(
          Num(c.crossing, f"{c.crossing:,}"), Num(c.most_domains, _range(c))]
         for c in shown
     ]  # fmt: skip
-    box = f"a {tier}" if each == 1 else f"{each} neighbouring {plural(tier)}"
-    square = "several neighbouring GPUs" if many else "a GPU"
+    each = safe(box_words(plan))
     capacity = sum(domain["capacity"] for domain in plan.document["placement"]["domains"])
     free = " Empty squares with a dotted edge have no rank." if capacity > plan.home.size else ""
     most = float(leaving.max())
@@ -71,17 +69,30 @@ def seats_section(
     drawn = f'<div class="map">{seat_map(plan, found, leaving)}</div>'
     if not shown:
         return (
-            f"<p>Each box is {box}, each square {square}.{under}{free} No groups talk to each "
+            f"<p>{each}.{under}{free} No groups talk to each "
             f'other.</p><div class="seats">{drawn}</div>'
         )
     return (
-        f"<p>Each box is {box}, each square {square}.{under} Light up a family: groups that cross "
+        f"<p>{each}.{under} Light up a family: groups that cross "
         f"a border take a colour each (seven in turn), groups inside one turn grey.{free}</p>"
         f'<div class="seats">{"".join(inputs)}{drawn}'
         f"{key_of_stages(stages) if stages > 1 else ''}{asked}</div>"
         + table(f"Groups and the {plural(plan.document['cut']['tier'])} they touch",
                 ["Family", "Groups", "Ranks in one", "Groups that cross", "Touched by one"], rows)
     )  # fmt: skip
+
+
+def box_words(plan: PlanFile) -> str:
+    """Return what a box of the map and a square in it stand for."""
+    tier, together = plan.document["cut"]["tier"], domains_in_a_box(plan)
+    box = f"a {tier}" if together == 1 else f"{together} neighbouring {plural(tier)}"
+    square = "several neighbouring GPUs" if plan.home.size > _MOST_CLICKED else "a GPU"
+    return f"Each box is {box}, each square {square}"
+
+
+def stages_of(document: Mapping[str, Any]) -> int:
+    """Return how many pipeline stages a plan has, 1 without a pipeline."""
+    return int(_stages(document).max()) + 1
 
 
 def domains_in_a_box(plan: PlanFile) -> int:

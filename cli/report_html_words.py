@@ -149,7 +149,7 @@ def _against(document: Mapping[str, Any]) -> str:
     for baseline in document["baselines"]:
         if baseline["name"] == "megatron-order":
             theirs, whose = baseline["cut_bytes"], seating_words("megatron-order")
-            if abs(theirs - ours) < _ALIKE_SHARE * ours:
+            if abs(theirs - ours) <= _ALIKE_SHARE * ours:
                 return f", as many as in {whose}"
             if theirs < ours:
                 free = ", which need not keep the rules" if "rules" in document else ""

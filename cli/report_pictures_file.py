@@ -17,12 +17,14 @@ from typing import Any
 from cli.planner_output import write_file
 from cli.report_html_plan import cut_bars
 from cli.report_html_read import PlanFile, checked_plan
-from cli.report_html_seats import seat_map
+from cli.report_html_seats import box_words, seat_map, stages_of
 from cli.report_html_style import PICTURE_STYLE
 from cli.report_html_traffic import crossings, total_between
 from cli.report_html_words import layout_words
 from cli.report_pictures import WIDTH, Piece, number, patterned, safe, word
+from cli.report_pictures_seats import key_of_stages
 from planner.errors import InputError
+from planner.units import format_bytes
 
 PNG_PIXELS = 1600  # wide: sharp on a slide
 _LIBRARY = "resvg_py"
@@ -80,8 +82,8 @@ def svg_text(sheet: Sheet, style: str) -> str:
             parts.append(word(4, y + 14, heading, style="strong", most=120))
             y += 24
         picture = drawn[drawn.index("<svg ") : drawn.index("</svg>") + len("</svg>")]
-        height = float(picture.split('"', 2)[1].split()[3])
-        placed = f'<svg y="{number(y)}" width="{WIDTH}" height="{number(height)}" '
+        width, height = map(float, picture.split('"', 2)[1].split()[2:])  # of its viewBox
+        placed = f'<svg y="{number(y)}" width="{number(width)}" height="{number(height)}" '
         parts.append(picture.replace("<svg ", placed, 1))
         y += height + 24
     title = safe(sheet.title)
@@ -162,10 +164,18 @@ def plan_sheet(plan: PlanFile) -> Sheet:
     )
     tier = plan.document["cut"]["tier"]
     leaving = total_between(plan).sum(axis=1)
+    under = (
+        f"; the bar under it, what goes to and from others: {format_bytes(leaving.max())} at most"
+    )
+    stages = stages_of(plan.document)
     return Sheet(
         title=title,
         pictures=[
-            ("", seat_map(plan, crossings(plan), leaving)),
+            (
+                f"{box_words(plan)}{under if leaving.any() else ''}",
+                seat_map(plan, crossings(plan), leaving),
+            ),
+            *([("", key_of_stages(stages))] if stages > 1 else []),
             (f"Bytes of a step that cross the border of a {tier}", cut_bars(plan)),
         ],
     )

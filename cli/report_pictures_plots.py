@@ -13,6 +13,7 @@ from cli.report_pictures_file import Sheet, key
 from cli.report_pictures_plane import Axis, Point, plane
 from planner.units import format_bytes, format_time
 
+_BEST = "The best layouts; of ties the one with whole weights and few stages is first"
 _FAR = 3  # a layout that takes so many times as long as the best one is no choice
 
 
@@ -52,7 +53,7 @@ def search_sheet(document: Mapping[str, Any]) -> Sheet:
             text=format_time(one["step"]["total_s"]) + _tie(one, i))
         for i, one in enumerate(best)
     ]  # fmt: skip
-    pictures = [("The best layouts by time of a step", bars("Time of a step by layout", rows))]
+    pictures = [(_BEST, bars("Time of a step by layout", rows))]
     front = document["pareto"]
     near_s = _FAR * min((one["step_s"] for one in front), default=0.0)
     near = [one for one in front if one["step_s"] <= near_s]

@@ -240,4 +240,4 @@ def key_of_stages(stages: int) -> str:
     parts = [word(0, 14, "Stage 0")]
     parts += [box(56 + i * 24, 2, 24, 15, f"s{shade}") for i, shade in enumerate(shades)]
     parts.append(word(62 + shown * 24, 14, f"Stage {stages - 1}"))
-    return f'<svg class="scale" viewBox="0 0 400 20" aria-hidden="true">{"".join(parts)}</svg>'
+    return f'<svg viewBox="0 0 400 20" class="scale" aria-hidden="true">{"".join(parts)}</svg>'

@@ -127,6 +127,18 @@ def test_pictures_stand_below_each_other_with_their_headings() -> None:
     assert root.get("viewBox") == "0 0 960 312"
 
 
+def test_the_sheet_of_a_plan_says_what_its_boxes_bars_and_colours_are(tmp_path: Path) -> None:
+    out = tmp_path / "plan.svg"
+
+    write_plan_picture(small_plan(), out)
+
+    # all 120 bytes go between the two boxes, and the pipeline has two stages
+    told = words(out)
+    assert told[1].endswith("the bar under it, what goes to and from others: 120 B at most")
+    assert told[1].startswith("Each box is a supernode, each square a GPU; ")
+    assert {"Stage 0", "Stage 1"} <= set(told)
+
+
 def test_the_sheet_of_a_step_has_its_passes_and_its_parts(tmp_path: Path) -> None:
     out = tmp_path / "step.svg"
 
