@@ -6,7 +6,7 @@ Without colour nothing is lost: the character itself is the pipeline stage.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import gcd
 from typing import TYPE_CHECKING
@@ -71,7 +71,7 @@ def map_lines(plan: Plan, width: int) -> list[Text]:
     together = _together(seats, (width - 4) // 2)
     names = [domain.name for domain in placement.domains]
     cut_down = "free" in plan.inputs.fabric.assumed
-    entries = _entries(names, seats, together, cut_down=cut_down)
+    entries = _entries(names, seats, together, _first_to_last_of if cut_down else _first_to_last)
     block = "GPU" if together == 1 else f"{together} GPUs"
     which = "its" if _one_value_each(seats, together) else "its first"
     told = f"  A character is {'a ' if together == 1 else ''}{block}, and says {which} "
@@ -135,12 +135,10 @@ def _together(seats: Sequence[Sequence[int]], most: int) -> int:
 
 
 def _entries(
-    names: Sequence[str], seats: Sequence[Sequence[int]], together: int, *, cut_down: bool = False
-) -> list[_Entry]:
-    """Return the domains, those that look like their neighbour taken together.
-
-    Where the cluster was *cut_down* to its free GPUs, some between a first and a last may be gone.
-    """
+    names: Sequence[str], seats: Sequence[Sequence[int]], together: int,
+    label: Callable[[Sequence[str]], str],
+) -> list[_Entry]:  # fmt: skip
+    """Return the domains, those that look like their neighbour taken together under one label."""
     groups: list[tuple[list[str], tuple[int, ...]]] = []
     for name, values in zip(names, seats, strict=True):
         cells = tuple(
@@ -150,18 +148,23 @@ def _entries(
             groups[-1][0].append(name)
         else:
             groups.append(([name], cells))
-    return [_Entry(label=_label(alike, cut_down=cut_down), cells=cells) for alike, cells in groups]
+    return [_Entry(label=label(alike), cells=cells) for alike, cells in groups]
 
 
-def _label(names: Sequence[str], *, cut_down: bool) -> str:
-    """Return the first and the last name, and how many there are where some may be missing.
+def _first_to_last(names: Sequence[str]) -> str:
+    """Return the first and the last name."""
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
-    >>> _label(["sn1", "sn2", "sn3"], cut_down=True), _label(["sn1", "sn4"], cut_down=True)
+
+def _first_to_last_of(names: Sequence[str]) -> str:
+    """Return the first and the last name, and how many there are where some between are missing.
+
+    Of a cluster that was cut down to its free GPUs.
+
+    >>> _first_to_last_of(["sn1", "sn2", "sn3"]), _first_to_last_of(["sn1", "sn4"])
     ('sn1 to sn3', '2 of sn1 to sn4')
     """
     first, last = names[0], names[-1]
-    if len(names) == 1:
-        return first
     low, high = _NUMBER.search(first), _NUMBER.search(last)
     known = (
         low is not None
@@ -169,7 +172,8 @@ def _label(names: Sequence[str], *, cut_down: bool) -> str:
         and first[: low.start()] == last[: high.start()]
         and int(high[0]) - int(low[0]) + 1 == len(names)
     )
-    return f"{first} to {last}" if known or not cut_down else f"{len(names)} of {first} to {last}"
+    alone = known or len(names) == 1
+    return _first_to_last(names) if alone else f"{len(names)} of {first} to {last}"
 
 
 def _cell(values: Sequence[int]) -> int:

@@ -66,7 +66,6 @@ def picture_of(shown: Shown) -> str:
 def drawing_of(shown: Shown) -> Drawing:
     """Return the drawing of a cluster."""
     rows = shown.rows
-    level = {part.name: i for i, row in enumerate(rows) for part in row.parts}
     bottom = {part.name for part in rows[0].parts}
     arcs = any(wire.a in bottom and wire.b in bottom for wire in shown.wires)
     height = 56 + _ROW * (len(rows) - 1) + _BOX + (60 if arcs else 12) + (28 if shown.dead else 0)
@@ -77,7 +76,7 @@ def drawing_of(shown: Shown) -> Drawing:
         boxes.append(_label(row, y))
         boxes += _row(row, y, places)
     wires = [
-        _wire(wire, shown.most_bytes_per_s, places, same=level[wire.a] == level[wire.b])
+        _wire(wire, shown.most_bytes_per_s, places)
         for wire in shown.wires
         if wire.a in places and wire.b in places
     ]
@@ -162,9 +161,8 @@ def _inside(kind: str, units: int) -> str:
 
 
 def _wire(
-    wire: ShownLink, most_bytes_per_s: float, places: Mapping[str, tuple[float, float]], *,
-    same: bool,
-) -> str:  # fmt: skip
+    wire: ShownLink, most_bytes_per_s: float, places: Mapping[str, tuple[float, float]]
+) -> str:
     """Return one line between two parts, thicker for more; an arc between parts of one row."""
     (xa, ya), (xb, yb) = sorted((places[wire.a], places[wire.b]), key=lambda p: (-p[1], p[0]))
     share = min(wire.bytes_per_s / most_bytes_per_s, 1.0) if most_bytes_per_s else 0.0
@@ -172,7 +170,7 @@ def _wire(
         f"{wire.a} to {wire.b}: {wire.links:,} link{'s' if wire.links > 1 else ''}, "
         f"{format_rate(wire.bytes_per_s)}"
     )
-    if same:
+    if ya == yb:
         foot = ya + _BOX
         sag = min(50.0, 10 + abs(xb - xa) / 14)
         low, end = f"{number((xa + xb) / 2)} {number(foot + sag)}", f"{number(xb)} {number(foot)}"
