@@ -44,6 +44,7 @@ CACHE_ASSUMED = (
     "2 MiB: no data sheet says; published measurements lose half of the rate by 4,096 connections "
     "(PipeDevice 2022) and some from 450 (StaR 2021)"
 )
+_EXCHANGES = frozenset({"all_to_all", "domain_all_to_all"})
 TRANSPORTS = ("reliable-connection", "dynamic", "connectionless")
 
 
@@ -52,7 +53,8 @@ def peers_of(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return who sends to whom: ranks and their peers, each ordered pair once.
 
-    A ring or chain has two neighbours, an all-to-all every other member. With *every_pair* every
+    A ring or chain has two neighbours, an exchange every other member, also where a token comes
+    once for each domain: its copies are spread over the members there. With *every_pair* every
     family connects all its members, as libraries do that connect a group when it is made.
 
     Args:
@@ -66,7 +68,7 @@ def peers_of(
         n = members.shape[1]
         if n < 2:
             continue
-        if every_pair or collective == "all_to_all":
+        if every_pair or collective in _EXCHANGES:
             a, b = np.repeat(members, n, axis=1).ravel(), np.tile(members, (1, n)).ravel()
         else:
             onward = np.roll(members, -1, axis=1)
@@ -132,7 +134,7 @@ def endpoint_state(
     """Return connections and bytes of NIC state by transport.
 
     Per NIC of r ranks, p peers and m peer nodes a rank, q queue pairs a connection:
-    reliable r p q; dynamic min(r m, active) q; connectionless r endpoints + m channels.
+    reliable r p q; dynamic r min(m, active) q; connectionless r endpoints + m channels.
 
     Args:
         peers_per_rank: peer ranks over the network, scalar or array [ranks].

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
 
 SOURCE = "E-S23-072; E-S23-074"
+_SAME = 1e-12  # bytes closer than this share are one
 FEEDBACK_S = 20e-6
 ROOM_BYTES = 256 * 1024.0
 """Until senders slow down, and free buffer of a port: the chapter's case, where nothing is said."""
@@ -133,13 +134,14 @@ def incast_gate(
     grown = excess_bytes(arrival, port_bytes_per_s, feedback_s)
     held = degree * window_bytes if window_bytes is not None else float("inf")
     peak = min(grown, held)
-    passes = peak <= room_bytes
+    fits_bytes = room_bytes * (1 + _SAME)
+    passes = peak <= fits_bytes
     if grown == 0:
         why = "no excess"
     elif not passes:
         why = "overflows"
     else:
-        why = "feedback in time" if grown <= room_bytes else "windows fit"
+        why = "feedback in time" if grown <= fits_bytes else "windows fit"
     return IncastGate(
         tier=tier,
         degree=degree,
@@ -150,7 +152,7 @@ def incast_gate(
         peak_bytes=peak,
         room_bytes=room_bytes,
         margin_share=room_bytes / peak - 1 if peak else None,
-        lost_bytes=max(0.0, peak - room_bytes),
+        lost_bytes=0.0 if passes else peak - room_bytes,
         safe_degree=_safe_degree(
             sender_bytes_per_s, port_bytes_per_s, room_bytes, feedback_s, window_bytes
         ),
@@ -175,8 +177,8 @@ def _safe_degree(
     """Return the most senders that lose nothing, None where any number passes."""
     if feedback_s == 0:
         return None
-    by_feedback = int((room / feedback_s + port) / sender * (1 + 1e-12))
-    by_window = 0 if window is None else int(room / window * (1 + 1e-12))
+    by_feedback = int((room / feedback_s + port) / sender * (1 + _SAME))
+    by_window = 0 if window is None else int(room / window * (1 + _SAME))
     return max(by_feedback, by_window)
 
 

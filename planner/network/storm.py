@@ -15,11 +15,13 @@ Holds for one bottleneck and losses spread evenly over packets.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, not_shares, refuse
 
 SOURCE = "E-S23-072"
+_SAME = 1e-12  # times closer than this share are one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +91,9 @@ def storm(
         not_counts(0, retries=retries),
     )
     safe_timeout_s = round_trip_s + buffer_bytes / line_bytes_per_s
-    waits = min(float(retries), max(0.0, -(-safe_timeout_s // retry_timeout_s) - 1))
-    copies = 1 + int(waits)
+    # 10 us + 20 us is more than 30 us in floats
+    early = ceil(safe_timeout_s / retry_timeout_s * (1 - _SAME)) - 1
+    copies = 1 + int(min(retries, max(0, early)))
     amplification = (1 - loss_share + loss_share * resent_packets) / (1 - loss_share)
     safe = line_bytes_per_s / (amplification * copies)
     causes = []
@@ -110,7 +113,7 @@ def storm(
         premises=(
             Premise(
                 states="The time-out is longer than a round trip with a full buffer",
-                holds=retry_timeout_s >= safe_timeout_s,
+                holds=early <= 0,
                 otherwise="packets that are only queued are sent again; lengthen the time-out",
             ),
             Premise(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from math import log, sqrt
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,15 @@ def test_the_bound_for_many_flows_is_met_from_below() -> None:
 
         assert bound * 0.94 < expected_fullest(n, paths) < bound
         assert expected_fullest(n + 1, paths) == pytest.approx(bound, rel=1e-3)
+
+
+@pytest.mark.parametrize(("flows", "paths"), [(1_500, 100_000), (2_000, 2_000), (20_000, 4_096)])
+def test_few_flows_over_many_paths_are_what_throwing_them_comes_to(flows: int, paths: int) -> None:
+    """There the bound is too low, and below one flow at last."""
+    dice = np.random.default_rng(1)
+    fullest = [np.bincount(dice.integers(0, paths, flows)).max() for _ in range(100)]
+
+    assert expected_fullest(flows, paths) == pytest.approx(np.mean(fullest), rel=0.03)
 
 
 def test_no_flow_and_no_path_are_refused() -> None:

@@ -141,13 +141,13 @@ def test_incast_and_peers_are_what_plain_loops_count() -> None:
         order = draw.sample(range(ranks), ranks)
         groups = [order[i : i + size] for i in range(0, ranks, size)]
         homes = [draw.randrange(3) for _ in range(ranks)]
-        collective = draw.choice(["all_to_all", "all_reduce", "chain"])
+        collective = draw.choice(["all_to_all", "domain_all_to_all", "all_reduce", "chain"])
 
         senders = 0
         pairs = set()
         for group in groups:
             for i, member in enumerate(group):
-                if collective == "all_to_all":
+                if collective.endswith("all_to_all"):
                     heard = [other for other in group if homes[other] != homes[member]]
                     senders = max(senders, len(heard))
                     pairs |= {(member, other) for other in group if other != member}
