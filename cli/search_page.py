@@ -100,7 +100,7 @@ def _led_lines(found: Search) -> list[str]:
     return [
         text + "a tie to the model; of ties that with whole weights and few stages leads."
         if is_tie(first, fastest)
-        else text + "which the model tells apart: its options given to place seat it."
+        else text + "which the model tells apart: place seats it with its layout in a file."
     ]
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TOO_LARGE = "does not fit in memory"
 WHOLE_FITS = "fits with ZeRO 1, which is no slower"
-_AS_GOOD_SHARE = 0.02
+AS_GOOD_SHARE = 0.02
 _USUAL_STAGE, _SHARDED_STAGE = 1, 3
 
 
@@ -192,11 +192,11 @@ def _choice(found: _Found, fastest_s: float) -> Choice:
 def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:
     """Return the best entry of each set of degrees, the best first.
 
-    First those within ``_AS_GOOD_SHARE`` of the shortest step, by pipeline stages and by how
+    First those within ``AS_GOOD_SHARE`` of the shortest step, by pipeline stages and by how
     little they rest on hidden communication; then the others by their step. Then memory; then
     what was considered first.
     """
-    close = some.total_s <= some.total_s.min() * (1.0 + _AS_GOOD_SHARE)
+    close = some.total_s <= some.total_s.min() * (1.0 + AS_GOOD_SHARE)
     seconds = np.where(close, some.serial_s, some.total_s)
     stages = np.where(close, space.table["pp"][some.rows], 0)
     # 1e-9 apart is rounding, not a difference.

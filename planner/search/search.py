@@ -18,6 +18,7 @@ from planner.errors import InfeasibleError, LayoutError
 from planner.layout import Layout
 from planner.place import place
 from planner.place.check import CheckedEntry, judged
+from planner.search.defaults import AS_GOOD_SHARE
 from planner.search.evaluate import Evaluated, Machine, evaluate_on
 from planner.search.given import out_of_memory
 from planner.search.placed import placed_spreads, tier_indices
@@ -265,10 +266,17 @@ def fastest_seated(
 
 
 def _led_by(leader: int, entries: list[tuple[int, int]], swept: Swept) -> list[tuple[int, int]]:
-    """Return *entries* with *leader* before them, and no other of its degrees."""
-    rows = swept.evaluated.rows
+    """Return *entries* with *leader* before them, and others of its degrees only if faster.
+
+    What is within the share by which a default may be slower is taken for the same.
+    """
+    rows, total_s = swept.evaluated.rows, swept.evaluated.total_s
     own = swept.space.degrees(rows[[leader]])[0]
-    others = [one for one in entries if (swept.space.degrees(rows[[one[0]]])[0] != own).any()]
+    least_s = total_s[leader] / (1.0 + AS_GOOD_SHARE)
+    others = [
+        (entry, twins) for entry, twins in entries
+        if (swept.space.degrees(rows[[entry]])[0] != own).any() or total_s[entry] < least_s
+    ]  # fmt: skip
     return [(leader, 0), *others]
 
 
