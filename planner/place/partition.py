@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from planner.place.part_tables import PartPrices
     from planner.place.question import Question
+    from planner.place.spread import Tables
 
 _PARTS_MOST = 128  # members of a group, for prices on its parts
 _TABLE_MOST = 2_000_000  # part sizes x parts x cells of one table
@@ -87,16 +88,19 @@ class _Search:
             cells=question.cells,
         )
         self.counts = dict(zip(self.stock.sizes, self.stock.counts, strict=True))
-        self.plain = {held: tables(question, held) for held in self.stock.holding}
-        self.terms = self.plain[self.largest].terms
+        self.all = {held: tables(question, held) for held in self.stock.holding}
+        all_terms = self.all[self.largest].terms
         worth = {
             i: term.groups * float(part_costs(term).max())
-            for i, term in enumerate(self.terms)
+            for i, term in enumerate(all_terms)
             if term.size <= _PARTS_MOST
             and term.size * min(term.groups, self.largest) * self.largest <= _TABLE_MOST
         }
         self.linked = sorted(sorted(worth, key=lambda i: (-worth[i], i))[:_LINKED])
-        self.starts = np.cumsum([0, *(self.terms[i].size for i in self.linked)]).tolist()
+        self.terms = tuple(all_terms[i] for i in self.linked)
+        self.plain = {held: every.of(self.linked) for held, every in self.all.items()}
+        self.starts = np.cumsum([0, *(term.size for term in self.terms)]).tolist()
+        self.rest_bytes = {held: self._rest_bytes(every) for held, every in self.all.items()}
 
     def best(self, home: NDArray[np.int64], cut_bytes: float, ends_s: float) -> float:
         """Return the best bound found."""
@@ -104,14 +108,14 @@ class _Search:
         if pools is None:
             return 0.0
         choices = Choices(
-            part_bytes=tuple(part_costs(self.terms[i])[1:] for i in self.linked),
-            groups=tuple(self.terms[i].groups for i in self.linked),
+            part_bytes=tuple(part_costs(term)[1:] for term in self.terms),
+            groups=tuple(term.groups for term in self.terms),
             stock=self.stock,
         )
         self._join_seating(home, choices)
         centre = np.zeros(self.starts[-1])
         best_near, reach, failed = self._answer(pools, centre, choices), _FIRST_REACH, 0
-        for a in range(len(self.linked)):
+        for a in range(len(self.terms)):
             trial = centre.copy()
             trial[self.starts[a] : self.starts[a + 1]] = self._alone(a)
             near = self._answer(pools, trial, choices)
@@ -135,38 +139,40 @@ class _Search:
         A part of k meets k / n_(S and S') groups of every other family; of these its share k / C
         counts as its own.
         """
-        term = self.terms[self.linked[a]]
+        term = self.terms[a]
         costs = part_costs(term)
         size = np.arange(term.size + 1)
-        for other in self.terms:
+        for other in self.all[self.largest].terms:
             common = prod(self.question.sizes[i] for i in other.axes if i in term.axes)
-            if other is not term:
+            if other.axes != term.axes:
                 touch = other.touch_bytes + other.ring_bytes
                 costs = costs + touch * size**2 / (common * self.largest)
         return alone_prices(costs, term.groups, self.stock)
 
     def _by_family(self, prices: NDArray[np.float64]) -> dict[int, PartPrices]:
         return {
-            i: part_prices(
-                self.terms[i],
+            a: part_prices(
+                term,
                 np.concatenate([[0.0], prices[self.starts[a] : self.starts[a + 1]]]),
                 self.largest,
             )
-            for a, i in enumerate(self.linked)
+            for a, term in enumerate(self.terms)
         }
 
     def _bound(self, prices: NDArray[np.float64]) -> float:
-        """Return the bound that these prices give, over all shapes whatever."""
+        """Return the bound that these prices give, over all shapes of all families."""
         by_family = self._by_family(prices)
+        of_all = {self.linked[a]: given for a, given in by_family.items()}
+        families = tuple(term.axes for term in self.all[self.largest].terms)
 
         @cache
         def least(held: int) -> float:
             if held == 0:
                 return 0.0
-            priced = PartTables(self.plain[held], by_family)
+            priced = PartTables(self.all[held], of_all)
             return least_cost(
                 self.question.sizes,
-                tuple(term.axes for term in self.terms),
+                families,
                 priced.cost_bytes,
                 held,
                 priced.totals,
@@ -184,15 +190,28 @@ class _Search:
     def _given(self, by_family: Mapping[int, PartPrices]) -> list[float]:
         """Return what the groups of each family give back at least [bytes]."""
         return [
-            self.terms[i].groups * float(self._partition(p) @ p.price_bytes[1:])
-            for i, p in by_family.items()
+            self.terms[a].groups * float(self._partition(p) @ p.price_bytes[1:])
+            for a, p in by_family.items()
         ]
 
     def _partition(self, prices: PartPrices) -> NDArray[np.float64]:
         return _cheapest_partition(prices.price_bytes, self.largest)
 
+    def _rest_bytes(self, every: Tables) -> float:
+        """Return what the families without prices pay at least, by themselves [bytes]."""
+        rest = [i for i in range(len(every.terms)) if i not in self.linked]
+        return least_cost(
+            self.question.sizes,
+            tuple(every.terms[i].axes for i in rest),
+            [every.cost_bytes[i] for i in rest],
+            every.held,
+        )
+
     def _pools(self) -> dict[int, Seen] | None:
-        """Return the cheapest shapes of every size of domain; None where they are too many."""
+        """Return the cheapest shapes of every size of domain; None where they are too many.
+
+        They tell the families with prices only.
+        """
         families = tuple(term.axes for term in self.terms)
         everything = range(len(families))
         for window in _WINDOWS:
@@ -225,12 +244,12 @@ class _Search:
         least = {}
         for held, pool in pools.items():
             costs = pool.priced(by_family)
-            costs = costs + pool.beyond(by_family)
+            costs = costs + pool.beyond(by_family) + self.rest_bytes[held]
             least[held] = float(costs.min())
             for row in np.argsort(costs, kind="stable")[:_JOINING].tolist():
                 if costs[row] < inf:
                     self._join(pool, row, by_family, choices)
-        for a, p in enumerate(by_family.values()):
+        for a, p in by_family.items():
             choices.add_partition(a, self._partition(p))
         total = self._filled(least)
         return total + sum(self._given(by_family)) - rebate_bytes(self.question)
@@ -263,25 +282,20 @@ class _Search:
         touches = np.zeros((len(used), len(self.terms)), dtype=np.int64)
         parts = np.zeros((len(used), self.starts[-1]))
         paid = np.zeros(len(used))
-        for i, term in enumerate(self.terms):
+        for a, term in enumerate(self.terms):
             groups = groups_along(self.question.sizes, term.axes)
             inside = np.zeros((len(groups), len(used)), dtype=np.int64)
             np.add.at(inside, (np.arange(len(groups))[:, None], index[groups]), 1)
-            touches[:, i] = (inside > 0).sum(axis=0)
-            if i not in self.linked:
-                continue
-            a = self.linked.index(i)
-            sizes = np.arange(1, term.size + 1)
-            parts[:, self.starts[a] : self.starts[a + 1]] = (inside[:, :, None] == sizes).sum(
-                axis=0
-            )
-            for counts in np.unique((inside[:, :, None] == sizes).sum(axis=1), axis=0):
+            touches[:, a] = (inside > 0).sum(axis=0)
+            counted = inside[:, :, None] == np.arange(1, term.size + 1)
+            parts[:, self.starts[a] : self.starts[a + 1]] = counted.sum(axis=0)
+            for counts in np.unique(counted.sum(axis=1), axis=0):
                 choices.add_partition(a, counts.astype(float))
-        costs = np.concatenate([part_costs(self.terms[i])[1:] for i in self.linked])
+        costs = np.concatenate([part_costs(term)[1:] for term in self.terms])
         for s, cells in enumerate(held[used].tolist()):
             seen = Seen(self.plain[cells], touches[s : s + 1], range(len(self.terms)))
-            alone = sum(float(seen.paid[i][0]) for i in seen.families if i not in self.linked)
-            paid[s] = max(float(seen.tied[0]), alone + float(parts[s] @ costs))
+            by_parts = float(parts[s] @ costs)
+            paid[s] = max(float(seen.tied[0]), by_parts) + self.rest_bytes[cells]
         for row in np.unique(np.column_stack([held[used], paid, parts]), axis=0):
             choices.add_shape(int(row[0]), float(row[1]), row[2:])
 
@@ -290,17 +304,15 @@ class _Search:
     ) -> None:
         parts = np.zeros(self.starts[-1])
         cost_bytes = 0.0
-        for i in pool.families:
-            alone = float(pool.paid[i][row])
-            if i in by_family:
-                most, t = int(pool.parts[i][row]), int(pool.touches[row, i])
-                held = parts_of(by_family[i].net_bytes, most, t, pool.held)
-                start = self.starts[self.linked.index(i)] - 1
-                for k in held:
-                    parts[start + k] += 1
-                alone = max(alone, float(part_costs(self.terms[i])[held].sum()))
-            cost_bytes += alone
-        choices.add_shape(pool.held, max(cost_bytes, float(pool.tied[row])), parts)
+        for a, given in by_family.items():
+            most, t = int(pool.parts[a][row]), int(pool.touches[row, a])
+            held = parts_of(given.net_bytes, most, t, pool.held)
+            for k in held:
+                parts[self.starts[a] + k - 1] += 1
+            by_parts = float(part_costs(self.terms[a])[held].sum())
+            cost_bytes += max(float(pool.paid[a][row]), by_parts)
+        paid = max(cost_bytes, float(pool.tied[row])) + self.rest_bytes[pool.held]
+        choices.add_shape(pool.held, paid, parts)
 
 
 def _cheapest_partition(price: NDArray[np.float64], most: int) -> NDArray[np.float64]:
