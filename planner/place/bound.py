@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.question import Question
+from planner.place.question import Question, coarsen
 from planner.place.spread import Share, closing_weights, plain_weights, tables
 from planner.place.together import tied_bytes
 from planner.place.touch_search import least_cost
@@ -166,16 +166,23 @@ def _bounds(
 def split_bound(question: Question, axis: int) -> float:
     """Return bytes crossed at least by every seating that parts some line along *axis* [bytes].
 
-    Two domains then hold a part of that line, and each pays the domain bound of such a set; a
-    domain that parts no line holds a multiple of its cells.
+    Two domains at least then hold a part of that line, and each pays the domain bound of such a
+    set. A domain that parts no line holds whole lines: it pays the bound of the coarse grid.
     """
     capacities, n = question.capacities, question.sizes[axis]
     if len(capacities) < 2:
         return lower_bound(question)
-    whole, parted = _bounds(question, None), _bounds(question, axis)
+    sides = tuple(n if i == axis else 1 for i in range(len(question.sizes)))
+    of_lines = _bounds(coarsen(question, sides, [question.cells // n]), None)
+    touch_bytes = plain_weights(question).get((axis,), 0.0)  # the coarse grid has no such groups
+
+    def lines(held: int) -> float:
+        return of_lines(held) + touch_bytes * held
+
+    parted = _bounds(question, axis)
     spare = sum(capacities) - question.cells
     if spare == 0:
-        return _split_full(question, n, whole, parted)
+        return _split_full(question, n, lines, parted)
     if len(capacities) * question.cells > _FILLING_WORK:
         return lower_bound(question)
     best = np.full((3, question.cells + 1), inf)  # by domains that part a line, two or more alike
@@ -185,7 +192,7 @@ def split_bound(question: Question, axis: int) -> float:
         for held in range(max(0, capacity - spare), min(capacity, question.cells) + 1):
             rest = question.cells + 1 - held
             if held % n == 0:
-                merged[:, held:] = np.minimum(merged[:, held:], best[:, :rest] + whole(held))
+                merged[:, held:] = np.minimum(merged[:, held:], best[:, :rest] + lines(held // n))
             if held:
                 cost = parted(held)
                 merged[1, held:] = np.minimum(merged[1, held:], best[0, :rest] + cost)
@@ -199,20 +206,20 @@ def split_bound(question: Question, axis: int) -> float:
 def _split_full(
     question: Question,
     line: int,
-    whole: Callable[[int], float],
+    lines: Callable[[int], float],
     parted: Callable[[int], float],
 ) -> float:
     """Return ``split_bound`` where every seat is taken: two domains at least part a line."""
-    counts = Counter(question.capacities)
     total, forced = 0.0, 0
     extras: list[float] = []
-    for capacity, times in sorted(counts.items()):
-        if capacity % line:
-            total += times * parted(capacity)
+    for capacity, times in sorted(Counter(question.capacities).items()):
+        split = parted(capacity)
+        whole = lines(capacity // line) if capacity % line == 0 else inf
+        total += times * min(split, whole)
+        if split <= whole:
             forced += times
         else:
-            total += times * whole(capacity)
-            extras += [max(0.0, parted(capacity) - whole(capacity))] * min(times, 2)
+            extras += [split - whole] * min(times, 2)
     missing = max(0, 2 - forced)
     if missing > len(extras):
         return inf
