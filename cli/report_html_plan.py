@@ -22,7 +22,7 @@ from cli.report_html_traffic import (
     rank_order_bytes,
     total_between,
 )
-from cli.report_html_words import family_words, proof_words, seating_words
+from cli.report_html_words import family_words, proof_words, seating_words, shorter_elsewhere
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars, rival_bars
 from cli.report_pictures_seats import heat
@@ -129,6 +129,7 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
         f"Method: {cut['method'].strip()}."
         + (" The seatings beside it need not keep the rules." if "rules" in plan.document else "")
     )
+    shorter = shorter_elsewhere(plan.document)
     missing = "" if theirs is not None else (
         "<p>By family Megatron's rank order is not shown: counted again it is not the file's "
         "baseline.</p>"
@@ -136,7 +137,7 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     return (
         f"<h3>All families, bytes of one step across {safe(cut['tier'])} borders</h3>"
         + cut_bars(plan)
-        + f"<p>{safe(gap)}</p>{warning}"
+        + f"<p>{safe(gap)} {safe(shorter)}</p>{warning}"
         + ("<h3>By family</h3>" + bars("Bytes across the cut, by family", parted)
            if parted else "")
         + missing

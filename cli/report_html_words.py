@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.report_html_read import PlanFile
-from cli.report_words import part_words
+from cli.report_words import part_words, shorter_words
 from planner.units import format_bytes, format_share, format_time
 from planner.words import counted, plural
 
@@ -28,6 +28,7 @@ _ASKED = (
     ("objective", "--objective", "total"), ("tiers", "--tiers", "lexicographic"),
     ("reductions", "--reductions", "hierarchical"), ("seed", "--seed", 0),
 )  # fmt: skip
+_BOARD_SHARE = 0.01  # of a step: less decides no purchase, and stands with what crosses only
 _ALIKE_SHARE = 5e-4  # of bytes: less would be told as 0 %
 SEATINGS = {"megatron-order": "Megatron's rank order"}
 
@@ -116,6 +117,8 @@ def recommendation(plan: PlanFile) -> list[str]:
         f"A step takes {format_time(step['total_s'])}, which is {step['tokens_per_s']:,.0f} "
         f"tokens/s at {format_share(step['mfu'])} of {_peak(inputs['layout'])}{most}."
     )
+    shorter = shorter_elsewhere(document, _BOARD_SHARE)
+    second += f" {shorter}" if shorter else ""
     assumed = len(assumptions(document))
     third = (
         f"In doubt: of such estimates 90 % fall between {format_time(low)} and "
@@ -123,6 +126,17 @@ def recommendation(plan: PlanFile) -> list[str]:
         f"about {_proved_of(cut)}, not about the time of a step."
     )
     return [first, second, third]
+
+
+def shorter_elsewhere(document: Mapping[str, Any], least_share: float = 5e-4) -> str:
+    """Return what to say when a baseline takes less time than the plan, or nothing.
+
+    Of a plan that keeps rules nothing: a baseline need not keep them.
+    """
+    if "rules" in document:
+        return ""
+    rivals = {seating_words(one["name"]): float(one["step_s"]) for one in document["baselines"]}
+    return shorter_words(float(document["step"]["total_s"]), rivals, least_share)
 
 
 def _peak(layout: Mapping[str, Any]) -> str:

@@ -36,6 +36,29 @@ def close_words(used_bytes: float, capacity_bytes: float) -> str:
     )
 
 
+def shorter_words(step_s: float, rivals: Mapping[str, float], least_share: float = 5e-4) -> str:
+    """Return what to say when another seating takes less time than the one with fewest bytes.
+
+    Args:
+        step_s: of the plan [s].
+        rivals: what other seatings are called, the plainest first, and their steps [s].
+        least_share: of the step; less is not worth a sentence.
+
+    >>> shorter_words(2.0, {"rank order": 1.5, "greedy": 1.5})[:68]
+    'Fewest bytes is not the shortest step here: rank order takes 25 % le'
+    >>> shorter_words(2.0, {"rank order": 2.0}), shorter_words(2.0, {})
+    ('', '')
+    """
+    name, least_s = min(rivals.items(), key=lambda item: item[1], default=("", step_s))
+    saved = 1 - least_s / step_s if step_s > 0 else 0.0
+    if saved < least_share:
+        return ""
+    return (
+        f"Fewest bytes is not the shortest step here: {name} takes {format_share(saved)} less, for "
+        "more of what it crosses is hidden or in fewer messages."
+    )
+
+
 def part_words(kind: str, name: str) -> str:
     """Return what a part of the step is called.
 

@@ -401,3 +401,33 @@ def test_a_peak_is_that_of_16_bits_where_products_have_8(tmp_path: Path) -> None
 
     assert "of the 16-bit peak;" in report([saved(tmp_path, eighth)])
     assert "16-bit peak" not in report([saved(tmp_path, small_plan())])
+
+
+@pytest.mark.parametrize(
+    ("step_s", "in_lead", "below"), [(1.0, True, True), (1.99, False, True), (2.0, False, False)]
+)
+def test_a_seating_with_a_shorter_step_is_named(
+    tmp_path: Path, step_s: float, in_lead: bool, below: bool
+) -> None:
+    document = small_plan()
+    document["step"]["total_s"] = 2.0
+    document["baselines"] = [{"name": "megatron-order", "cut_bytes": 120.0, "step_s": step_s}]
+
+    page = report([saved(tmp_path, document)])
+
+    said = "Fewest bytes is not the shortest step here: Megatron&#x27;s rank order takes"
+    lead, _, rest = page.partition("Who sits where</h2>")
+    assert (said in lead) == in_lead
+    assert (said in rest) == below
+
+
+def test_a_seating_that_keeps_no_rule_is_no_shorter_one(tmp_path: Path) -> None:
+    document = small_plan()
+    document["baselines"] = [{"name": "megatron-order", "cut_bytes": 120.0, "step_s": 0.5}]
+    document["rules"] = {
+        "rules": ["dp within supernode"], "cut_bytes": 120.0, "free_cut_bytes": 120.0,
+        "free_lower_bound_bytes": 120.0, "free_proof": "bound", "price_least_bytes": 0.0,
+        "price_most_bytes": 0.0,
+    }  # fmt: skip
+
+    assert "not the shortest step" not in report([saved(tmp_path, document)])
