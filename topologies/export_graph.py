@@ -115,7 +115,7 @@ def astra_sim_text(plan: SeatedPlan) -> str:
     Its Switch counts a message's start-up twice, once for each link, so that half is written.
 
     Raises:
-        InputError: a tier whose domains have different sizes.
+        InputError: a tier whose domains have different sizes, or a cluster of one GPU.
     """
     counts, rates, halves, inner = [], [], [], 1
     for tier in plan.cluster.tiers:
@@ -131,6 +131,8 @@ def astra_sim_text(plan: SeatedPlan) -> str:
         rates.append(tier.bytes_per_s / 1e9)
         halves.append(tier.latency_s * 1e9 / 2)
         inner = size
+    if not counts:
+        raise InputError(f"{plan.cluster.name} has one GPU: ASTRA-sim has no network of none")
     return "\n".join(
         [
             f"# {plan.source}",

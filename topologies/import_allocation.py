@@ -23,7 +23,8 @@ _TIMES = re.compile(
     r"(?P<hosts>\S+?)(?:\s+slots\s*=\s*(?P<slots>\d{1,6})|[*:](?P<times>\d{1,6}))?"
     r"(?:\s+max[-_]slots\s*=\s*(?P<most>\d{1,6}))?"
 )
-_OUTSIDE = re.compile(r"(?:[^,\[]|\[[^\]]*\]?)+")  # a run without comma, brackets whole
+_OUTSIDE = re.compile(r"(?:[^,\[]++|\[[^\]]*+\]?+)++")  # a run without comma, brackets whole
+_LONGEST_NAME = 4096  # of a term before its count: patterns keep a mark for each character
 Named = Callable[[str, str], Sequence[str]]
 
 
@@ -169,6 +170,8 @@ class _Term:
 def _terms(line: str) -> list[_Term]:
     """Return what a line names: one host list, or several terms where any of them has a count."""
     parts = [line] if "{" in line else _OUTSIDE.findall(line)
+    if max(map(len, parts), default=0) > _LONGEST_NAME:
+        return [_Term(hosts=line, times=0)]
     counted = [_TIMES.fullmatch(part.strip()) for part in parts]
     terms = [
         _Term(

@@ -203,6 +203,11 @@ def test_graphs_read_back_as_the_same_cluster(kind: str) -> None:
     assert back.graph.number_of_nodes() == made.cluster.graph.number_of_nodes()
 
 
+def test_one_gpu_is_no_network_for_astra_sim() -> None:
+    with pytest.raises(InputError, match="one GPU: ASTRA-sim has no network"):
+        astra_sim_text(plan((0,), generic_cluster(1, 1)))
+
+
 def test_dot_names_every_rank_and_balances_its_quotes() -> None:
     text = dot_text(plan())
     assert all(f'rank {rank}"' in text for rank in range(32))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from planner.errors import SpecError
@@ -65,3 +67,15 @@ def test_scontrols_page_says_the_tasks_of_a_machine() -> None:
 )
 def test_counts_of_a_host_file_stand_behind_names_and_lists(text: str) -> None:
     assert hosts(text) == "n0 n0 n1 n1"
+
+
+@pytest.mark.parametrize("line", ["a" * 5_000_000 + ":8", "n0" + " " * 3_000_000 + "x", "[" * 99])
+def test_a_line_without_end_is_refused_in_little_memory(line: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(SpecError):
+        read_allocation(f"n1\n{line}\n", "f")
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (
+        peak_bytes < 50 * len(line) + 2**20
+    )  # several copies of the line, no mark for each letter
