@@ -15,7 +15,9 @@ from cli import net_cluster_command, net_collectives_command, net_link_command
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
 from cli.planner_options import Json, Out, group_app
 
-app = group_app("The network models alone, each with its premises.")
+app = group_app(
+    "The network models alone, each with its premises. Deadlock: planner topology check."
+)
 
 LineRate = Annotated[str, text_option("--line-rate", "What the link carries.")]
 RoundTrip = Annotated[str, text_option("--round-trip", "Until a packet's fate is known.")]

@@ -105,7 +105,9 @@ def queues_text(inputs: Mapping[str, Any], run: row.Run) -> str:
             for queue in run.queues
         ],
     )
+    queued_bytes = sum(queue.used_bytes for queue in inputs["queues"])
     rows = [
+        Row("queued at the start", format_bytes(queued_bytes)),
         Row("sent", format_bytes(run.sent_bytes)),
         Row("delivered", format_bytes(run.delivered_bytes)),
         *(

@@ -183,7 +183,8 @@ def buffer_check(interval_s: float, hold_s: float, buffers: int) -> BufferCheck:
             Premise(
                 states="Contents follow each other evenly and are held equally long",
                 holds=None,
-                otherwise="`least_buffers` counts the most alive at once in any schedule",
+                otherwise="the most alive at once decide: `least_buffers` of the library counts "
+                "them in any schedule",
             ),
             Premise(
                 states="The receiver says when it is done, and the sender waits for that",

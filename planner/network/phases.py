@@ -182,7 +182,7 @@ def phase_premises() -> tuple[Premise, ...]:
         Premise(
             states="One collective at a time on these links",
             holds=None,
-            otherwise="`share_links` prices what is active together",
+            otherwise="`planner net sharing` prices what is active together",
         ),
         Premise(
             states="Start-up is latency and launch; the in-flight limit is in the rate",

@@ -152,3 +152,16 @@ def test_what_is_said_to_be_needed_for_line_rate_gives_line_rate() -> None:
 
         assert met.binding == "link"
         assert met.line_share == pytest.approx(1.0)
+
+
+def test_a_transfer_takes_its_time_on_the_wire_even_where_service_is_shorter() -> None:
+    # 50 kB at 50 GB/s: 1 us each, one behind the other
+    case = SlotCase(
+        operations=10, payload_bytes=50e3, issue_interval_s=0.0, service_time_s=0.2 * US,
+        slots=16, poll_interval_s=20 * US, batch=16, line_bytes_per_s=50 * GB,
+    )  # fmt: skip
+
+    run = completion_slots(case)
+
+    assert run.transfer_end_s == pytest.approx(10 * US)
+    assert run.release_end_s == pytest.approx(20 * US)
