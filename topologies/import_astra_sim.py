@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -41,29 +42,19 @@ def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
     if prod(dims) > _MOST_HOSTS or prod(counts) > 2**20:
         root.fault(f"{prod(counts):,} NPUs are too many")
     document.finish()
-    places = list(product(*(range(n) for n in dims)))
+    places = [place[::-1] for place in product(*(range(n) for n in dims[::-1]))]
     names = {place: f"sn{i:02d}" for i, place in enumerate(places)}
-    links: list[ImportedLink] = []
-    switches: dict[str, None] = {}
-    for axis, (shape, size) in enumerate(zip(kinds[1:], dims, strict=True)):
-        rate = rates[axis + 1] * 1e9 * counts[0]
-        for place in places:
-            here = names[place]
-            if shape == "Switch":
-                rest = "-".join(str(p) for i, p in enumerate(place) if i != axis)
-                switch = f"dim{axis + 1}-switch{'-' if rest else ''}{rest}"
-                switches[switch] = None
-                links.append(ImportedLink(a=here, b=switch, bytes_per_s=rate))
-                continue
-            at = place[axis]
-            ends = [(at + 1) % size] if shape == "Ring" else range(at + 1, size)
-            for end in ends:
-                if end == at or (shape == "Ring" and size == 2 and at == 1):
-                    continue
-                there = names[(*place[:axis], end, *place[axis + 1 :])]
-                share = 2 if shape == "Ring" and size > 2 else max(1, size - 1)
-                share = 1 if shape == "Ring" and size == 2 else share
-                links.append(ImportedLink(a=here, b=there, bytes_per_s=rate / share))
+    outer = [rate * 1e9 * counts[0] for rate in rates[1:]]
+    nested = len(dims) > 1
+    links = _nested(names, outer) if nested else _one_dimension(names, kinds[1:], outer)
+    hosts = {*names.values()}
+    switches = dict.fromkeys(end for one in links for end in (one.a, one.b) if end not in hosts)
+    assumed = {"supernode": f"the first dimension, {kinds[0]} of {counts[0]}, as if switched"}
+    if nested:
+        assumed["network"] = (
+            f"each dimension joins whole groups of the one inside it, as if switched "
+            f"({', '.join(kinds[1:])}); the start-up of the third and outer ones is not used"
+        )
     return ImportedFabric(
         name="astra-sim",
         kind="astra-sim",
@@ -76,8 +67,52 @@ def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
         scale_out_latency_s=waits[1] * 1e-9 * (2 if kinds[1] == "Switch" else 1) or None
         if len(kinds) > 1
         else None,
-        assumed={"supernode": f"the first dimension, {kinds[0]} of {counts[0]}, as if switched"},
+        assumed=assumed,
     )
+
+
+def _one_dimension(
+    names: Mapping[tuple[int, ...], str], kinds: Sequence[str], rates: Sequence[float]
+) -> list[ImportedLink]:
+    """Return the links of a second dimension that is the last: a switch, a ring, or all pairs.
+
+    Args:
+        names: supernode at each place.
+        kinds: of the dimension, empty where there is none.
+        rates: of a supernode in it [bytes/s].
+    """
+    links: list[ImportedLink] = []
+    size = len(names)
+    hosts = list(names.values())
+    for shape, rate in zip(kinds, rates, strict=True):
+        for at, here in enumerate(hosts):
+            if shape == "Switch":
+                links.append(ImportedLink(a=here, b="dim1-switch", bytes_per_s=rate))
+                continue
+            ring = shape == "Ring" and size > 2
+            ends = [(at + 1) % size] if ring else range(at + 1, size)
+            share = 2 if ring else max(1, size - 1)
+            links += (ImportedLink(a=here, b=hosts[end], bytes_per_s=rate / share) for end in ends)
+    return links
+
+
+def _nested(names: Mapping[tuple[int, ...], str], rates: Sequence[float]) -> list[ImportedLink]:
+    """Return a tree of switches, one level for each dimension beyond the first.
+
+    Args:
+        names: supernode at each place.
+        rates: of a supernode in each dimension [bytes/s].
+    """
+    links: dict[tuple[str, str], ImportedLink] = {}
+    sizes = [1 + at for at in max(names)]  # the last place of all is the last in each dimension
+    for place, name in names.items():
+        below, supernodes = name, 1
+        for axis, rate in enumerate(rates):
+            rest = "-".join(map(str, place[axis + 1 :]))
+            switch = f"dim{axis + 1}-switch{'-' if rest else ''}{rest}"
+            links[below, switch] = ImportedLink(a=below, b=switch, bytes_per_s=rate * supernodes)
+            below, supernodes = switch, supernodes * sizes[axis]
+    return list(links.values())
 
 
 def _second(root: Node) -> _Lists:

@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import SpecError
 from topologies.fabric_catalogue import load_cluster
-from topologies.fabric_import import ImportAsked, import_fabric_text, recognised
+from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text, recognised
 
 # Two servers of two GPUs (0 to 3), an NVSwitch each (4, 5), two leaves (6, 7), one spine (8).
 SIMAI = """\
@@ -215,3 +215,20 @@ def test_a_list_that_is_too_short_is_refused() -> None:
 
     with pytest.raises(SpecError, match="must have the same length"):
         import_fabric_text(text.encode(), "net.json", ImportAsked())
+
+
+def test_outer_dimensions_of_astra_sim_are_tiers_with_rates_of_their_own() -> None:
+    text = (
+        "topology: [ Ring, FullyConnected, Switch ]\nnpus_count: [ 4, 2, 8 ]\n"
+        "bandwidth: [ 200.0, 100.0, 50.0 ]  # GB/s\nlatency: [ 500.0, 700.0, 2000.0 ]  # ns\n"
+    )
+
+    fabric = fabric_of(import_fabric_text(text.encode(), "f", ImportAsked()), ImportAsked())
+
+    assert [(t.name, len(t.domains), t.shared_bytes_per_s / 1e9) for t in fabric.tiers] == [
+        ("supernode", 16, 200),
+        ("leaf", 8, 100),
+        ("cluster", 1, 50),
+    ]
+    assert fabric.tier("leaf").domains[0].gpus == tuple(range(8))  # NPU 7 is the second ring's last
+    assert fabric.tier("leaf").domains[0].uplink_bytes_per_s == 8 * 50e9
