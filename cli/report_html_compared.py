@@ -14,7 +14,7 @@ from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
-from cli.report_words import EXPERTS_SPAN
+from cli.report_words import EXPERTS_SPAN, IN_FLIGHT_SPAN
 from planner.procure.budget import format_money
 from planner.units import format_bytes, format_power, format_time
 
@@ -126,9 +126,9 @@ def _flips(document: Mapping[str, Any]) -> str:
         words for key, words in PROPERTIES.items()
         if key not in flipped and (key != "experts" or experts)
     ]  # fmt: skip
-    of_experts = f" (experts: {EXPERTS_SPAN})" if experts else ""
+    spans = f"{f'experts: {EXPERTS_SPAN}; ' if experts else ''}{IN_FLIGHT_SPAN}"
     said = (
-        f"Looked at from 1/32 to 32 times what it is{of_experts}, on all clusters alike, each with "
+        f"Looked at from 1/32 to 32 times what it is ({spans}), on all clusters alike, each with "
         "its best layout there."
     )
     if len(document["inputs"]["clusters"]) > 1 and still:

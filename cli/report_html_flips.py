@@ -10,6 +10,7 @@ import numpy as np
 
 from cli.report_html_parts import Num, table
 from cli.report_html_read import PlanFile
+from cli.report_words import IN_FLIGHT_SPAN
 from planner.procure.budget import format_money
 from planner.units import format_rate, format_time
 
@@ -81,6 +82,7 @@ def flips_of_network(plans: Sequence[PlanFile], names: Sequence[str]) -> str:
     ]  # fmt: skip
     still = [PROPERTIES[name] for name in _VARIED if name not in {flip.name for flip in found}]
     span = f"from 1/{1 / factors[0]:.3g} to {factors[-1]:.3g} times what it is"
+    span += f" ({IN_FLIGHT_SPAN})"
     said = f"<p>Looked at {span}, on all clusters alike, in the seats and layouts of the plans."
     if still:
         said += f" No other plan wins by 0.1 % or more by: {', '.join(still)}."
@@ -106,8 +108,10 @@ def _flips(
         for i in able
     }
     middle = int(np.argmin(abs(factors - 1)))
+    # Fewer than one transaction in flight is no NIC.
+    least = max(1 / max(1.0, _now(documents[i], name)) for i in able) if name == "in_flight" else 0
     for way in (range(middle - 1, -1, -1), range(middle + 1, len(factors))):
-        for at in way:
+        for at in (at for at in way if factors[at] >= least):
             winner = min(able, key=lambda i: (float(times[i][at]), i))
             if times[first][at] - times[winner][at] > np.log1p(_BEHIND):
                 near = at + 1 if at < middle else at - 1

@@ -62,6 +62,17 @@ def test_below_and_above_are_both_looked_at_and_the_nearest_is_told(tmp_path: Pa
     assert ">c</td>" in page
 
 
+@pytest.mark.parametrize(("wire_s", "flipped"), [(0.2, True), (0.1, False)])
+def test_a_limit_below_one_transaction_in_flight_is_not_looked_at(
+    tmp_path: Path, wire_s: float, flipped: bool
+) -> None:
+    # a: 2 s, of which wire_s as 1 / limit, against 3 s: they cross at f = 1 / (1 + 1 / wire_s),
+    # 1/6 or 1/11 of 8 in flight; 1/8 is one transaction.
+    page = flips(tmp_path, answering(2.0, in_flight=wire_s), answering(3.0))
+
+    assert (">in-flight limit</td>" in page) == flipped
+
+
 def test_without_answers_of_all_that_fit_nothing_is_claimed(tmp_path: Path) -> None:
     assert flips(tmp_path, answering(2.0), small_plan()) == ""
     assert flips(tmp_path, answering(2.0)) == ""
