@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -16,7 +17,23 @@ _MOST_HOSTS = 2**16
 
 _FIRST = ("topologies-per-dim", "units-count", "link-bandwidth", "link-latency", "links-count")
 _SECOND = ("topology", "npus_count", "bandwidth", "latency")
-_Lists = tuple[list[str], list[int], list[float], list[float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dimensions:
+    """What a file says of each dimension, innermost first.
+
+    Args:
+        kinds: one of ``KINDS``.
+        counts: NPUs in one [1].
+        rates: of one NPU [GB/s].
+        waits: of one link [ns].
+    """
+
+    kinds: tuple[str, ...]
+    counts: tuple[int, ...]
+    rates: tuple[float, ...]
+    waits: tuple[float, ...]
 
 
 def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
@@ -34,8 +51,9 @@ def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
     if root.kind != "map":
         root.fault("expected topology, npus_count, bandwidth, latency")
         document.finish()
-    kinds, counts, rates, waits = _first_version(root) if root.has(_FIRST[0]) else _second(root)
+    told = _first_version(root) if root.has(_FIRST[0]) else _second(root)
     document.finish()
+    kinds, counts, rates, waits = told.kinds, told.counts, told.rates, told.waits
     if any(not 0 < rate < 1e9 for rate in rates) or any(wait > 1e12 for wait in waits):
         root.fault("bandwidth must be above 0 GB/s and latency below 1000 s")
     dims = counts[1:]
@@ -115,19 +133,21 @@ def _nested(names: Mapping[tuple[int, ...], str], rates: Sequence[float]) -> lis
     return list(links.values())
 
 
-def _second(root: Node) -> _Lists:
-    """Return kinds, NPUs, rates and latencies of each dimension, of the second version's file."""
+def _second(root: Node) -> _Dimensions:
+    """Return the dimensions of the second version's file."""
     kinds = [item.as_text(choices=KINDS) for item in root.list("topology")]
     counts = [item.as_count(maximum=2**20) for item in root.list("npus_count")]
     rates = [item.as_number(minimum=0) for item in root.list("bandwidth")]
     waits = [item.as_number(minimum=0) for item in root.list("latency")]
     if len({len(kinds), len(counts), len(rates), len(waits)}) != 1 or not kinds:
         root.fault(f"{', '.join(_SECOND)} must have the same length")
-    return kinds, counts, rates, waits
+    return _Dimensions(
+        kinds=tuple(kinds), counts=tuple(counts), rates=tuple(rates), waits=tuple(waits)
+    )
 
 
-def _first_version(root: Node) -> _Lists:
-    """Return the same of the first version's JSON, each of an NPU's links counted."""
+def _first_version(root: Node) -> _Dimensions:
+    """Return the dimensions of the first version's JSON, each of an NPU's links counted."""
     kinds = [
         "FullyConnected" if item.plain() == "AllToAll" else item.as_text(choices=KINDS)
         for item in root.list("topologies-per-dim")
@@ -138,4 +158,7 @@ def _first_version(root: Node) -> _Lists:
     waits = [item.as_number(minimum=0) for item in root.list("link-latency")]
     if len({len(kinds), len(counts), len(links), len(rates), len(waits)}) != 1 or not kinds:
         root.fault(f"{', '.join(_FIRST)} must have the same length")
-    return kinds, counts, [n * r for n, r in zip(links, rates, strict=False)], waits
+    return _Dimensions(
+        kinds=tuple(kinds), counts=tuple(counts), waits=tuple(waits),
+        rates=tuple(n * r for n, r in zip(links, rates, strict=False)),
+    )  # fmt: skip
