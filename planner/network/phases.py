@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from planner.collectives.cost import cheapest
 from planner.errors import InputError
 from planner.network.premises import Premise
-from planner.network.ranges import not_above_zero, not_counts, refuse
+from planner.network.ranges import below_zero, not_above_zero, not_counts, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,12 @@ def phase_load(
     >>> phase_load("prefill", 40 * 2**20, 128, Spread.of(8, 8), links).dominates
     'bandwidth'
     """
-    refuse(not_above_zero(payload_bytes=payload_bytes), not_counts(times=times))
+    latencies_s = {f"{tier.name}_latency_s": tier.latency_s for tier in links.tiers}
+    refuse(
+        not_above_zero(payload_bytes=payload_bytes),
+        not_counts(times=times),
+        below_zero(**latencies_s),
+    )
     cost = cheapest("all_reduce", payload_bytes, spread, links, available=available)
     startup_s, time_s = float(cost.startup_s), float(cost.time_s)
     return PhaseLoad(

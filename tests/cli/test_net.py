@@ -159,6 +159,7 @@ BAD = [
     (("pause", "--xon", "1MiB"), 1),
     (("incast", "--degree", "-1", "--room", "0B"), 2),
     (("phases", "--tp", "1", "--nic", "0GB/s"), 2),
+    (("phases", "--nic-latency", "1e300s"), 1),
     (("walks", "--nodes", "1", "--ranks", "1"), 2),
     (("queues", "--until", "0s"), 1),
     (("buffers", "--interval", "0s", "--buffers", "0"), 2),
