@@ -10,7 +10,7 @@ from cli.report_html_parts import Num, Part, filled_table
 from cli.report_html_read import PlanFile
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
-from planner.procure.bill import Bill, BillLine
+from planner.procure.bill import Bill, BillLine, priced_bill
 from planner.procure.prices import PriceList
 from planner.procure.run import Run, run_of
 from planner.units import format_power, format_rate
@@ -57,7 +57,7 @@ def accounts(
         if "bill" not in plan.document:
             found.append(None)
             continue
-        bill = priced_bill(plan.document, prices)
+        bill = bill_of_file(plan.document, prices)
         rate, gpus = plan.document["step"]["tokens_per_s"], plan.document["inputs"]["gpus"]
         found.append(Account(bill=bill, run=run_of(max(rate, 1e-9), gpus, bill, prices, tokens)))
     return found
@@ -106,32 +106,14 @@ def bill_part(
     return Part(anchor="bill", title="Bill of materials, power and money", body=body)
 
 
-def priced_bill(document: Mapping[str, Any], prices: PriceList | None) -> Bill:
-    """Return the parts of a plan with the prices of the list; nothing is guessed.
-
-    The same as ``planner.procure.bill.bill_of_materials``, from a plan's file instead of a graph.
-    """
-    items = {} if prices is None else prices.items
-    lines = []
-    for line in document["bill"]["lines"]:
-        priced = items.get(line["item"])
-        own_w = line["power_w"] or 0.0
-        lines.append(
-            BillLine(
-                item=line["item"], count=line["count"], link_bytes_per_s=line["link_bytes_per_s"],
-                power_w=((priced.power_w if priced else 0.0) or own_w) or None,
-                price=None if priced is None else priced.price,
-                source="" if priced is None else f"{priced.source}, {priced.date}",
-            )
-        )  # fmt: skip
-    silent = (line.item for line in lines if not line.power_w and not line.link_bytes_per_s)
-    return Bill(
-        lines=tuple(lines),
-        currency="" if prices is None else prices.currency,
-        unpriced=tuple(dict.fromkeys(line.item for line in lines if line.price is None)),
-        without_power=tuple(dict.fromkeys(silent)),
-        accelerator=document["inputs"]["fabric"]["accelerator"]["name"],
-    )
+def bill_of_file(document: Mapping[str, Any], prices: PriceList | None) -> Bill:
+    """Return the parts that a plan's file lists, with the prices of the list."""
+    parts = [
+        BillLine(item=line["item"], count=line["count"], power_w=line["power_w"],
+                 link_bytes_per_s=line["link_bytes_per_s"], price=None, source="")
+        for line in document["bill"]["lines"]
+    ]  # fmt: skip
+    return priced_bill(parts, document["inputs"]["fabric"]["accelerator"]["name"], prices)
 
 
 def _whole(
@@ -205,15 +187,19 @@ def _lines(
         [NAMES.get(line.item, line.item), Num(line.count, f"{line.count:,}"),
          Num(line.link_bytes_per_s, format_rate(line.link_bytes_per_s))
          if line.link_bytes_per_s else Num(0, ""),
-         Num(line.power_w or 0.0, format_power(line.power_w) if line.power_w else ""),
-         Num((line.power_w or 0.0) * line.count,
-             format_power(line.power_w * line.count) if line.power_w else ""),
+         _power(line.power_w, 1), _power(line.power_w, line.count),
          _money(line.price, currency),
          _money(None if line.price is None else line.price * line.count, currency),
          line.source or ("" if prices is None else "no price")]
         for line in lines
     ]  # fmt: skip
     return heads, rows
+
+
+def _power(power_w: float | None, count: int) -> Num:
+    """Return what *count* parts draw; nothing where nobody said it."""
+    drawn_w = (power_w or 0.0) * count
+    return Num(drawn_w, "" if power_w is None else format_power(drawn_w))
 
 
 def _money(value: float | None, currency: str) -> Num:

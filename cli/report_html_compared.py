@@ -229,7 +229,7 @@ def _bill(document: Mapping[str, Any]) -> str:
     whys = sorted({f"No money: {run['why_no_cost']}." for run in runs if run.get("why_no_cost")})
     whys += silent_words(
         line["item"] for name in names for line in bills[name]["lines"]
-        if not line["power_w"] and not line["link_bytes_per_s"]
+        if line["power_w"] is None and not line["link_bytes_per_s"]
     )  # fmt: skip
     return (
         "".join(f"<p>{safe(why)}</p>" for why in whys)

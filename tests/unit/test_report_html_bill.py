@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from cli.plan_stages import bill_document
 from cli.report_html import report
-from cli.report_html_bill import accounts, amount, costs_of, priced_bill
+from cli.report_html_bill import accounts, amount, bill_of_file, costs_of
 from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.procure.bill import bill_of_materials
@@ -23,7 +24,7 @@ LINES = [
 ]
 
 
-def price(amount_of_one: float, power_w: float = 0.0) -> Price:
+def price(amount_of_one: float, power_w: float | None = None) -> Price:
     return Price(price=amount_of_one, source="a quote", date="2026-01-01", power_w=power_w)
 
 
@@ -79,14 +80,12 @@ def test_prices_decide_between_plans_that_speed_cannot_tell_apart(tmp_path: Path
 
 
 def test_the_bill_of_a_file_is_the_bill_of_its_graph(fabric_of_64: Fabric, tmp_path: Path) -> None:
-    from cli.plan_stages import bill_document
-
     document = {**small_plan(), "bill": bill_document(fabric_of_64)}
     document["inputs"]["fabric"]["accelerator"]["name"] = "H100-SXM"
     prices = listed(items={"H100-SXM": price(30_000.0, 650.0), "leaf": price(7.0)})
 
-    assert priced_bill(document, prices) == bill_of_materials(fabric_of_64, prices)
-    assert priced_bill(document, None) == bill_of_materials(fabric_of_64, None)
+    assert bill_of_file(document, prices) == bill_of_materials(fabric_of_64, prices)
+    assert bill_of_file(document, None) == bill_of_materials(fabric_of_64, None)
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +141,17 @@ def test_power_stands_in_the_comparison_and_the_price_list_has_a_hash(tmp_path: 
     other = report(plans, listed(overhead_ratio=1.6))
     hashes = [set(re.findall(">([0-9a-f]{64})<", p)) for p in (page, other)]
     assert len(hashes[0] - hashes[1]) == 1
+
+
+def test_a_part_that_is_said_to_draw_nothing_is_not_among_those_that_nobody_spoke_of(
+    fabric_of_64: Fabric,
+) -> None:
+    document = {
+        "bill": bill_document(fabric_of_64),
+        "inputs": {"fabric": {"accelerator": {"name": "H100-SXM"}}},
+    }
+
+    bill = bill_of_file(document, listed(items={"nic": price(1.0, 0.0)}))
+
+    assert "nic" not in bill.without_power
+    assert "leaf" in bill.without_power
