@@ -172,7 +172,7 @@ def _phase(
                 stream=one.stream,
                 alone_s=load.alone_s,
                 busy_s=busy_s[i],
-                slowdown_ratio=slowdown(*_met(wiring, i, present, busy_s, lasts_s)),
+                slowdown_ratio=_slowed(wiring, i, present, busy_s, lasts_s),
                 link=wiring.links.name(load.link),
             )
             for i, (one, load) in enumerate(present)
@@ -214,14 +214,14 @@ def _busiest(
     return tuple(sorted(found, key=lambda one: -one.busy_s))
 
 
-def _met(
+def _slowed(
     wiring: Wiring,
     index: int,
     present: Sequence[tuple[Active, _Load]],
     busy_s: Sequence[float],
     lasts_s: float,
-) -> tuple[list[float], list[float], list[float]]:
-    """Return u, a and b of every family of another stream that family *index* meets."""
+) -> float:
+    """Return how many times as long family *index* takes beside those of other streams."""
     one, load = present[index]
     shares, theirs, ours = [], [], []
     for other, (met, met_load) in enumerate(present):
@@ -230,7 +230,7 @@ def _met(
         shares.append(min(1.0, busy_s[other] / lasts_s))
         theirs.append(_together_s(wiring, met_load, load) / met_load.alone_s)
         ours.append(_together_s(wiring, load, met_load) / load.alone_s)
-    return shares, theirs, ours
+    return slowdown(shares, theirs, ours)
 
 
 def _together_s(wiring: Wiring, load: _Load, other: _Load) -> float:

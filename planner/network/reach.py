@@ -243,7 +243,8 @@ def _by_switches(links: Links, ends: Ints) -> Reach:
     joined[links.heads[core]] = True  # switches that others lead to
     out = links.is_nic[links.tails] & switches[links.heads]
     joined[links.heads[out]] = True
-    froms, ats, costs = _last_steps(links, target)
+    last = _last_steps(links, target)
+    froms, ats, costs = last.froms, last.ats, last.costs
     far = joined[froms]
     column, shapes = _alike(len(ends), froms[far], ats[far], costs[far])
     table = np.full((len(links.vertices), len(shapes)), FAR, np.int16)
@@ -271,8 +272,17 @@ def _by_switches(links: Links, ends: Ints) -> Reach:
     )
 
 
-def _last_steps(links: Links, target: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return whence, whither and at what cost: switch or NIC to target, and switch over its NIC."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _LastSteps:
+    """Whence, whither and at what cost; arrays [steps]."""
+
+    froms: Ints
+    ats: Ints
+    costs: Ints
+
+
+def _last_steps(links: Links, target: Ints) -> _LastSteps:
+    """Return the steps from switch or NIC to target, and from switch over its NIC."""
     last = np.flatnonzero(~links.is_gpu[links.tails] & (target[links.heads] >= 0))
     into = np.flatnonzero(~links.is_nic[links.tails] & links.is_nic[links.heads])
     nic = links.heads[into]
@@ -280,10 +290,10 @@ def _last_steps(links: Links, target: Ints) -> tuple[Ints, Ints, Ints]:
     behind, before = ranges(links.first[nic], counts), np.repeat(into, counts)
     leads = ~links.is_gpu[links.tails[before]] & (target[links.heads[behind]] >= 0)
     behind, before = behind[leads], before[leads]
-    return (
-        np.concatenate([links.tails[last], links.tails[before]]),
-        np.concatenate([target[links.heads[last]], target[links.heads[behind]]]),
-        np.concatenate([links.cost[last], links.cost[before] + links.cost[behind]]),
+    return _LastSteps(
+        froms=np.concatenate([links.tails[last], links.tails[before]]),
+        ats=np.concatenate([target[links.heads[last]], target[links.heads[behind]]]),
+        costs=np.concatenate([links.cost[last], links.cost[before] + links.cost[behind]]),
     )
 
 

@@ -126,8 +126,9 @@ def route(
     at, to, tag = sources[chosen], column[chosen], tag[chosen]
     hops: list[Hop] = []
     while len(at):
-        hop, at, to, tag = _hop(links, known, at, to, tag, spray, len(hops))
-        hops.append(hop)
+        taken = _hop(links, known, at, to, tag, spray, len(hops))
+        at, to, tag = taken.at, taken.to, taken.tag
+        hops.append(taken.hop)
     return Routes(links=links, hops=tuple(hops), flow_state=flow_state.astype(np.int64))
 
 
@@ -143,6 +144,16 @@ def _lost(links: Links, known: Reach, sources: Ints, column: Ints) -> int | None
     return int(none[0]) if len(none) else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Taken:
+    """A hop, and the states after it: where they are, where they go, their hash."""
+
+    hop: Hop
+    at: Ints
+    to: Ints
+    tag: Ints
+
+
 def _hop(
     links: Links,
     known: Reach,
@@ -151,7 +162,7 @@ def _hop(
     tag: Ints,
     spray: bool,
     depth: int,
-) -> tuple[Hop, Ints, Ints, Ints]:
+) -> _Taken:
     """Return the next hop of all states, and the states after it."""
     ends = known.ends
     pairs, pair = np.unique(at * len(ends) + to, return_inverse=True)
@@ -186,4 +197,4 @@ def _hop(
     first = np.zeros(len(kept), np.int64)
     first[onward[::-1]] = np.flatnonzero(~arrived)[::-1]
     hop = Hop(states=len(at), origin=origin, onward=after, link=edges, share=share)
-    return hop, head[first], goal[first], tags[first]
+    return _Taken(hop=hop, at=head[first], to=goal[first], tag=tags[first])
