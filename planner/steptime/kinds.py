@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.steptime.columns import LayoutColumns, Values
 
-_CYCLES = "zero_stage"
+_CYCLES = "zero_stage"  # varies faster than the degrees do, from row to row
 _CODES = 4  # ZeRO stages 0 to 3
 
 
