@@ -108,14 +108,17 @@ def test_a_racing_write_is_one_that_some_legal_order_puts_before_the_read() -> N
             uses.append(Use(name="r0b", buffer="x", content="0", writes=False, after=("w0",)))
         earlier = [use.name for use in uses]
         after = tuple(name for name in earlier if draw.random() < 0.6)
-        uses.append(Use(name="w1", buffer="x", content="1", writes=True, after=("w0", *after)))
-        by_name = {use.name: use for use in uses}
+        first = draw.choice([("w0",), ()])
+        uses.append(Use(name="w1", buffer="x", content="1", writes=True, after=(*first, *after)))
+        uses.append(Use(name="r1", buffer="x", content="1", writes=False, after=("w1",)))
+        written = {"0": "w0", "1": "w1"}
 
         racing = set()
         for order in permutations_of(uses):
-            for read in ("r0", "r0b"):
-                if read in by_name and order.index("w1") < order.index(read):
-                    racing.add(("w1", read))
+            for read in (use for use in uses if not use.writes):
+                own, other = written[read.content], written["1" if read.content == "0" else "0"]
+                if order.index(own) < order.index(other) < order.index(read.name):
+                    racing.add((other, read.name))
 
         assert set(unordered_overwrites(uses)) == racing
 
