@@ -68,6 +68,15 @@ def test_a_gpu_without_its_nic_only_reaches_others_through_its_neighbours(small:
     assert helped.slowed_ranks == (3,)
 
 
+def test_a_gpu_off_its_scale_up_switch_keeps_the_way_over_its_nic(small: Fabric) -> None:
+    # 450 GB/s to the switch are gone, 63 GB/s to its whole NIC are left
+    seen = blast_radius(small, [(small.gpus[3], "sn00.switch")], groups(), range(32))
+
+    assert seen.slowed_ranks == (3,)
+    assert seen.least_links_share == pytest.approx(63 / 513)
+    assert seen.stalled_ranks == ()
+
+
 def test_one_spine_of_several_stalls_nobody_but_takes_its_share_of_the_uplinks(
     small: Fabric,
 ) -> None:
