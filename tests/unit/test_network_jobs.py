@@ -178,6 +178,12 @@ def test_oversubscription_falls_out_of_the_routes() -> None:
     assert seen.families[0].shared_bytes_per_s == pytest.approx(pod.shared_bytes_per_s, rel=0.05)
 
 
+def test_flows_without_a_choice_of_links_cannot_collide(small: Fabric) -> None:
+    ring = group_flows("all_reduce", 1e9, [list(range(8))], small.domain_index("supernode"))
+
+    assert share_links(small, {"tp": ring}).collisions is None
+
+
 def test_a_placement_that_spreads_an_all_to_all_fails_the_gate_that_a_whole_one_passes() -> None:
     fabric = generic_cluster(16, 64)
     families = [("exchange", "all_to_all", np.arange(64).reshape(4, 16))]
