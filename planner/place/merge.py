@@ -17,6 +17,7 @@ from planner.place.bound import lower_bound, split_bound
 from planner.place.question import Charge, Kind, Question, coarsen, held_units
 from planner.place.shapes import relaxed_bound, shape_rules
 from planner.place.sharing import sharpened_bound
+from planner.place.sheets import sheet_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,6 +69,9 @@ def _counted(question: Question, home: NDArray[np.int64], cut_bytes: float) -> f
 def counted_bound(question: Question, cut_bytes: float) -> float:
     """Return the best bound from what domains share, by one rule and by all together [bytes]."""
     bound = sharpened_bound(question, cut_bytes)
+    if bound >= cut_bytes * (1 - MET):
+        return bound
+    bound = max(bound, sheet_bound(question))
     if bound >= cut_bytes * (1 - MET):
         return bound
     rules = shape_rules(question, cut_bytes)

@@ -17,6 +17,7 @@ import numpy as np
 from planner.place.bound import domain_bound, rebate_bytes
 from planner.place.shape_rows import add_whole_rules, part_rules, shapes_below, told_alike
 from planner.place.sharing import priced_shares
+from planner.place.sheets import paid_by_sheets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -151,8 +152,11 @@ def _ruled(
     totals: NDArray[np.float64],
     class_of: NDArray[np.int64],
 ) -> ShapeRules:
+    pays = paid_by_sheets(question)
     return ShapeRules(
-        cost_bytes=np.concatenate([block.cost_bytes for block in blocks]),
+        cost_bytes=np.concatenate(
+            [np.maximum(block.cost_bytes, pays(block.held)) for block in blocks]
+        ),
         at_least=np.array(rows.at_least),
         needs=np.array(rows.needs),
         at_most=np.array(rows.at_most),

@@ -11,6 +11,7 @@ import pytest
 from planner.place import touch_search
 from planner.place.bound import _domain_bound, domain_bound
 from planner.place.question import Charge, Kind, Question
+from planner.place.sheets import paid_by_sheets
 from tests.oracles import digit_groups
 
 ROUNDING = 1e-9
@@ -59,7 +60,7 @@ def _bounds(seeds: range) -> Iterator[tuple[str, float, float]]:
         for held in range(1, cells):
             question = Question(sizes=sizes, charges=tuple(charges), capacities=(cells,))
             least = _least_of_all_sets(sizes, charges, held)
-            yield f"{seed}: {held} cells of {sizes}", domain_bound(question, held), least
+            yield f"{seed}: {held} cells of {sizes}", paid_by_sheets(question)(held), least
 
 
 def test_no_set_of_cells_pays_less_than_the_bound_and_most_bounds_are_met() -> None:
@@ -110,3 +111,16 @@ def test_whole_rings_leave_no_room_for_whole_exchange_groups() -> None:
 
     # 4 whole rings and half of a fifth; of 72 cells 16 in a whole exchange, 7 others of 8
     assert domain_bound(question, 72) >= 1000.0 + 7 * 8 * 8 - ROUNDING
+
+
+def test_a_domain_of_more_cells_than_a_sheet_pays_for_what_is_left_over() -> None:
+    """72 cells in sheets of 8 x 8, by hand: a full sheet, and 2 x 4 cells of another.
+
+    8 columns of the full sheet and 4 of the other are touched at 2 each; of the other sheet's
+    rings 2 are held in part at 3 each. 8 x 1 would cost 8 x 2, 2 columns and 4 rings 2 x 2 + 4 x 3.
+    """
+    touch = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=2.0)
+    ring = Charge(axes=(1,), kind=Kind.RING, weight_bytes=3.0)
+    question = Question(sizes=(8, 8, 16), charges=(touch, ring), capacities=(72,) * 14 + (16,))
+
+    assert paid_by_sheets(question)(72) == pytest.approx((8 + 4) * 2.0 + 2 * 3.0)

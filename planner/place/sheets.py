@@ -1,0 +1,87 @@
+"""The lower bound once more, sheet by sheet: the cells along some axes, all others fixed.
+
+Groups along axes of a sheet lie in one sheet each, so what a domain pays for them is a sum over the
+sheets that it holds cells of, and no sheet holds more cells than it has. A domain of 72 cells in
+sheets of 8 x 8 fills one and has eight cells in another: ``finner.py`` alone would spread them
+over both as if there were but one. Proof: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import cheapest_filling, domain_bound, rebate_bytes
+from planner.place.question import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+_SHEET_MOST = 64  # cells of a sheet, past which too many bounds would be worked out
+_SHEETS_TRIED = 4  # kinds of sheets, those with the dearest families
+_CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
+
+
+def sheet_bound(question: Question) -> float:
+    """Return bytes that every seating of *question* crosses at least [bytes]."""
+    if len(question.capacities) < 2:
+        return 0.0
+    pays = paid_by_sheets(question)
+    total = cheapest_filling(question.capacities, question.cells, pays)
+    rebate = rebate_bytes(question)
+    return max(0.0, total - rebate - rebate * _CANCELLED)
+
+
+def paid_by_sheets(question: Question) -> Callable[[int], float]:
+    """Return what a domain pays at least, by the cells that it holds [bytes]."""
+    largest = min(max(question.capacities), question.cells)
+    bare = Question(sizes=question.sizes, charges=question.charges, capacities=(question.cells,))
+    by_held = [_paid(bare, axes, largest) for axes in _sheets(bare, largest)]
+
+    def pays(held: int) -> float:
+        if not held:
+            return 0.0
+        return max(domain_bound(question, held), *(float(paid[held]) for paid in by_held), 0.0)
+
+    return pays
+
+
+def _sheets(question: Question, largest: int) -> list[tuple[int, ...]]:
+    """Return the axes of sheets worth a look: with two families inside, smaller than a domain."""
+    live = [i for i, n in enumerate(question.sizes) if n > 1]
+    found = []
+    for count in range(2, len(live)):
+        for axes in combinations(live, count):
+            inside = [c for c in question.charges if set(c.axes) <= set(axes)]
+            if prod(question.sizes[i] for i in axes) > min(_SHEET_MOST, largest - 1):
+                continue
+            if len({c.axes for c in inside}) > 1:
+                price = sum(c.weight_bytes * question.groups(c.axes) for c in inside)
+                found.append((-price, axes))
+    return [axes for _, axes in sorted(found)[:_SHEETS_TRIED]]
+
+
+@lru_cache(maxsize=256)
+def _paid(question: Question, axes: tuple[int, ...], largest: int) -> NDArray[np.float64]:
+    """Return what a domain of 0 … *largest* cells pays: sheets by themselves, the rest besides."""
+    inside = tuple(c for c in question.charges if set(c.axes) <= set(axes))
+    outside = tuple(c for c in question.charges if not set(c.axes) <= set(axes))
+    sizes = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
+    cells = prod(sizes)
+    sheet = Question(sizes=sizes, charges=inside, capacities=(cells,))
+    rest = Question(sizes=question.sizes, charges=outside, capacities=question.capacities)
+    of_sheet = [domain_bound(sheet, c) for c in range(1, cells + 1)]
+    least = np.full(largest + 1, np.inf)
+    least[0] = 0.0
+    for c, cost in enumerate(of_sheet, start=1):
+        for held in range(c, largest + 1):  # any number of sheets that hold c
+            least[held] = min(least[held], least[held - c] + cost)
+    for held in range(1, largest + 1):
+        least[held] += domain_bound(rest, held) if outside else 0.0
+    return least
