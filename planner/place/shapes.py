@@ -68,7 +68,7 @@ class ShapeRules:
 def shape_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
     """Return the shapes of seatings that cut less than *cut_bytes* and their rules.
 
-    None where the shapes are too many.
+    None where the shapes are too many, or have no family in common that all of them tell.
 
     Args:
         question: the grid and its charges.
@@ -97,6 +97,8 @@ def _full_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
     if sum(len(block.touches) for block in blocks) > _SHAPES_LIMIT:
         return None
     blocks = told_alike(blocks)
+    if not blocks[0].families:  # each tells others: nothing to count
+        return None
     domains = np.array([times for _, times in classes])
     class_of = np.repeat(np.arange(len(blocks)), [len(block.touches) for block in blocks])
     rows = part_rules(blocks)
@@ -131,6 +133,8 @@ def _spare_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
     if not blocks:
         return None
     blocks = told_alike(blocks)
+    if not blocks[0].families:  # each tells others: nothing to count
+        return None
     held_of = np.repeat([b.held for b in blocks], [len(b.touches) for b in blocks]).astype(float)
     rows = part_rules(blocks)
     capacities = np.array(question.capacities)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from planner.errors import PlannerError
-from planner.place import finish
+from planner.place import finish, touch_search
+from planner.place.bound import _domain_bound
+from planner.place.merge import counted_bound
 from planner.place.nested_fill import nested_fillings
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.seat_line import line_fillings
@@ -172,3 +174,23 @@ def test_boxes_within_boxes_split_one_ring_in_eight_and_not_every_ring() -> None
 
     assert best == 15  # two rings parted, among eight domains and among seven
     assert solve_question(question, time_limit_s=0.0).lower_bound_bytes == 15
+
+
+def test_domains_whose_searches_tell_other_families_have_no_rules_in_common(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search that is cut short tells its dearest family: not the same one in every domain."""
+    pairs = Charge(axes=(0,), kind=Kind.PAIRS, weight_bytes=4.0)
+    touch = Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=1.0)
+    question = Question(sizes=(5, 2), charges=(pairs, touch), capacities=(2, 9, 6))
+    best = brute_force_cut(question)
+    monkeypatch.setattr(touch_search, "_VECTORS", 2)
+    _domain_bound.cache_clear()
+    counted_bound.cache_clear()
+
+    rules, bound = shape_rules(question, 1000.0), counted_bound(question, 1000.0)
+    _domain_bound.cache_clear()
+    counted_bound.cache_clear()
+
+    assert rules is None
+    assert bound <= best
