@@ -187,7 +187,7 @@ def _search(work: Work, time_limit_s: float) -> None:
     """Go on until the best seating is proved or nothing is left to try."""
     question, starts_s = work.question, monotonic()
     work.raise_bound(lower_bound(question))
-    for rule in (_tiles, _nested, _halved, _pieces):
+    for rule in (_tiles, _nested, _halved, _pieces, _strips):
         if _offered(work, rule(question)):
             return
     if _bettered(work):
@@ -251,8 +251,11 @@ def _pieces(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
     if sum(question.capacities) > question.cells:
         for home in piece_fillings(question):
             yield home, "boxes that need not fill their domains"
-        for home in strip_fillings(question):
-            yield home, "strips of domains that fill them together"
+
+
+def _strips(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
+    for home in strip_fillings(question):
+        yield home, "strips of domains that fill them together"
 
 
 def _orders(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:

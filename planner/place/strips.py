@@ -1,4 +1,4 @@
-"""Seatings where seats are spare and domains are of many sizes: the grid in strips, each filled up.
+"""Seatings where domains are of many sizes: the grid in strips, each filled up.
 
 A strip is a section of some axes run along all of another. It is filled by as few domains as can
 fill it, with the least waste, so that strips end where domains end; inside a strip a domain's edge

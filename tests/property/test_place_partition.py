@@ -116,3 +116,19 @@ def test_rests_of_exchange_groups_share_the_domains_that_are_left() -> None:
 
     by_hand = 2 * (48 * 16 + 47 * 17 + 46 * 18 + 46 * 18)
     assert answer.objective_bytes == pytest.approx(by_hand)
+
+
+def test_strips_are_tried_where_every_seat_is_taken_too() -> None:
+    """79 rows of 13 in domains of which one, of 234, is 18 rows: it comes first.
+
+    By hand, four borders cross 13 columns each, and three of them part a row.
+    """
+    charges = (
+        Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=10.0),
+        Charge(axes=(1,), kind=Kind.CHAIN, weight_bytes=1.0),
+    )
+    question = Question(sizes=(13, 79), charges=charges, capacities=(179, 165, 234, 139, 310))
+
+    answer = solve_question(question, time_limit_s=0)
+
+    assert answer.objective_bytes <= 4 * 13 + 3 * 10
