@@ -78,9 +78,9 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
                 "tie": partial(_tie_at, steps, change, spread),
                 **asked,
             }
-        least = _least_in_flight(pools) if name == "in_flight" else 1.0 / WIDEST_FACTOR
+        least_ratio = _least_in_flight(pools) if name == "in_flight" else 1.0 / WIDEST_FACTOR
         for kind, ask in asked.items():
-            found += nearest(name, kind, cache(ask), least)
+            found += nearest(name, kind, cache(ask), least_ratio)
     return [*found, *_expert_flips(pools, winner, spread)]
 
 
@@ -276,9 +276,9 @@ def _least_in_flight(pools: Sequence[Pool]) -> float:
 
 
 def nearest(
-    name: str, kind: str, ask: Callable[[float], str], least: float = 1.0 / WIDEST_FACTOR
+    name: str, kind: str, ask: Callable[[float], str], least_ratio: float = 1.0 / WIDEST_FACTOR
 ) -> list[Flip]:
-    """Return where *ask* first answers otherwise, below and above 1, within *least* to x 32.
+    """Return where *ask* first answers otherwise, below and above 1, within *least_ratio* to x 32.
 
     >>> nearest("in_flight", "tie", lambda factor: str(factor < 0.1), 0.125)
     []
@@ -288,7 +288,7 @@ def nearest(
     for direction in (-1, 1):
         low, before = 0.0, here
         for i in range(1, _GRID + 1):
-            high = max(log(WIDEST_FACTOR) * (direction * i) / _GRID, log(least))
+            high = max(log(WIDEST_FACTOR) * (direction * i) / _GRID, log(least_ratio))
             after = ask(exp(high))
             if after != before:
                 factor, after = _bisected(low, high, before, ask)

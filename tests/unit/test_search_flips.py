@@ -94,7 +94,7 @@ def test_no_flip_asks_for_less_than_one_transaction_in_flight() -> None:
         asked.append(factor)
         return "rate" if factor >= 0.1 else "less than one of eight in flight"
 
-    found = flip_points.nearest("in_flight", "layout", ask, least=1 / 8)
+    found = flip_points.nearest("in_flight", "layout", ask, least_ratio=1 / 8)
 
     assert found == []
     assert min(asked) == pytest.approx(1 / 8)
