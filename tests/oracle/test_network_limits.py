@@ -8,6 +8,7 @@ import pytest
 
 from planner.network.concurrency import last_completion_s, nccl_ceiling
 from planner.network.loss import loss
+from planner.network.overlap import overlap
 from planner.network.pfc import pause_check
 from planner.network.queue_parts import Phase, Queue, Source
 from planner.network.queues import follow
@@ -82,3 +83,12 @@ def test_at_the_halving_loss_go_back_n_carries_half_the_line() -> None:
     assert loss(told, LINE, 4096, 10 * US, 2**20, 2**20, 0.0).go_back_n_bytes_per_s == (
         pytest.approx(LINE / 2)
     )
+
+
+def test_communication_at_half_its_rate_under_compute_hides_half_as_much() -> None:
+    # 3 ms of window at half the rate hide 1.5 of 2 ms
+    seen = overlap(20.0, 2.0, 2.0, 17.0, contention_share=0.5)
+
+    assert seen.exposed_s == pytest.approx(0.5)
+    assert seen.overlapped_s == pytest.approx(22.5)
+    assert not seen.free

@@ -91,6 +91,17 @@ def test_a_phase_that_its_busiest_link_binds_lasts_as_long_as_the_link_is_busy()
     assert forward.links[0].busy_share == pytest.approx(1.0, abs=2e-3)
 
 
+def test_both_passes_last_as_long_as_the_step_less_what_is_in_neither() -> None:
+    shape: dict[str, object] = {"tp": 1, "pp": 4, "zero_stage": 1}
+
+    step = seated_step("llama-3.1-8b", "generic", layout_of(shape), shuffled=True)
+
+    lasts_s = sum(phase.phase_s or 0.0 for phase in step.phases)
+    neither_s = step.bubble_s + step.update_s + step.fixed_s + step.straggling_s
+    assert float(step.exposed_s["pp"]) > 1e-3 * float(step.total_s)
+    assert lasts_s == pytest.approx(float(step.total_s) - float(neither_s), rel=1e-6)
+
+
 def test_a_family_of_linked_gpus_takes_what_its_fullest_link_takes() -> None:
     """On a torus a gather by neighbours goes several ways round; far seats share few links."""
     shape: dict[str, object] = {"tp": 8, "pp": 4, "zero_stage": 1}

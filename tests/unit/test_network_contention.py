@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -65,6 +67,24 @@ def test_the_busiest_nic_carries_a_gradient_ring_and_a_hop_as_counted_by_hand() 
     assert nic.busy_s == pytest.approx(expected / 50e9)
     assert nic.busy_share == pytest.approx(expected / 50e9 / 10.0)
     assert list(nic.by_family_bytes) == ["dp_reduce", "pp_backward"]
+
+
+def test_a_gpus_link_to_its_nic_carries_no_more_than_what_is_in_flight() -> None:
+    fabric = generic_cluster(8, 16)
+    few = replace(fabric.nic, in_flight=128, transaction_bytes=256, turnaround_s=2e-6)
+    standing = SimpleNamespace(
+        graph=fabric.graph, gpus=fabric.gpus, nic=few, domain_index=fabric.domain_index
+    )
+
+    wiring = wiring_of(cast("Fabric", standing), inner_share=1.0, outer_share=0.5)
+
+    reached = {
+        wiring.links.name(link): float(rate) for link, rate in enumerate(wiring.reached_bytes_per_s)
+    }
+    assert reached["sn00.gpu00 -> sn00.nic00"] == pytest.approx(0.5 * 16.384e9)
+    assert reached["sn00.nic00 -> sn00.gpu00"] == pytest.approx(0.5 * 16.384e9)
+    assert reached["sn00.nic00 -> leaf0"] == pytest.approx(0.5 * 50e9)
+    assert reached["sn00.gpu00 -> sn00.switch"] == pytest.approx(450e9)
 
 
 def test_two_equal_streams_slow_each_other_by_the_others_share_of_the_phase() -> None:

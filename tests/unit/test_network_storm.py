@@ -64,7 +64,7 @@ def test_every_fault_of_a_storm_is_named() -> None:
 
 def test_an_incast_that_fills_its_room_to_the_byte_passes_as_its_safe_degree_says() -> None:
     # two of 50 GB/s into one: 206 kB in 4.12 us, a last digit more in floats
-    gate = incast_gate(2, 50 * GB, 50 * GB, 206e3, 4.12 * US)
+    gate = incast_gate(2, 50 * GB, 50 * GB, 206e3, 4.12e-6)
 
     assert gate.passes
     assert gate.why == "feedback in time"
