@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.steptime.overlap import overlap, speedup
+from planner.network.overlap import amdahl_speedup, overlap
 from planner.units import MS
 
 
@@ -22,7 +22,7 @@ def test_communication_83_percent_faster_trains_only_21_percent_faster() -> None
 
     assert round(1 - 1.3 / 7.6, 2) == 0.83
     assert round(1 - walk.serial_s / ring.serial_s, 2) == 0.21
-    assert round(speedup(22 * MS, 7.6 * MS, 7.6 / 1.3), 2) == 1.27
+    assert round(amdahl_speedup(22 * MS, 7.6 * MS, 7.6 / 1.3), 2) == 1.27
 
 
 def test_too_few_transactions_in_flight_make_the_step_24_3_ms() -> None:
