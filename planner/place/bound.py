@@ -23,6 +23,7 @@ from planner.place.touch_search import least_cost
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+DOMAINS_FEW = 8  # domains up to which a filling is cheap against the bounds of domains
 _FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
 _CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
 
@@ -60,6 +61,36 @@ def domain_bound(
     return _domain_bound(bare, held, split_axis, tuple(shares))
 
 
+def loose_bound(
+    question: Question,
+    held: int,
+    shares: Sequence[Share] = (),
+    split_axis: int | None = None,
+) -> float:
+    """Return the same without what families pay for leaving each other no room [bytes].
+
+    Much faster; where seats are spare a domain may hold any number of cells, and few matter.
+    """
+    if held == 0:
+        return 0.0
+    bare = Question(sizes=question.sizes, charges=question.charges, capacities=(question.cells,))
+    return _loose_bound(bare, held, split_axis, tuple(shares))
+
+
+@lru_cache(maxsize=20_000)
+def _loose_bound(
+    question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
+) -> float:
+    found = tables(question, held, split_axis, shares)
+    return least_cost(
+        question.sizes,
+        tuple(term.axes for term in found.terms),
+        found.cost_bytes,
+        held,
+        found.totals if found.coupled else None,
+    )
+
+
 @lru_cache(maxsize=20_000)
 def _domain_bound(
     question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
@@ -92,10 +123,10 @@ def lower_bound(
     bounds = _bounds(question, None, shares)
     if sum(question.capacities) == question.cells:
         total = sum(bounds(capacity) for capacity in question.capacities)
-    elif known is None:
-        total = cheapest_filling(question.capacities, question.cells, bounds)
+    elif len(question.capacities) <= DOMAINS_FEW:
+        total = _filling_as_needed(question, bounds, known or _loosely(question, shares))
     else:
-        total = _filling_as_needed(question, bounds, known)
+        total = cheapest_filling(question.capacities, question.cells, bounds)
     for share in shares:
         pieces = -(-question.group_size(share.axes) // share.most)
         total += share.price_bytes * pieces * question.groups(share.axes)
@@ -114,6 +145,24 @@ class Known:
 
     exact_bytes: dict[int, float]
     floors_bytes: Mapping[int, float]
+
+
+def _loosely(question: Question, shares: Sequence[Share]) -> Known:
+    """Return loose bounds for all cells that a domain may hold."""
+    return Known(
+        exact_bytes={},
+        floors_bytes={held: loose_bound(question, held, shares) for held in holdings(question)},
+    )
+
+
+def holdings(question: Question) -> set[int]:
+    """Return how many cells a domain that is not empty may hold."""
+    spare = sum(question.capacities) - question.cells
+    return {
+        held
+        for c in set(question.capacities)
+        for held in range(max(1, c - spare), min(c, question.cells) + 1)
+    }
 
 
 def _filling_as_needed(question: Question, bound_of: Callable[[int], float], known: Known) -> float:
@@ -173,13 +222,17 @@ def split_bound(question: Question, axis: int) -> float:
     if len(capacities) < 2:
         return lower_bound(question)
     sides = tuple(n if i == axis else 1 for i in range(len(question.sizes)))
-    of_lines = _bounds(coarsen(question, sides, [question.cells // n]), None)
+    coarse = coarsen(question, sides, [question.cells // n])
+    if sum(capacities) == question.cells:
+        of_lines, parted = _bounds(coarse, None), _bounds(question, axis)
+    else:
+        of_lines = partial(loose_bound, coarse)
+        parted = partial(loose_bound, question, split_axis=axis)
     touch_bytes = plain_weights(question).get((axis,), 0.0)  # the coarse grid has no such groups
 
     def lines(held: int) -> float:
         return of_lines(held) + touch_bytes * held
 
-    parted = _bounds(question, axis)
     spare = sum(capacities) - question.cells
     if spare == 0:
         return _split_full(question, n, lines, parted)

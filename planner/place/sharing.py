@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import Known, domain_bound, lower_bound, prices_by_axes
+from planner.place.bound import (
+    DOMAINS_FEW,
+    Known,
+    holdings,
+    loose_bound,
+    lower_bound,
+    prices_by_axes,
+)
 from planner.place.finner import cheapest_real_box
 from planner.place.spread import Share
 
@@ -23,7 +30,6 @@ if TYPE_CHECKING:
     from planner.place.question import Question
 
 _DOMAINS_PRICED = 1200  # bounds of single domains, over all prices tried
-_DOMAINS_FEW = 8  # domains up to which a filling is cheap against the bounds of domains
 _PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 
 
@@ -90,7 +96,7 @@ class _Rule:
         shares: the rules that have their price.
         axes: axes of the groups of this one.
         most: its part size m [1].
-        known_bytes: by price, what domains pay by the cells that they hold [bytes].
+        known_bytes: by price, what domains pay at least by the cells that they hold [bytes].
     """
 
     question: Question
@@ -109,7 +115,7 @@ class _Rule:
         known = self._floors(price_bytes)
         bound = lower_bound(self.question, shares, known)
         if known is not None:
-            self.known_bytes[price_bytes] = known.exact_bytes
+            self.known_bytes[price_bytes] = {**known.floors_bytes, **known.exact_bytes}
         return bound
 
     def _shares(self, price_bytes: float) -> tuple[Share, ...]:
@@ -120,32 +126,20 @@ class _Rule:
 
     def _floors(self, price_bytes: float) -> Known | None:
         spare = sum(self.question.capacities) - self.question.cells
-        if not spare or len(self.question.capacities) > _DOMAINS_FEW:
+        if not spare or len(self.question.capacities) > DOMAINS_FEW:
             return None
-        cells = {
-            held
-            for c in set(self.question.capacities)
-            for held in range(max(0, c - spare), min(c, self.question.cells) + 1)
-            if held
-        }
-        floors = {c: self._floor_bytes(c, price_bytes) for c in cells}
-        shares = self._shares(price_bytes)
-        exact = {
-            c: domain_bound(self.question, c, None, shares)
-            for c, floor in floors.items()
-            if floor is None
-        }
         return Known(
-            exact_bytes=exact, floors_bytes={c: f for c, f in floors.items() if f is not None}
+            exact_bytes={},
+            floors_bytes={c: self._floor_bytes(c, price_bytes) for c in holdings(self.question)},
         )
 
-    def _floor_bytes(self, held: int, price_bytes: float) -> float | None:
-        """Return what is known from prices on both sides, None if nothing is."""
+    def _floor_bytes(self, held: int, price_bytes: float) -> float:
+        """Return what is known from prices on both sides, a loose bound if nothing is."""
         prices = [price for price, exact in self.known_bytes.items() if held in exact]
         below = max((p for p in prices if p <= price_bytes), default=None)
         above = min((p for p in prices if p >= price_bytes), default=None)
         if below is None or above is None:
-            return None
+            return loose_bound(self.question, held, self._shares(price_bytes))
         part = (price_bytes - below) / (above - below) if above > below else 0.0
         return (1 - part) * self.known_bytes[below][held] + part * self.known_bytes[above][held]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import cheapest_filling, domain_bound, rebate_bytes
+from planner.place.bound import cheapest_filling, domain_bound, loose_bound, rebate_bytes
 from planner.place.question import Question
 
 if TYPE_CHECKING:
@@ -42,14 +42,23 @@ def paid_by_sheets(question: Question) -> Callable[[int], float]:
     """Return what a domain pays at least, by the cells that it holds [bytes]."""
     largest = min(max(question.capacities), question.cells)
     bare = Question(sizes=question.sizes, charges=question.charges, capacities=(question.cells,))
-    by_held = [_paid(bare, axes, largest) for axes in _sheets(bare, largest)]
+    spare = sum(question.capacities) > question.cells
+    plain = loose_bound if spare else domain_bound
+    sheets = [(_paid(bare, axes, largest), _outside(bare, axes)) for axes in _sheets(bare, largest)]
 
     def pays(held: int) -> float:
         if not held:
             return 0.0
-        return max(domain_bound(question, held), *(float(paid[held]) for paid in by_held), 0.0)
+        by_sheets = [float(paid[held]) + loose_bound(rest, held) for paid, rest in sheets]
+        return max(plain(question, held), *by_sheets, 0.0)
 
     return pays
+
+
+def _outside(question: Question, axes: tuple[int, ...]) -> Question:
+    """Return the question of the families that do not lie in the sheets."""
+    rest = tuple(c for c in question.charges if not set(c.axes) <= set(axes))
+    return Question(sizes=question.sizes, charges=rest, capacities=question.capacities)
 
 
 def _sheets(question: Question, largest: int) -> list[tuple[int, ...]]:
@@ -69,19 +78,15 @@ def _sheets(question: Question, largest: int) -> list[tuple[int, ...]]:
 
 @lru_cache(maxsize=256)
 def _paid(question: Question, axes: tuple[int, ...], largest: int) -> NDArray[np.float64]:
-    """Return what a domain of 0 … *largest* cells pays: sheets by themselves, the rest besides."""
+    """Return what a domain of 0 … *largest* cells pays for the families inside the sheets."""
     inside = tuple(c for c in question.charges if set(c.axes) <= set(axes))
-    outside = tuple(c for c in question.charges if not set(c.axes) <= set(axes))
     sizes = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
     cells = prod(sizes)
     sheet = Question(sizes=sizes, charges=inside, capacities=(cells,))
-    rest = Question(sizes=question.sizes, charges=outside, capacities=question.capacities)
     of_sheet = [domain_bound(sheet, c) for c in range(1, cells + 1)]
     least = np.full(largest + 1, np.inf)
     least[0] = 0.0
     for c, cost in enumerate(of_sheet, start=1):
         for held in range(c, largest + 1):  # any number of sheets that hold c
             least[held] = min(least[held], least[held - c] + cost)
-    for held in range(1, largest + 1):
-        least[held] += domain_bound(rest, held) if outside else 0.0
     return least

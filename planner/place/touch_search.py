@@ -29,7 +29,7 @@ _VECTORS = 30_000  # partial vectors kept; past it the search stops at what is p
 _FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
 _RAISED = 2.5  # times the excess, from one limit to the next
 _SHARPENINGS = 4  # times the limit is drawn in where not all families could be told
-_BATCH = 400  # vectors for which the slow prices are asked at a time, the cheapest first
+_BATCH = 50  # vectors for which the slow prices are asked first, then twice as many each time
 
 
 def least_cost(
@@ -240,10 +240,10 @@ class _Search:
             return float(found.cost_bytes.min(initial=inf))
         best = inf
         order = np.argsort(found.cost_bytes, kind="stable")
-        for first in range(0, len(order), _BATCH):
-            batch = order[first : first + _BATCH]
-            if found.cost_bytes[batch[0]] >= best:
-                break
+        first, size = 0, _BATCH
+        while first < len(order) and found.cost_bytes[order[first]] < best:
+            batch = order[first : first + size]
+            first, size = first + size, 2 * size
             more = self.beyond(found.touches[batch], found.families)
             best = min(best, float((found.cost_bytes[batch] + more).min()))
         return best
