@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, partial
 from math import exp, isfinite, log
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from planner.search.best_steps import BEHIND, Steps
 from planner.search.experts import Best, best_with_experts, expert_counts
-from planner.search.pool import AS_IT_IS, Change, Pool, steps_at_once_s
-from planner.search.together import grouped
+from planner.search.pool import AS_IT_IS, Change, Pool
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from planner.layout import Layout
 
 WIDEST_FACTOR = 32.0
 _GRID = 8
 _CLOSE = 1e-3
-_BEHIND = 1e-3
 
 PROPERTIES: dict[str, Callable[[float], Change]] = {
     "nic_rate": lambda x: Change(nic_rate=x),
@@ -46,6 +41,7 @@ class Flip:
             ``cheapest`` (another cluster trains a token for the least money).
         factor: of the property as it is, at the change [1].
         before, after: what holds on the near side and beyond.
+        held: the last factor looked at before the change; *before* holds there [1].
     """
 
     name: str
@@ -53,6 +49,7 @@ class Flip:
     factor: float
     before: str
     after: str
+    held: float = 1.0
 
 
 def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
@@ -62,7 +59,7 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
         pools: the clusters' candidates.
         spread: of the fit, in log [1].
     """
-    steps = _Steps(pools)
+    steps = Steps(pools)
     winner = steps.ranked(AS_IT_IS)[0][0]
     if len(pools) > 1:  # all of the grid is asked about
         for factors in _far_to_near():
@@ -80,100 +77,57 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
             }
         least_ratio = _least_in_flight(pools) if name == "in_flight" else 1.0 / WIDEST_FACTOR
         for kind, ask in asked.items():
-            found += nearest(name, kind, cache(ask), least_ratio)
+            for direction in (-1, 1):
+                toward = partial(_next, name, kind, direction=direction, least_ratio=least_ratio)
+                flip = _confirmed(steps, winner, change, toward, ask)
+                found += [flip] if flip else []
     return [*found, *_expert_flips(pools, winner, spread)]
 
 
-class _Steps:
-    """The best steps of some pools, each change evaluated once.
+def _confirmed(
+    steps: Steps,
+    winner: Pool,
+    change: Callable[[float], Change],
+    toward: Callable[[Callable[[float], str]], Flip | None],
+    ask: Callable[[float], str],
+) -> Flip | None:
+    """Return a flip that holds on both sides with the whole space searched there.
 
-    Every step is monotone in every property of the network. Between two changes of one property
-    that are known, a row can therefore be the best only if the smaller of its two steps there is no
-    longer than the least of all larger ones; the others are not evaluated again. A step is not
-    monotone in the sequence length (collectives change their algorithm with the message, and what
-    is hidden changes with it): there every row is evaluated at every length.
+    A layout found there joins those that are asked, and the flip is looked for again; there are
+    only so many layouts. For another layout at other lengths, of which no pool holds all that fit,
+    the grid on the way is searched, too.
     """
-
-    def __init__(self, pools: Sequence[Pool]) -> None:
-        self._pools = tuple(pools)
-        self._known: dict[tuple[str, Change], tuple[float, int]] = {}
-        self._steps_s: dict[str, dict[tuple[str, float], NDArray[np.float64]]] = {}
-
-    def best(self, pool: Pool, change: Change) -> tuple[float, int]:
-        """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
-        if (pool.name, change) not in self._known:
-            self._find([(pool, change)])
-        return self._known[pool.name, change]
-
-    def find(self, changes: Sequence[Change]) -> None:
-        """Find the best steps of all pools under *changes*.
-
-        Of one pool all changes of the network are asked at once; of one length all pools alike.
-        """
-        network = [change for change in changes if change.seq == 1.0]
-        if network:
-            for pool in self._pools:
-                self._find([(pool, change) for change in network])
-        for some in grouped(self._pools, key=lambda pool: id(pool.swept.space)):
-            for change in changes:
-                if change.seq != 1.0:
-                    self._find([(self._pools[at], change) for at in some])
-
-    def _find(self, asked: Sequence[tuple[Pool, Change]]) -> None:
-        among = [self._among(pool.name, *_varied(change)) for pool, change in asked]
-        bounded = [rows for rows in among if rows is not None]
-        wanted = np.logical_or.reduce(bounded) if len(bounded) == len(among) else None
-        for (pool, change), total in zip(asked, steps_at_once_s(asked, wanted), strict=True):
-            row = int(total.argmin())
-            self._known[pool.name, change] = (
-                (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
-            )
-            self._steps_s.setdefault(pool.name, {})[_varied(change)] = total
-
-    def _among(self, pool: str, name: str, factor: float) -> NDArray[np.bool_] | None:
-        """Return the rows that can be the best at *factor*, or None where nothing bounds it."""
-        if name == "seq":
+    while True:
+        found = toward(cache(ask))
+        if found is None:
             return None
-        known = self._steps_s.get(pool, {})
-        at = {f: total for (n, f), total in known.items() if n == name or f == 1.0}
-        below = max((f for f in at if f < factor), default=None)
-        above = min((f for f in at if f > factor), default=None)
-        if below is None or above is None:
-            return None
-        one, two = at[below], at[above]
-        among: NDArray[np.bool_] = np.minimum(one, two) <= np.maximum(one, two).min() * (1.0 + 1e-9)
-        return among
-
-    def ranked(self, change: Change) -> list[tuple[Pool, float]]:
-        """Return the pools and their best steps for each of today's tokens [s], fastest first."""
-        steps = [(pool, self.token_s(pool, change)) for pool in self._pools]
-        return sorted(steps, key=lambda one: one[1])
-
-    def token_s(self, pool: Pool, change: Change) -> float:
-        """Return the best step of one pool for each of today's tokens [s]."""
-        return self.best(pool, change)[0] / pool.tokens
+        asked = {found.held, found.factor}
+        of = winner if found.kind == "layout" else None
+        if found.kind == "layout" and found.name == "seq":
+            asked |= {x for x in _on_the_way(found.factor) if x != 1.0}
+        beaten = sum(steps.search(change(factor), of) for factor in asked if factor != 1.0)
+        sides = ask(found.held), ask(found.factor)
+        if not beaten and sides == (found.before, found.after):
+            return found
 
 
-def _varied(change: Change) -> tuple[str, float]:
-    """Return the one property that differs, and by which factor."""
-    for one in fields(Change):
-        if getattr(change, one.name) != 1.0:
-            return one.name, float(getattr(change, one.name))
-    return "", 1.0
+def _on_the_way(factor: float) -> list[float]:
+    """Return the factors of the grid between 1 and *factor*."""
+    sign = 1 if factor > 1.0 else -1
+    return [x for x in (_factor(sign * i) for i in range(1, _GRID + 1))
+            if abs(log(x)) < abs(log(factor))]  # fmt: skip
 
 
-def _winner_at(
-    steps: _Steps, winner: Pool, change: Callable[[float], Change], factor: float
-) -> str:
+def _winner_at(steps: Steps, winner: Pool, change: Callable[[float], Change], factor: float) -> str:
     """Return who is fastest; the winner of today stays until it is 0.1 % behind."""
     first, least = steps.ranked(change(factor))[0]
     if not isfinite(least):
         return "nothing fits"
-    still = steps.token_s(winner, change(factor)) <= least * (1.0 + _BEHIND)
+    still = steps.token_s(winner, change(factor)) <= least * (1.0 + BEHIND)
     return winner.name if still else first.name
 
 
-def _tie_at(steps: _Steps, change: Callable[[float], Change], spread: float, factor: float) -> str:
+def _tie_at(steps: Steps, change: Callable[[float], Change], spread: float, factor: float) -> str:
     (first, first_s), (_, second_s), *_ = steps.ranked(change(factor))
     return _standing(first.name, first_s, second_s, spread)
 
@@ -185,14 +139,11 @@ def _standing(first: str, first_s: float, second_s: float, spread: float) -> str
     return f"{first} surely first" if told else "a tie at the top"
 
 
-def _layout_at(steps: _Steps, pool: Pool, change: Callable[[float], Change], factor: float) -> str:
+def _layout_at(steps: Steps, pool: Pool, change: Callable[[float], Change], factor: float) -> str:
     row = steps.best(pool, change(factor))[1]
-    return degrees(pool, row) if row >= 0 else "nothing fits"
-
-
-def degrees(pool: Pool, row: int) -> str:
-    """Return the degrees above 1 of one row, as ``tp8 cp2 dp64``."""
-    return spelled_degrees(pool.layout(row))
+    if row < 0:
+        return "nothing fits"
+    return spelled_degrees(pool.swept.space.layout(row, pool.swept.fixed))
 
 
 def spelled_degrees(layout: Layout) -> str:
@@ -225,7 +176,7 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
 
     def winner_at(count: int) -> str:
         (first, least), *_ = ranked(count)
-        still = dict(ranked(count))[winner.name] <= least * (1.0 + _BEHIND)
+        still = dict(ranked(count))[winner.name] <= least * (1.0 + BEHIND)
         return "nothing fits" if not isfinite(least) else winner.name if still else first
 
     def tie_at(count: int) -> str:
@@ -283,34 +234,36 @@ def nearest(
     >>> nearest("in_flight", "tie", lambda factor: str(factor < 0.1), 0.125)
     []
     """
-    here = ask(1.0)
-    found = []
-    for direction in (-1, 1):
-        low, before = 0.0, here
-        for i in range(1, _GRID + 1):
-            high = max(log(WIDEST_FACTOR) * (direction * i) / _GRID, log(least_ratio))
-            after = ask(exp(high))
-            if after != before:
-                factor, after = _bisected(low, high, before, ask)
-                found.append(Flip(name=name, kind=kind, factor=factor, before=before, after=after))
-                break
-            low = high
-    return found
+    some = [_next(name, kind, ask, direction=d, least_ratio=least_ratio) for d in (-1, 1)]
+    return [one for one in some if one]
+
+
+def _next(
+    name: str, kind: str, ask: Callable[[float], str], *, direction: int, least_ratio: float
+) -> Flip | None:
+    """Return where *ask* first answers otherwise, above 1 or, with *direction* -1, below."""
+    low, before = 0.0, ask(1.0)
+    for i in range(1, _GRID + 1):
+        high = max(log(_factor(direction * i)), log(least_ratio))
+        if ask(exp(high)) != before:
+            low, high = _bisected(low, high, before, ask)
+            return Flip(name=name, kind=kind, factor=exp(high), before=before,
+                        after=ask(exp(high)), held=exp(low))  # fmt: skip
+        low = high
+    return None
 
 
 def _bisected(
     low: float, high: float, before: str, ask: Callable[[float], str]
-) -> tuple[float, str]:
-    """Return the factor within 0.1 % at which *before* ends, and what comes then."""
-    after = ask(exp(high))
+) -> tuple[float, float]:
+    """Return logs of factors 0.1 % apart: *before* still holds at the first, not at the second."""
     while abs(high - low) > _CLOSE:
         middle = (low + high) / 2.0
-        answer = ask(exp(middle))
-        if answer == before:
+        if ask(exp(middle)) == before:
             low = middle
         else:
-            high, after = middle, answer
-    return exp(high), after
+            high = middle
+    return low, high
 
 
 def is_told_apart(first_s: float, second_s: float, spread: float) -> bool:

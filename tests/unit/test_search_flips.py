@@ -12,14 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 from cli.planner_inputs import Asked, Inputs, read_inputs
-from planner.search import candidates
+from planner.search import best_steps, candidates
 from planner.search import flips as flip_points
+from planner.search.anew import least_steps_s, work_of
 from planner.search.candidates import shared_pools, thinned, whole_pool
+from planner.search.evaluate import times_on
 from planner.search.experts import best_with_experts
-from planner.search.flips import PROPERTIES, flips
+from planner.search.flips import PROPERTIES, flips, spelled_degrees
 from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
 from planner.search.pool import AS_IT_IS, Change, Pool, steps_at_once_s
 from planner.search.search import Swept, machine_of, sweep, sweep_on
+from planner.steptime.memory import step_memory
 
 GPUS = 64
 
@@ -78,13 +81,39 @@ def test_what_a_flip_says_holds_on_both_sides_of_it() -> None:
     found = flips(pools, 0.1)
 
     layouts = [one for one in found if one.kind == "layout" and one.name != "experts"]
-    assert layouts
+    assert "seq" in {one.name for one in layouts}
     winner = min(pools, key=lambda pool: pool.best()[0])
     for one in layouts:
         change = PROPERTIES[one.name]
-        toward = 1.003 if one.factor < 1 else 1 / 1.003
-        assert _degrees(winner, change(one.factor * toward)) == one.before
-        assert _degrees(winner, change(one.factor)) == one.after
+        assert _searched_anew(winner, change(one.held)) == one.before
+        assert _searched_anew(winner, change(one.factor)) == one.after
+        assert abs(np.log(one.held / one.factor)) <= 1e-3
+
+
+def _searched_anew(pool: Pool, change: Change) -> str:
+    """Return the degrees of the best of all layouts of the space, each timed, none left out."""
+    space, fixed = pool.swept.space, pool.swept.fixed
+    columns = space.columns(fixed)
+    columns = replace(columns, seq=columns.seq * change.seq)
+    machine = replace(pool.machine, links=pool.changed_links(change))
+    total_s = times_on(pool.model, columns, (machine,))[0, 0]
+    fits = step_memory(pool.model, columns, machine.accelerator.memory_bytes).fits
+    best = int(np.where(fits, total_s, np.inf).argmin())
+    return spelled_degrees(space.layout(best, fixed)) if fits.any() else "nothing fits"
+
+
+@pytest.mark.parametrize("seq", [1 / 32, 0.3, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("supernode", [8, 64])
+def test_no_step_is_shorter_than_its_compute_alone(supernode: int, seq: float) -> None:
+    _, swept, pool = searched(supernode)
+    columns = swept.space.columns(swept.fixed)
+    columns = replace(columns, seq=columns.seq * seq)
+
+    least_s = least_steps_s(pool, work_of(swept), seq)
+
+    total_s = times_on(pool.model, columns, (swept.machine,))[0, 0]
+    assert (least_s <= total_s * (1 + 1e-9)).all()
+    assert (least_s > 0.1 * total_s).any()
 
 
 def test_no_flip_asks_for_less_than_one_transaction_in_flight() -> None:
@@ -102,15 +131,6 @@ def test_no_flip_asks_for_less_than_one_transaction_in_flight() -> None:
     for one in flips(pools, 0.1):
         if one.name == "in_flight":
             assert one.factor * pools[0].nic.in_flight >= 1.0 - 1e-9
-
-
-def _degrees(pool: Pool, change: Change) -> str:
-    row = pool.best(change)[1]
-    if row < 0:
-        return "nothing fits"
-    layout = pool.layout(row)
-    pairs = [(n, getattr(layout, n)) for n in ("tp", "cp", "ep", "etp", "dp", "pp")]
-    return " ".join(f"{n}{v}" for n, v in pairs if v > 1)
 
 
 def test_half_of_no_oversubscription_buys_nothing_and_a_wider_nic_helps_small_supernodes() -> None:
@@ -181,7 +201,7 @@ def test_pruned_rows_change_no_flip(monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = flips(pools, 0.1)
 
-    monkeypatch.setattr(flip_points, "steps_at_once_s", lambda asked, _=None: every_step(asked))
+    monkeypatch.setattr(best_steps, "steps_at_once_s", lambda asked, _=None: every_step(asked))
     assert flips(pools, 0.1) == found
 
 
@@ -209,7 +229,7 @@ def test_every_layout_is_timed_at_every_sequence_length(monkeypatch: pytest.Monk
         seen.extend(among is None for _, change in asked if change.seq != 1.0)
         return every_step(asked, among)
 
-    monkeypatch.setattr(flip_points, "steps_at_once_s", spied)
+    monkeypatch.setattr(best_steps, "steps_at_once_s", spied)
     for name in ("nic_rate", "nic_latency", "in_flight", "oversubscription"):
         monkeypatch.delitem(PROPERTIES, name)
 
