@@ -44,18 +44,18 @@ class Work:
     Args:
         kinds: one row of the space of each kind of compute.
         kind: which of them each row of the space is [1].
-        again: 1 where a row computes its layers' forward again, else 0 [1].
-        rounds: how many times the compute of one micro-batch, on all stages, a step takes [1].
+        again_share: 1 where a row computes its layers' forward again, else 0 [1].
+        rounds_factor: how many times the compute of one micro-batch, on all stages, a step takes [1].
         columns: the layouts *kinds*.
-        least: by sequence length, as a factor, what ``least_steps_s`` found; filled when asked.
+        least_s: by sequence length, as a factor, what ``least_steps_s`` found; filled when asked.
     """
 
     kinds: Ints
     kind: Ints
-    again: Floats
-    rounds: Floats
+    again_share: Floats
+    rounds_factor: Floats
     columns: LayoutColumns
-    least: dict[float, Floats] = field(default_factory=dict, compare=False)
+    least_s: dict[float, Floats] = field(default_factory=dict, compare=False)
 
 
 def work_of(swept: Swept) -> Work:
@@ -79,7 +79,7 @@ def work_of(swept: Swept) -> Work:
         + fills * (1.0 - 1.0 / columns.pp) / columns.vpp
     )  # fmt: skip
     again = (columns.recompute == RECOMPUTE.index("full")) * np.ones(space.size)
-    return Work(kinds=kinds, kind=kind.ravel(), again=again, rounds=rounds,
+    return Work(kinds=kinds, kind=kind.ravel(), again_share=again, rounds_factor=rounds,
                 columns=space.columns(swept.fixed, kinds))  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def least_steps_s(pool: Pool, work: Work, seq: float) -> Floats:
         passes_s = time.forward.total_s + time.backward.total_s + time.weights.total_s
         once = once + counts[name] * passes_s
         again = again + (name in {"dense", "moe"}) * counts[name] * time.forward.total_s
-    least_s: Floats = (once[work.kind] + work.again * again[work.kind]) * work.rounds
+    least_s: Floats = (once[work.kind] + work.again_share * again[work.kind]) * work.rounds_factor
     return least_s
 
 
@@ -123,9 +123,9 @@ def faster_rows(
         below_s: what the step of each must be shorter than; None where no step is [s].
         work: of their space.
     """
-    if change.seq not in work.least:
-        work.least[change.seq] = least_steps_s(pools[0], work, change.seq)
-    least_s = work.least[change.seq]
+    if change.seq not in work.least_s:
+        work.least_s[change.seq] = least_steps_s(pools[0], work, change.seq)
+    least_s = work.least_s[change.seq]
     below = np.asarray(below_s) * (1.0 - _ROUNDING)
     wanted = [least_s < limit for limit in below]
     if change.seq == 1.0:

@@ -41,7 +41,7 @@ class Flip:
             ``cheapest`` (another cluster trains a token for the least money).
         factor: of the property as it is, at the change [1].
         before, after: what holds on the near side and beyond.
-        held: the last factor looked at before the change; *before* holds there [1].
+        held_factor: the last factor looked at before the change; *before* holds there [1].
     """
 
     name: str
@@ -49,7 +49,7 @@ class Flip:
     factor: float
     before: str
     after: str
-    held: float = 1.0
+    held_factor: float = 1.0
 
 
 def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
@@ -101,12 +101,12 @@ def _confirmed(
         found = toward(cache(ask))
         if found is None:
             return None
-        asked = {found.held, found.factor}
+        asked = {found.held_factor, found.factor}
         of = winner if found.kind == "layout" else None
         if found.kind == "layout" and found.name == "seq":
             asked |= {x for x in _on_the_way(found.factor) if x != 1.0}
         beaten = sum(steps.search(change(factor), of) for factor in asked if factor != 1.0)
-        sides = ask(found.held), ask(found.factor)
+        sides = ask(found.held_factor), ask(found.factor)
         if not beaten and sides == (found.before, found.after):
             return found
 
@@ -248,7 +248,7 @@ def _next(
         if ask(exp(high)) != before:
             low, high = _bisected(low, high, before, ask)
             return Flip(name=name, kind=kind, factor=exp(high), before=before,
-                        after=ask(exp(high)), held=exp(low))  # fmt: skip
+                        after=ask(exp(high)), held_factor=exp(low))  # fmt: skip
         low = high
     return None
 

@@ -85,9 +85,9 @@ def test_what_a_flip_says_holds_on_both_sides_of_it() -> None:
     winner = min(pools, key=lambda pool: pool.best()[0])
     for one in layouts:
         change = PROPERTIES[one.name]
-        assert _searched_anew(winner, change(one.held)) == one.before
+        assert _searched_anew(winner, change(one.held_factor)) == one.before
         assert _searched_anew(winner, change(one.factor)) == one.after
-        assert abs(np.log(one.held / one.factor)) <= 1e-3
+        assert abs(np.log(one.held_factor / one.factor)) <= 1e-3
 
 
 def _searched_anew(pool: Pool, change: Change) -> str:
