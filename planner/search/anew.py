@@ -45,7 +45,7 @@ class Work:
         kinds: one row of the space of each kind of compute.
         kind: which of them each row of the space is [1].
         again_share: 1 where a row computes its layers' forward again, else 0 [1].
-        rounds_factor: how many times the compute of one micro-batch, on all stages, a step takes [1].
+        rounds_factor: how often a step takes the compute of one micro-batch on all stages [1].
         columns: the layouts *kinds*.
         least_s: by sequence length, as a factor, what ``least_steps_s`` found; filled when asked.
     """
