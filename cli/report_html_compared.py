@@ -129,7 +129,7 @@ def _flips(document: Mapping[str, Any]) -> str:
     spans = f"{f'experts: {EXPERTS_SPAN}; ' if experts else ''}{IN_FLIGHT_SPAN}"
     said = (
         f"Looked at from 1/32 to 32 times what it is ({spans}), on all clusters alike, each with "
-        "its best layout there."
+        "its best layout there, by the closed form: seats are not chosen anew."
     )
     if len(document["inputs"]["clusters"]) > 1 and still:
         said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."
