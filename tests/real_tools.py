@@ -73,3 +73,4 @@ def running(commands: list[list[str]], folder: Path) -> Iterator[list[subprocess
                     one.wait(timeout=10)
                 except subprocess.TimeoutExpired:
                     one.kill()
+                    one.wait()
