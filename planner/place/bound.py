@@ -23,6 +23,9 @@ from planner.place.touch_search import least_cost
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from planner.place.spread import Tables
+    from planner.place.touch_search import Beyond
+
 DOMAINS_FEW = 8  # domains up to which a filling is cheap against the bounds of domains
 _FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
 _CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
@@ -57,8 +60,7 @@ def domain_bound(
     """
     if held == 0:
         return 0.0
-    bare = Question(sizes=question.sizes, charges=question.charges, capacities=(question.cells,))
-    return _domain_bound(bare, held, split_axis, tuple(shares))
+    return _domain_bound(_bare(question), held, split_axis, tuple(shares))
 
 
 def loose_bound(
@@ -73,22 +75,14 @@ def loose_bound(
     """
     if held == 0:
         return 0.0
-    bare = Question(sizes=question.sizes, charges=question.charges, capacities=(question.cells,))
-    return _loose_bound(bare, held, split_axis, tuple(shares))
+    return _loose_bound(_bare(question), held, split_axis, tuple(shares))
 
 
 @lru_cache(maxsize=20_000)
 def _loose_bound(
     question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
 ) -> float:
-    found = tables(question, held, split_axis, shares)
-    return least_cost(
-        question.sizes,
-        tuple(term.axes for term in found.terms),
-        found.cost_bytes,
-        held,
-        found.totals if found.coupled else None,
-    )
+    return _least_of(question, tables(question, held, split_axis, shares), None)
 
 
 @lru_cache(maxsize=20_000)
@@ -96,14 +90,23 @@ def _domain_bound(
     question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
 ) -> float:
     found = tables(question, held, split_axis, shares)
+    return _least_of(question, found, partial(tied_bytes, found) if found.coupled else None)
+
+
+def _least_of(question: Question, found: Tables, beyond: Beyond | None) -> float:
     return least_cost(
         question.sizes,
         tuple(term.axes for term in found.terms),
         found.cost_bytes,
-        held,
+        found.held,
         found.totals if found.coupled else None,
-        partial(tied_bytes, found) if found.coupled else None,
+        beyond,
     )
+
+
+def _bare(question: Question) -> Question:
+    """Return the question without its domains: what one domain pays does not depend on others."""
+    return Question(sizes=question.sizes, charges=question.charges, capacities=(question.cells,))
 
 
 def lower_bound(
