@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,31 @@ def saved(folder: Path, document: Any, name: str = "plan.json") -> PlanFile:
     path = folder / name
     path.write_text(json_text(document), encoding="utf-8")
     return read_plan(path)
+
+
+class Tags(HTMLParser):
+    """Collects what a browser would see as elements and attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+
+def many_boxes(count: int) -> dict[str, Any]:
+    """Return a plan of *count* domains of one GPU each, tp 1, dp 1, a pipeline through all."""
+    document = small_plan()
+    document["axes"] = [{"name": "pp", "size": count, "stride": 1}]
+    document["inputs"]["gpus"] = count
+    document["placement"] = {
+        "rank_to_gpu": list(range(count)), "gpus": [f"g{i}" for i in range(count)],
+        "domains": [{"name": f"d{i}", "tier": "supernode", "capacity": 1, "ranks": [i]}
+                    for i in range(count)],
+    }  # fmt: skip
+    document["traffic"] = [family("pp_forward", "pp", ["pp"], "chain")]
+    return document
