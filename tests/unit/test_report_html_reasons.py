@@ -10,8 +10,7 @@ import pytest
 from cli.report_html import report
 from cli.report_html_reasons import port_premises, ports_table, reasons_section
 from planner.errors import InputError
-from tests.report_plans import HOSTILE, saved, small_plan
-from tests.unit.test_report_html import Tags
+from tests.report_plans import HOSTILE, Tags, saved, small_plan
 
 
 def kept(least: float, most: float) -> dict[str, Any]:
