@@ -18,6 +18,9 @@ MOST_HOSTS = 2**17
 _LONGEST_NUMBER = 15
 _PLAIN = re.compile(r"[A-Za-z0-9_.:+-]+")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_MARKS = re.compile(r"[\[\]{}]")
+_MARKS_AND_COMMAS = re.compile(r"[\[\]{},]")
+_BRACKETS = re.compile(r"(\[[^\]]*\])")
 _FUNCTION = re.compile(r"(block|switch|blockwith|switchwith)\{([^{}]{1,4096})\}", re.IGNORECASE)
 _LONGEST_NAME = 128
 _LONGEST_LIST = 2**22
@@ -50,7 +53,10 @@ def expand_hosts(
     if len(text) > _LONGEST_LIST:
         raise HostListError(f"a host list of {len(text):,} characters: expected fewer")
     names: list[str] = []
-    for term in _terms(text):
+    for term in _terms(text, most):
+        if len(names) < most and _PLAIN.fullmatch(term):
+            names.append(term)
+            continue
         function = _FUNCTION.fullmatch(term)
         if function is not None and named is not None:
             names += named(function.group(1).lower(), function.group(2))
@@ -64,7 +70,8 @@ def expand_hosts(
                 f"{term[:60]!r} brings the list to more than {most:,} hosts: expected fewer"
             )
         names += ("".join(choice) for choice in product(*parts))
-    if wrong := next((name for name in names if len(name) > _LONGEST_NAME), None):
+    if max(map(len, names), default=0) > _LONGEST_NAME:
+        wrong = next(name for name in names if len(name) > _LONGEST_NAME)
         raise HostListError(f"host name {wrong[:60]!r}... is longer than {_LONGEST_NAME}")
     return tuple(names)
 
@@ -109,10 +116,24 @@ def _ranges(numbers: Sequence[str]) -> list[str]:
     return [first if first == last else f"{first}-{last}" for first, last in runs]
 
 
-def _terms(text: str) -> list[str]:
-    """Return *text* cut at the commas outside brackets."""
+def _terms(text: str, most: int) -> list[str]:
+    """Return *text* cut at the commas outside brackets, refused where it has more than *most*."""
+    if _MARKS.search(text) is None:
+        if text.count(",") >= most:
+            raise HostListError(f"{text[:60]!r} lists more than {most:,} hosts: expected fewer")
+        terms = [term.strip() for term in text.split(",")]
+    else:
+        terms = [term.strip() for term in _bracketed_terms(text, most)]
+    if not all(terms):
+        raise HostListError(f"{text[:60]!r}: an empty name; expected e.g. 'n[01-16],n20'")
+    return terms
+
+
+def _bracketed_terms(text: str, most: int) -> list[str]:
+    """Return the terms of *text*, which has brackets or braces."""
     terms, start, open_at, braces = [], 0, -1, 0
-    for at, mark in enumerate(text):
+    for found in _MARKS_AND_COMMAS.finditer(text):
+        mark, at = found.group(), found.start()
         if mark in "{}":
             braces += 1 if mark == "{" else -1
         elif mark == "[":
@@ -123,15 +144,16 @@ def _terms(text: str) -> list[str]:
             if open_at < 0:
                 raise HostListError(f"{text[:60]!r}: ']' without '['")
             open_at = -1
-        elif mark == "," and open_at < 0 and braces < 1:
-            terms.append(text[start:at].strip())
+        elif open_at < 0 and braces < 1:
+            terms.append(text[start:at])
             start = at + 1
+            if len(terms) >= most:
+                raise HostListError(
+                    f"{text[:60]!r} lists more than {most:,} hosts: expected fewer"
+                )
     if open_at >= 0:
         raise HostListError(f"{text[open_at : open_at + 60]!r}: '[' is never closed")
-    terms.append(text[start:].strip())
-    if any(not term for term in terms):
-        raise HostListError(f"{text[:60]!r}: an empty name; expected e.g. 'n[01-16],n20'")
-    return terms
+    return [*terms, text[start:]]
 
 
 def _parts(term: str, most: int) -> list[Sequence[str]]:
@@ -143,7 +165,7 @@ def _parts(term: str, most: int) -> list[Sequence[str]]:
         )
     parts: list[Sequence[str]] = []
     room = most
-    for piece in re.split(r"(\[[^\]]*\])", term):
+    for piece in _BRACKETS.split(term):
         if piece.startswith("["):
             parts.append(_choices(piece, term, room))
             room //= len(parts[-1])
