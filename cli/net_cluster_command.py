@@ -92,22 +92,21 @@ def endpoints(
     from planner.units import parse_bytes
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "peers_per_rank": given.count("--peers", peers, least=0, most=10**9),
-        "nodes_per_rank": given.count("--peer-nodes", peer_nodes, least=0, most=10**9),
-        "queue_pairs": given.count("--queue-pairs", queue_pairs),
-        "active_peers": given.count("--active-peers", active_peers),
-        "ranks_per_nic": given.count("--ranks-per-nic", ranks_per_nic),
-        "state_bytes": given.quantity("--state", state, parse_bytes),
-        "cache_bytes": given.quantity("--cache", cache, parse_bytes),
-    }
+    given.count("peers_per_rank", "--peers", peers, least=0, most=10**9)
+    given.count("nodes_per_rank", "--peer-nodes", peer_nodes, least=0, most=10**9)
+    given.count("queue_pairs", "--queue-pairs", queue_pairs)
+    given.count("active_peers", "--active-peers", active_peers)
+    given.count("ranks_per_nic", "--ranks-per-nic", ranks_per_nic)
+    given.quantity("state_bytes", "--state", state, parse_bytes)
+    given.quantity("cache_bytes", "--cache", cache, parse_bytes)
     degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
     named = (cluster, supernode, gpus, model, layout, *degrees.values())
     job = None
+    inputs = given.values
     with given.finish():
         if any(value is not None for value in named):
             job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
-            options = {k: v for k, v in inputs.items() if not k.endswith("per_rank")}
+            options = given.but("peers_per_rank", "nodes_per_rank")
             seen = state_model.layout_endpoints(
                 [(family.collective, members) for family, members in job.groups],
                 job.supernode_of_rank,
@@ -167,24 +166,22 @@ def phases(
     from topologies.model_reader import read_model
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "model": model or "qwen3-32b",
-        "tp": given.count("--tp", tp, least=2, most=10**6),
-        "supernode": given.count("--supernode", supernode, most=10**6),
-        "scale_up_bytes_per_s": given.quantity("--scale-up", scale_up, parse_rate),
-        "nic_bytes_per_s": given.quantity("--nic", nic, parse_rate),
-        "scale_up_latency_s": given.quantity("--scale-up-latency", scale_up_latency, parse_time),
-        "nic_latency_s": given.quantity("--nic-latency", nic_latency, parse_time),
-        "gradient_bytes": given.quantity("--gradient", gradient, parse_bytes),
-        "gradient_ranks": given.count("--gradient-ranks", gradient_ranks, least=2, most=10**6),
-        "budget_s": given.quantity("--budget", budget, parse_time),
-        "prefill_tokens": given.count("--prefill-tokens", prefill_tokens, most=10**9),
-        "decode_tokens": given.count("--decode-tokens", decode_tokens, most=10**9),
-    }
-    for option, key in (("--scale-up", "scale_up_bytes_per_s"), ("--nic", "nic_bytes_per_s")):
-        if not 1 <= inputs[key] <= 1e20:
-            given.fault(f"{option}: {inputs[key]:g} bytes/s: expected 1 to 1e20")
-            inputs[key] = 1.0
+    rates = {"least": 1.0, "most": 1e20}
+    given.values["model"] = model or "qwen3-32b"
+    given.count("tp", "--tp", tp, least=2, most=10**6)
+    given.count("supernode", "--supernode", supernode, most=10**6)
+    given.quantity("scale_up_bytes_per_s", "--scale-up", scale_up, parse_rate, **rates)
+    given.quantity("nic_bytes_per_s", "--nic", nic, parse_rate, **rates)
+    given.quantity(
+        "scale_up_latency_s", "--scale-up-latency", scale_up_latency, parse_time, most=1e30
+    )
+    given.quantity("nic_latency_s", "--nic-latency", nic_latency, parse_time, most=1e30)
+    given.quantity("gradient_bytes", "--gradient", gradient, parse_bytes)
+    given.count("gradient_ranks", "--gradient-ranks", gradient_ranks, least=2, most=10**6)
+    given.quantity("budget_s", "--budget", budget, parse_time)
+    given.count("prefill_tokens", "--prefill-tokens", prefill_tokens, most=10**9)
+    given.count("decode_tokens", "--decode-tokens", decode_tokens, most=10**9)
+    inputs = given.values
     with given.finish():
         shape = read_model(inputs["model"])
         links = two_tiers(
@@ -229,22 +226,20 @@ def walks(
     from planner.units import parse_bytes, parse_rate, parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "ranks": given.count("--ranks", ranks, least=2, most=10**9),
-        "nodes": given.count("--nodes", nodes, least=2, most=10**6),
-        "size_bytes": given.quantity("--size", size, parse_bytes),
-        "scale_up_bytes_per_s": given.quantity("--scale-up", scale_up, parse_rate),
-        "nic_bytes_per_s": given.quantity("--nic", nic, parse_rate),
-        "in_flight": given.count("--in-flight", in_flight, least=0),
-        "payload_bytes": given.quantity("--payload", payload, parse_bytes),
-        "turnaround_s": given.quantity("--turnaround", turnaround, parse_time),
-        "compute_s": given.quantity("--compute", compute, parse_time),
-        "update_s": given.quantity("--update", update, parse_time),
-    }
+    given.count("ranks", "--ranks", ranks, least=2, most=10**9)
+    given.count("nodes", "--nodes", nodes, least=2, most=10**6)
+    given.quantity("size_bytes", "--size", size, parse_bytes)
+    given.quantity("scale_up_bytes_per_s", "--scale-up", scale_up, parse_rate)
+    given.quantity("nic_bytes_per_s", "--nic", nic, parse_rate)
+    given.count("in_flight", "--in-flight", in_flight, least=0)
+    given.quantity("payload_bytes", "--payload", payload, parse_bytes)
+    given.quantity("turnaround_s", "--turnaround", turnaround, parse_time)
+    given.quantity("compute_s", "--compute", compute, parse_time)
+    given.quantity("update_s", "--update", update, parse_time)
     with given.finish():
-        seen = table.walk_table(table.WalkCase(**inputs))
+        seen = table.walk_table(table.WalkCase(**given.values))
     body = {**parts_of(seen), "source": table.SOURCE}
-    put_out("walks", inputs, body, walks_text(inputs, seen), as_json=as_json, out=out)
+    put_out("walks", given.values, body, walks_text(given.values, seen), as_json=as_json, out=out)
 
 
 def sharing(
@@ -284,19 +279,18 @@ def sharing(
     from planner.units import parse_bytes, parse_time
 
     given = Given()
-    feedback_s = given.quantity("--feedback", feedback, parse_time)
-    room_bytes = given.quantity("--room", room, parse_bytes)
+    given.quantity("feedback_s", "--feedback", feedback, parse_time)
+    given.quantity("room_bytes", "--room", room, parse_bytes)
     degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
     with given.finish():
         job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
         seen = share_links(job.fabric, job_flows(job, phase), spray=not hashed)
-        gates = incast_gates(job, feedback_s, room_bytes)
+        gates = incast_gates(job, **given.values)
     inputs = {
         **job.inputs,
         "phase": phase,
         "hashed": hashed,
-        "feedback_s": feedback_s,
-        "room_bytes": room_bytes,
+        **given.values,
     }
     body = {**parts_of(seen), "incast": gates, "source": "E-S23-072; max-min fair sharing"}
     put_out("sharing", inputs, body, sharing_text(inputs, seen, gates), as_json=as_json, out=out)

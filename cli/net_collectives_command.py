@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cli.net_inputs import Given, number_option, put_out, text_option
 from cli.planner_options import Json, Out
+
+_LEAST, _MOST = 1e-20, 1e20
+"""Bytes and rates that are answered: above 0, and their ratio no floating-point overflow."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -74,27 +77,21 @@ def collectives(
         if predictions is not None:
             write_file(predictions, predictions_text(rows, seconds))
             note(f"wrote {predictions}")
-        inputs: dict[str, Any] = {"table": str(table), "rows": len(rows)}
+        inputs = {"table": str(table), "rows": len(rows)}
         put_out("collectives", inputs, body, table_text_of(inputs, body), as_json=as_json, out=out)
         return
     if predictions is not None:
         raise InputError("--predictions: needs a --table to predict")
     given = Given()
-    inputs = {
-        "collective": collective,
-        "size_bytes": given.quantity("--size", size, parse_bytes),
-        "ranks": given.count("--ranks", ranks, least=2, most=10**7),
-        "supernode": given.count("--supernode", supernode, most=10**7),
-        "gpu": gpu,
-        "nic_bytes_per_s": given.quantity("--nic", nic, parse_rate),
-        "scale_up_bytes_per_s": (
-            None if scale_up is None else given.quantity("--scale-up", scale_up, parse_rate)
-        ),
-    }
-    for option in ("size_bytes", "nic_bytes_per_s", "scale_up_bytes_per_s"):
-        if inputs[option] is not None and not 0 < inputs[option] <= 1e20:
-            given.fault(f"{option}={inputs[option]:g}: expected above 0 and at most 1e20")
-            inputs[option] = 1.0
+    given.values["collective"] = collective
+    bounds = {"least": _LEAST, "most": _MOST}
+    given.quantity("size_bytes", "--size", size, parse_bytes, **bounds)
+    given.count("ranks", "--ranks", ranks, least=2, most=10**7)
+    given.count("supernode", "--supernode", supernode, most=10**7)
+    given.values["gpu"] = gpu
+    given.quantity("nic_bytes_per_s", "--nic", nic, parse_rate, **bounds)
+    given.quantity("scale_up_bytes_per_s", "--scale-up", scale_up, parse_rate, **bounds)
     with given.finish():
-        body = question_body(**inputs)
-    put_out("collectives", inputs, body, question_text(inputs, body), as_json=as_json, out=out)
+        body = question_body(**given.values)
+    text = question_text(given.values, body)
+    put_out("collectives", given.values, body, text, as_json=as_json, out=out)

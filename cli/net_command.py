@@ -7,7 +7,7 @@ Without options each prints the book chapter's case (§7.4 to §7.6).
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -54,18 +54,17 @@ def slots(
     from planner.units import parse_bytes, parse_rate, parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "operations": given.count("--operations", operations),
-        "payload_bytes": given.quantity("--payload", payload, parse_bytes),
-        "issue_interval_s": given.quantity("--issue-interval", issue_interval, parse_time),
-        "service_time_s": given.quantity("--service-time", service_time, parse_time),
-        "slots": given.count("--slots", slots),
-        "poll_interval_s": given.quantity("--poll-interval", poll_interval, parse_time),
-        "batch": given.count("--batch", batch),
-        "line_bytes_per_s": given.quantity("--line-rate", line_rate, parse_rate),
-        "by_interrupt": interrupt,
-        "handling_s": given.quantity("--handling-time", handling_time, parse_time),
-    }
+    given.count("operations", "--operations", operations)
+    given.quantity("payload_bytes", "--payload", payload, parse_bytes)
+    given.quantity("issue_interval_s", "--issue-interval", issue_interval, parse_time)
+    given.quantity("service_time_s", "--service-time", service_time, parse_time)
+    given.count("slots", "--slots", slots)
+    given.quantity("poll_interval_s", "--poll-interval", poll_interval, parse_time)
+    given.count("batch", "--batch", batch)
+    given.quantity("line_bytes_per_s", "--line-rate", line_rate, parse_rate)
+    given.values["by_interrupt"] = interrupt
+    given.quantity("handling_s", "--handling-time", handling_time, parse_time)
+    inputs = given.values
     with given.finish():
         case = SlotCase(**inputs)
         run = completion_slots(case)
@@ -92,14 +91,13 @@ def congestion(
     from planner.units import parse_bytes, parse_rate, parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "arrival_bytes_per_s": given.quantity("--arrival", arrival, parse_rate),
-        "service_bytes_per_s": given.quantity("--service", service, parse_rate),
-        "buffer_bytes": given.quantity("--buffer", buffer, parse_bytes, 1e30),
-        "used_bytes": given.quantity("--used", used, parse_bytes, 0.0),
-        "feedback_s": given.quantity("--feedback", feedback, parse_time),
-        "reduced_bytes_per_s": given.quantity("--reduced", reduced, parse_rate),
-    }
+    given.quantity("arrival_bytes_per_s", "--arrival", arrival, parse_rate)
+    given.quantity("service_bytes_per_s", "--service", service, parse_rate)
+    given.quantity("buffer_bytes", "--buffer", buffer, parse_bytes, 1e30)
+    given.quantity("used_bytes", "--used", used, parse_bytes, 0.0)
+    given.quantity("feedback_s", "--feedback", feedback, parse_time)
+    given.quantity("reduced_bytes_per_s", "--reduced", reduced, parse_rate)
+    inputs = given.values
     with given.finish():
         seen = model.congestion(**inputs)
     body = {**parts_of(seen), "source": model.SOURCE}
@@ -148,26 +146,24 @@ def concurrency(
     from planner.units import parse_bytes, parse_rate, parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "in_flight": given.count("--in-flight", in_flight),
-        "payload_bytes": given.quantity("--payload", payload, parse_bytes),
-        "turnaround_s": given.quantity("--turnaround", turnaround, parse_time),
-        "line_bytes_per_s": given.quantity("--line-rate", line_rate, parse_rate),
-        "size_bytes": given.quantity("--size", size, parse_bytes),
-        "channels": given.count("--channels", channels, least=0),
-        "chunk_bytes": given.quantity("--chunk", chunk, parse_bytes),
-        "steps": given.count("--steps", steps),
-        "read_queue_pairs": given.count("--read-queue-pairs", read_queue_pairs, least=0),
-        "max_qp_rd_atom": given.count("--max-qp-rd-atom", rd_atom),
-        "message_bytes": given.quantity("--message", message, parse_bytes),
-        "round_trip_s": given.quantity("--round-trip", round_trip, parse_time),
-        "pcie_tags": given.count("--pcie-tags", pcie_tags, least=0),
-        "read_request_bytes": given.quantity("--read-request", read_request, parse_bytes),
-        "pcie_latency_s": given.quantity("--pcie-latency", pcie_latency, parse_time),
-    }
+    given.count("in_flight", "--in-flight", in_flight)
+    given.quantity("payload_bytes", "--payload", payload, parse_bytes)
+    given.quantity("turnaround_s", "--turnaround", turnaround, parse_time)
+    given.quantity("line_bytes_per_s", "--line-rate", line_rate, parse_rate)
+    given.quantity("size_bytes", "--size", size, parse_bytes)
+    given.count("channels", "--channels", channels, least=0)
+    given.quantity("chunk_bytes", "--chunk", chunk, parse_bytes)
+    given.count("steps", "--steps", steps)
+    given.count("read_queue_pairs", "--read-queue-pairs", read_queue_pairs, least=0)
+    given.count("max_qp_rd_atom", "--max-qp-rd-atom", rd_atom)
+    given.quantity("message_bytes", "--message", message, parse_bytes)
+    given.quantity("round_trip_s", "--round-trip", round_trip, parse_time)
+    given.count("pcie_tags", "--pcie-tags", pcie_tags, least=0)
+    given.quantity("read_request_bytes", "--read-request", read_request, parse_bytes)
+    given.quantity("pcie_latency_s", "--pcie-latency", pcie_latency, parse_time)
+    inputs = given.values
     with given.finish():
-        beside = ("line_bytes_per_s", "size_bytes")
-        ceilings = model.ceilings_of(**{k: v for k, v in inputs.items() if k not in beside})
+        ceilings = model.ceilings_of(**given.but("line_bytes_per_s", "size_bytes"))
         seen = model.concurrency(ceilings, inputs["line_bytes_per_s"], inputs["size_bytes"])
     body = {
         **parts_of(seen),
@@ -199,13 +195,12 @@ def overlap(
     from planner.units import parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "compute_s": given.quantity("--compute", compute, parse_time, 1e20),
-        "communication_s": given.quantity("--communication", communication, parse_time),
-        "update_s": given.quantity("--update", update, parse_time),
-        "ready_s": given.quantity("--ready", ready, parse_time, 0.0),
-        "contention_share": given.number("--contention", contention, most=1.0),
-    }
+    given.quantity("compute_s", "--compute", compute, parse_time, 1e20)
+    given.quantity("communication_s", "--communication", communication, parse_time)
+    given.quantity("update_s", "--update", update, parse_time)
+    given.quantity("ready_s", "--ready", ready, parse_time, 0.0)
+    given.number("contention_share", "--contention", contention, most=1.0)
+    inputs = given.values
     with given.finish():
         seen = model.overlap(**inputs)
     body = {**parts_of(seen), "source": model.SOURCE}
@@ -242,44 +237,43 @@ def loss(
     from planner.units import parse_bytes, parse_rate, parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "loss_share": given.number("--loss", lost, below=1.0),
-        "line_bytes_per_s": given.quantity("--line-rate", line_rate, parse_rate),
-        "packet_bytes": given.quantity("--packet", packet, parse_bytes),
-        "round_trip_s": given.quantity("--round-trip", round_trip, parse_time),
-        "window_bytes": given.quantity("--window", window, parse_bytes, 1e30),
-        "message_bytes": given.quantity("--message", message, parse_bytes),
-        "retry_timeout_s": given.quantity("--timeout", timeout, parse_time),
-        "scheme": scheme,
-    }
-    more: dict[str, Any] = {
-        "path_delays_s": given.times("--paths", paths),
-        "load_bytes_per_s": given.quantity("--load", load, parse_rate),
-        "buffer_bytes": given.quantity("--buffer", buffer, parse_bytes),
-        "retries": given.count("--retries", retries, least=0, most=1000),
-    }
+    given.number("loss_share", "--loss", lost, below=1.0)
+    given.quantity("line_bytes_per_s", "--line-rate", line_rate, parse_rate)
+    given.quantity("packet_bytes", "--packet", packet, parse_bytes)
+    given.quantity("round_trip_s", "--round-trip", round_trip, parse_time)
+    given.quantity("window_bytes", "--window", window, parse_bytes, 1e30)
+    given.quantity("message_bytes", "--message", message, parse_bytes)
+    given.quantity("retry_timeout_s", "--timeout", timeout, parse_time)
+    given.word("scheme", "--scheme", scheme)
+    given.times("path_delays_s", "--paths", paths)
+    given.quantity("load_bytes_per_s", "--load", load, parse_rate)
+    given.quantity("buffer_bytes", "--buffer", buffer, parse_bytes)
+    given.count("retries", "--retries", retries, least=0, most=1000)
+    inputs = given.values
     with given.finish():
-        run = model.loss(**inputs)
+        run = model.loss(
+            **given.but("path_delays_s", "load_bytes_per_s", "buffer_bytes", "retries")
+        )
         reordered = model.reordering(
-            more["path_delays_s"],
+            inputs["path_delays_s"],
             inputs["line_bytes_per_s"],
             inputs["packet_bytes"],
             inputs["round_trip_s"],
             inputs["loss_share"],
         )
         stormy = storm(
-            load_bytes_per_s=more["load_bytes_per_s"],
+            load_bytes_per_s=inputs["load_bytes_per_s"],
             line_bytes_per_s=inputs["line_bytes_per_s"],
             loss_share=inputs["loss_share"],
             resent_packets=run.round_trip_packets if scheme == "go-back-n" else 1.0,
             round_trip_s=inputs["round_trip_s"],
-            buffer_bytes=more["buffer_bytes"],
+            buffer_bytes=inputs["buffer_bytes"],
             retry_timeout_s=inputs["retry_timeout_s"],
-            retries=more["retries"],
+            retries=inputs["retries"],
         )
     body = {**parts_of(run), "reordering": reordered, "storm": stormy, "source": model.SOURCE}
-    text = loss_text(inputs, more, run, reordered, stormy)
-    put_out("loss", {**inputs, **more}, body, text, as_json=as_json, out=out)
+    text = loss_text(inputs, run, reordered, stormy)
+    put_out("loss", inputs, body, text, as_json=as_json, out=out)
 
 
 for _more in (net_link_command, net_cluster_command, net_collectives_command):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -14,6 +15,8 @@ import typer
 from planner.errors import InputError
 
 _LONGEST = 40
+_FIELD = re.compile(r"\b(?P<field>[a-z][a-z_]*)=(?:\[[^]]*\]|array\(.*?\)|[^\s,;:]+)")
+"""A field as the models' faults name it: its name, and its value as Python writes it."""
 
 
 def text_option(name: str, meaning: str) -> Any:
@@ -27,72 +30,138 @@ def number_option(name: str, meaning: str) -> Any:
 
 
 class Given:
-    """What the options say; faults are kept, so that all of them are named.
+    """What the options say, by the name that the model has for it.
 
-    A text that cannot be parsed stands as its default until ``finish`` raises.
+    Faults are kept, so that all of them are named. Where a text cannot be used, a stand-in goes on
+    to the model until ``finish`` raises, and what the model says of it is left out.
+
+    >>> from planner.units import parse_time
+    >>> given = Given()
+    >>> given.quantity("poll_interval_s", "--poll-interval", "20us", parse_time)
+    >>> given.values
+    {'poll_interval_s': 2e-05}
     """
 
     def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self._typed: dict[str, str] = {}
+        self._stand_ins: set[str] = set()
         self._faults: list[str] = []
 
     def quantity(
-        self, option: str, text: str, parse: Callable[[str], float], stand_in: float = 1.0
-    ) -> float:
-        """Return the value that *text* names, by one of ``planner.units.parse_*``."""
+        self,
+        field: str,
+        option: str,
+        text: str | None,
+        parse: Callable[[str], float],
+        stand_in: float = 1.0,
+        *,
+        least: float = -inf,
+        most: float = inf,
+    ) -> None:
+        """Read the value that *text* names, by one of ``planner.units.parse_*``; None stays."""
+        if text is None:
+            self.values[field] = None
+            return
+        self._read(field, option, text)
         try:
-            return parse(text)
+            value = parse(text)
         except InputError as error:
-            self._faults += [f"{option}: {fault}" for fault in error.faults]
-            return stand_in
+            self._refuse(field, *(f"{option}: {fault}" for fault in error.faults))
+            value = stand_in
+        if not least <= value <= most:
+            self._refuse(field, f"{option} {text[:_LONGEST]}: expected {least:g} to {most:g}")
+            value = stand_in
+        self.values[field] = value
 
-    def count(self, option: str, text: str, *, least: int = 1, most: int = 10**15) -> int:
-        """Return the whole number that *text* names."""
+    def count(
+        self, field: str, option: str, text: str, *, least: int = 1, most: int = 10**15
+    ) -> None:
+        """Read the whole number that *text* names."""
+        self._read(field, option, text)
         cleaned = text.strip()
+        value = -1
         if cleaned.isascii() and cleaned.isdigit() and len(cleaned) <= _LONGEST:
             value = int(cleaned)
-            if least <= value <= most:
-                return value
-        self._faults.append(
-            f"{option}: {text[:_LONGEST]!r}: expected a whole number from {least} to {most}"
-        )
-        return max(least, 1)
+        if not least <= value <= most:
+            expected = f"expected a whole number from {least} to {most}"
+            self._refuse(field, f"{option}: {text[:_LONGEST]!r}: {expected}")
+            value = max(least, 1)
+        self.values[field] = value
 
     def number(
-        self, option: str, text: str, *, least: float = 0.0, most: float = inf, below: float = inf
-    ) -> float:
-        """Return the plain number that *text* names: from *least* to *most*, below *below*."""
+        self,
+        field: str,
+        option: str,
+        text: str,
+        *,
+        least: float = 0.0,
+        most: float = inf,
+        below: float = inf,
+    ) -> None:
+        """Read the plain number that *text* names: from *least* to *most*, below *below*."""
+        self._read(field, option, text)
         try:
             value = float(text) if len(text) <= _LONGEST and text.isascii() else inf
         except ValueError:
             value = inf
-        if least <= value <= most and value < below and "_" not in text:
-            return value
-        limit = f"{most:g}" if below == inf else f"below {below:g}"
-        self._faults.append(
-            f"{option}: {text[:_LONGEST]!r}: expected a number from {least:g}"
-            + (f" to {limit}" if limit != "inf" else " up")
-        )
-        return least or 0.5 * min(most, below, 1.0)
+        if not least <= value <= most or not value < below or "_" in text:
+            limit = f"{most:g}" if below == inf else f"below {below:g}"
+            expected = f"expected a number from {least:g}" + (
+                f" to {limit}" if limit != "inf" else " up"
+            )
+            self._refuse(field, f"{option}: {text[:_LONGEST]!r}: {expected}")
+            value = least or 0.5 * min(most, below, 1.0)
+        self.values[field] = value
 
-    def times(self, option: str, text: str) -> list[float]:
-        """Return the times of a list such as ``4us,6us``."""
+    def times(self, field: str, option: str, text: str) -> None:
+        """Read the times of a list such as ``4us,6us``."""
         from planner.units import parse_time  # noqa: PLC0415 - a command imports what it needs
 
-        return [self.quantity(option, part.strip(), parse_time) for part in text.split(",")]
+        found = []
+        for part in text.split(","):
+            self.quantity(field, option, part.strip(), parse_time)
+            found.append(self.values[field])
+        self.values[field] = found
+        self._read(field, option, text)
 
-    def fault(self, message: str) -> None:
-        """Note a fault."""
-        self._faults.append(message)
+    def word(self, field: str, option: str, text: str) -> None:
+        """Read a name, which the model knows or refuses."""
+        self._read(field, option, text)
+        self.values[field] = text
+
+    def but(self, *fields: str) -> dict[str, Any]:
+        """Return the values without those of *fields*."""
+        return {field: value for field, value in self.values.items() if field not in fields}
 
     @contextmanager
     def finish(self) -> Iterator[None]:
-        """Run the model; raise its faults together with those of the texts."""
+        """Run the model; raise its faults together with those of the texts.
+
+        The model names its own fields; the user is told the option and what was typed.
+        """
         try:
             yield
         except InputError as error:
-            raise InputError(*self._faults, *error.faults) from None
+            told = [self._as_typed(fault) for fault in error.faults if self._is_of_texts(fault)]
+            raise InputError(*self._faults, *told) from None
         if self._faults:
             raise InputError(*self._faults)
+
+    def _refuse(self, field: str, *faults: str) -> None:
+        self._stand_ins.add(field)
+        self._faults += faults
+
+    def _is_of_texts(self, fault: str) -> bool:
+        """Return whether *fault* is about what was typed, not about a stand-in."""
+        return self._stand_ins.isdisjoint(seen["field"] for seen in _FIELD.finditer(fault))
+
+    def _read(self, field: str, option: str, text: str) -> None:
+        self._typed[field] = f"{option} {text[:_LONGEST]}"
+
+    def _as_typed(self, fault: str) -> str:
+        """Return *fault* with options in place of fields: ``poll_interval_s=0.0`` is no name."""
+        return _FIELD.sub(lambda seen: self._typed.get(seen["field"], seen[0]), fault)
 
 
 def parts_of(result: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -43,19 +43,17 @@ def pause(
     from planner.units import parse_bytes, parse_rate
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "line_bytes_per_s": given.quantity("--line-rate", line_rate, parse_rate),
-        "buffer_bytes": given.quantity("--buffer", buffer, parse_bytes, 1e30),
-        "xoff_bytes": given.quantity("--xoff", xoff, parse_bytes),
-        "xon_bytes": given.quantity("--xon", xon, parse_bytes, 0.0),
-        "cable_m": given.number("--cable", cable, most=1e6),
-        "mtu_bytes": given.quantity("--mtu", mtu, parse_bytes),
-        "response_bytes": given.quantity("--response", response, parse_bytes),
-    }
+    given.quantity("line_bytes_per_s", "--line-rate", line_rate, parse_rate)
+    given.quantity("buffer_bytes", "--buffer", buffer, parse_bytes, 1e30)
+    given.quantity("xoff_bytes", "--xoff", xoff, parse_bytes)
+    given.quantity("xon_bytes", "--xon", xon, parse_bytes, 0.0)
+    given.number("cable_m", "--cable", cable, most=1e6)
+    given.quantity("mtu_bytes", "--mtu", mtu, parse_bytes)
+    given.quantity("response_bytes", "--response", response, parse_bytes)
     with given.finish():
-        seen = pfc.pause_check(**inputs)
+        seen = pfc.pause_check(**given.values)
     body = {**parts_of(seen), "source": pfc.SOURCE}
-    put_out("pause", inputs, body, pause_text(inputs, seen), as_json=as_json, out=out)
+    put_out("pause", given.values, body, pause_text(given.values, seen), as_json=as_json, out=out)
 
 
 def incast(
@@ -81,18 +79,16 @@ def incast(
     from planner.units import parse_bytes, parse_rate, parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "degree": given.count("--degree", degree, least=0),
-        "sender_bytes_per_s": given.quantity("--sender", sender, parse_rate),
-        "port_bytes_per_s": given.quantity("--port", port, parse_rate),
-        "room_bytes": given.quantity("--room", room, parse_bytes),
-        "feedback_s": given.quantity("--feedback", feedback, parse_time),
-        "window_bytes": None if window is None else given.quantity("--window", window, parse_bytes),
-    }
+    given.count("degree", "--degree", degree, least=0)
+    given.quantity("sender_bytes_per_s", "--sender", sender, parse_rate)
+    given.quantity("port_bytes_per_s", "--port", port, parse_rate)
+    given.quantity("room_bytes", "--room", room, parse_bytes)
+    given.quantity("feedback_s", "--feedback", feedback, parse_time)
+    given.quantity("window_bytes", "--window", window, parse_bytes)
     with given.finish():
-        seen = model.incast_gate(**inputs)
+        seen = model.incast_gate(**given.values)
     body = {**parts_of(seen), "source": model.SOURCE}
-    put_out("incast", inputs, body, incast_text(inputs, seen), as_json=as_json, out=out)
+    put_out("incast", given.values, body, incast_text(given.values, seen), as_json=as_json, out=out)
 
 
 def queues(
@@ -116,13 +112,13 @@ def queues(
     from planner.units import parse_time
 
     given = Given()
-    until_s = given.quantity("--until", until, parse_time)
+    given.quantity("until_s", "--until", until, parse_time)
     found: tuple[tuple[Source, ...], tuple[Queue, ...]] = example()
     with given.finish():
         if row is not None:
             found = read_row(row)
-        run = model.follow(*found, until_s)
-    inputs = {"until_s": until_s, "sources": list(found[0]), "queues": list(found[1])}
+        run = model.follow(*found, given.values["until_s"])
+    inputs = {**given.values, "sources": list(found[0]), "queues": list(found[1])}
     body = {**parts_of(run), "premises": model.premises(), "source": model.SOURCE}
     put_out("queues", inputs, body, queues_text(inputs, run), as_json=as_json, out=out)
 
@@ -142,12 +138,12 @@ def buffers(
     from planner.units import parse_time
 
     given = Given()
-    inputs: dict[str, Any] = {
-        "interval_s": given.quantity("--interval", interval, parse_time),
-        "hold_s": given.quantity("--hold", hold, parse_time),
-        "buffers": given.count("--buffers", number),
-    }
+    given.quantity("interval_s", "--interval", interval, parse_time)
+    given.quantity("hold_s", "--hold", hold, parse_time)
+    given.count("buffers", "--buffers", number)
     with given.finish():
-        seen = hazards.buffer_check(**inputs)
+        seen = hazards.buffer_check(**given.values)
     body = {**parts_of(seen), "source": hazards.SOURCE}
-    put_out("buffers", inputs, body, buffers_text(inputs, seen), as_json=as_json, out=out)
+    put_out(
+        "buffers", given.values, body, buffers_text(given.values, seen), as_json=as_json, out=out
+    )

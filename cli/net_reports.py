@@ -211,7 +211,6 @@ def _slack(seen: overlap.Overlap) -> str:
 
 def loss_text(
     inputs: Mapping[str, Any],
-    more: Mapping[str, Any],
     run: loss.LossRun,
     reordered: loss.Reordering,
     stormy: Storm,
@@ -222,8 +221,8 @@ def loss_text(
         f"lost on {format_rate(inputs['line_bytes_per_s'])}, round trip "
         f"{format_time(inputs['round_trip_s'])}, window "
         f"{format_binary_bytes(inputs['window_bytes'])}, time-out "
-        f"{format_time(inputs['retry_timeout_s'])}; {len(more['path_delays_s'])} paths that "
-        f"differ by {format_time(max(more['path_delays_s']) - min(more['path_delays_s']))}"
+        f"{format_time(inputs['retry_timeout_s'])}; {len(inputs['path_delays_s'])} paths that "
+        f"differ by {format_time(max(inputs['path_delays_s']) - min(inputs['path_delays_s']))}"
     )
     rows = [
         Row("go-back-N", format_rate(run.go_back_n_bytes_per_s), "goodput"),

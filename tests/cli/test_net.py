@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -176,6 +177,20 @@ def test_every_fault_is_named_and_the_exit_code_is_2(
     assert ran.out == ""
     assert ran.err.count("error: ") >= faults or len(ran.err.splitlines()) >= faults, ran.err
     assert "Traceback" not in ran.err
+    assert not re.search(r"\w=", ran.err), "a fault names an option, not a field of the model"
+
+
+def test_a_models_fault_names_the_option_and_what_was_typed(planner: Planner) -> None:
+    ran = planner("net", "congestion", "--buffer", "8KiB", "--used", "1 MB")
+
+    assert ran.err.strip() == "error: --used 1 MB: expected at most --buffer 8KiB"
+
+
+def test_what_a_text_could_not_say_is_not_refused_a_second_time(planner: Planner) -> None:
+    ran = planner("net", "pause", "--xon", "much", "--xoff", "1B")
+
+    assert len(ran.err.splitlines()) == 1
+    assert "--xon: expected a size" in ran.err
 
 
 HUGE = [
