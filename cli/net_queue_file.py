@@ -21,15 +21,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.documents import read_document
+from planner.errors import InputError
 from planner.network.queue_parts import Phase, Queue, Source
 from planner.units import GB, KIB, US
 
 if TYPE_CHECKING:
     from planner.nodes import Node
+
+
+Part = TypeVar("Part")
+_FIELD = re.compile(r"\b([a-z_]+)=")
+_KEYS = {
+    "buffer_bytes": "buffer", "used_bytes": "used", "mark_bytes": "mark", "xoff_bytes": "xoff",
+    "xon_bytes": "xon", "pause_s": "pause_delay", "feedback_s": "feedback",
+    "reduced_bytes_per_s": "reduced", "start_s": "start", "bytes_per_s": "rate",
+}  # fmt: skip
+"""Field of a queue or a sender to its key in the file, for faults."""
 
 
 def example() -> tuple[tuple[Source, ...], tuple[Queue, ...]]:
@@ -89,35 +102,45 @@ def read_row(path: Path) -> tuple[tuple[Source, ...], tuple[Queue, ...]]:
     for node in root.list("queues"):
         node.only("name", "service", "buffer", "used", "mark", "xoff", "xon", "pause_delay")
         names.append(node.name("name"))
-        queues.append(
-            Queue(
-                name=names[-1],
-                service=_phases(node, "service"),
-                buffer_bytes=node.bytes("buffer"),
-                used_bytes=node.bytes("used", default=0.0),
-                mark_bytes=node.bytes("mark") if node.has("mark") else None,
-                xoff_bytes=node.bytes("xoff") if node.has("xoff") else None,
-                xon_bytes=node.bytes("xon", default=0.0),
-                pause_s=node.time("pause_delay", default=0.0),
-            )
-        )
+        queue = {
+            "name": names[-1],
+            "service": _phases(node, "service"),
+            "buffer_bytes": node.bytes("buffer"),
+            "used_bytes": node.bytes("used", default=0.0),
+            "mark_bytes": node.bytes("mark") if node.has("mark") else None,
+            "xoff_bytes": node.bytes("xoff") if node.has("xoff") else None,
+            "xon_bytes": node.bytes("xon", default=0.0),
+            "pause_s": node.time("pause_delay", default=0.0),
+        }
+        if (made := _made(node, Queue, queue)) is not None:
+            queues.append(made)
     sources = []
     for node in root.list("sources"):
         node.only("name", "rate", "enters", "feedback", "reduced")
         enters = node.name("enters", default=names[0] if names else "")
         if enters not in names:
             node.fault(f"{enters!r} is no queue; there are {', '.join(names)}", key="enters")
-        sources.append(
-            Source(
-                name=node.name("name"),
-                phases=_phases(node, "rate"),
-                enters=names.index(enters) if enters in names else 0,
-                feedback_s=node.time("feedback") if node.has("feedback") else None,
-                reduced_bytes_per_s=node.rate("reduced", default=0.0),
-            )
-        )
+        source = {
+            "name": node.name("name"),
+            "phases": _phases(node, "rate"),
+            "enters": names.index(enters) if enters in names else 0,
+            "feedback_s": node.time("feedback") if node.has("feedback") else None,
+            "reduced_bytes_per_s": node.rate("reduced", default=0.0),
+        }
+        if (sender := _made(node, Source, source)) is not None:
+            sources.append(sender)
     document.finish()
     return tuple(sources), tuple(queues)
+
+
+def _made(node: Node, kind: Callable[..., Part], fields: Mapping[str, Any]) -> Part | None:
+    """Return the part of these *fields*, or None with its faults noted where it stands."""
+    try:
+        return kind(**fields)
+    except InputError as error:
+        for fault in error.faults:
+            node.fault(_FIELD.sub(lambda seen: _KEYS.get(seen[1], seen[0]) + "=", fault))
+        return None
 
 
 def _phases(node: Node, key: str) -> tuple[Phase, ...]:

@@ -41,6 +41,12 @@ class Source:
     feedback_s: float | None = None
     reduced_bytes_per_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        faults = _phase_faults("phases", self.phases)
+        faults += below_zero(reduced_bytes_per_s=self.reduced_bytes_per_s)
+        faults += [] if self.feedback_s is None else below_zero(feedback_s=self.feedback_s)
+        refuse([f"source {self.name!r}: {fault}" for fault in faults])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
@@ -66,40 +72,36 @@ class Queue:
     xon_bytes: float = 0.0
     pause_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        faults = not_above_zero(buffer_bytes=self.buffer_bytes)
+        faults += below_zero(used_bytes=self.used_bytes, pause_s=self.pause_s)
+        faults += _phase_faults("service", self.service)
+        limit = f"buffer_bytes={self.buffer_bytes!r}"
+        if not faults and self.used_bytes > self.buffer_bytes:
+            faults.append(f"used_bytes={self.used_bytes!r}: expected at most {limit}")
+        if self.mark_bytes is not None and not 0 <= self.mark_bytes <= self.buffer_bytes:
+            faults.append(f"mark_bytes={self.mark_bytes!r}: expected 0 to {limit}")
+        if self.xoff_bytes is not None and not (
+            0 <= self.xon_bytes < self.xoff_bytes <= self.buffer_bytes
+        ):
+            faults.append(
+                f"xon_bytes={self.xon_bytes!r}, xoff_bytes={self.xoff_bytes!r}: expected "
+                f"0 <= xon < xoff <= {limit}"
+            )
+        refuse([f"queue {self.name!r}: {fault}" for fault in faults])
+
 
 def refuse_faults(sources: Sequence[Source], queues: Sequence[Queue], until_s: float) -> None:
-    """Refuse rows that cannot be, naming every fault."""
+    """Refuse a row that cannot be, naming every fault."""
     faults = not_above_zero(until_s=until_s)
     if not queues:
         faults.append("no queue given: expected one at least")
-    for queue in queues:
-        faults += [f"queue {queue.name!r}: {fault}" for fault in _queue_faults(queue)]
-    for source in sources:
-        seen = _phase_faults("phases", source.phases)
-        seen += below_zero(reduced_bytes_per_s=source.reduced_bytes_per_s)
-        seen += [] if source.feedback_s is None else below_zero(feedback_s=source.feedback_s)
-        if not 0 <= source.enters < len(queues):
-            seen.append(f"enters={source.enters!r}: expected 0 to {len(queues) - 1}")
-        faults += [f"source {source.name!r}: {fault}" for fault in seen]
+    faults += [
+        f"source {source.name!r}: enters={source.enters!r}: expected 0 to {len(queues) - 1}"
+        for source in sources
+        if not 0 <= source.enters < len(queues)
+    ]
     refuse(faults)
-
-
-def _queue_faults(queue: Queue) -> list[str]:
-    faults = not_above_zero(buffer_bytes=queue.buffer_bytes)
-    faults += below_zero(used_bytes=queue.used_bytes, pause_s=queue.pause_s)
-    faults += _phase_faults("service", queue.service)
-    if not faults and queue.used_bytes > queue.buffer_bytes:
-        faults.append(f"used_bytes={queue.used_bytes!r}: expected at most {queue.buffer_bytes!r}")
-    if queue.mark_bytes is not None and not 0 <= queue.mark_bytes <= queue.buffer_bytes:
-        faults.append(f"mark_bytes={queue.mark_bytes!r}: expected 0 to {queue.buffer_bytes!r}")
-    if queue.xoff_bytes is not None and not (
-        0 <= queue.xon_bytes < queue.xoff_bytes <= queue.buffer_bytes
-    ):
-        faults.append(
-            f"xon_bytes={queue.xon_bytes!r}, xoff_bytes={queue.xoff_bytes!r}: expected "
-            f"0 <= xon < xoff <= {queue.buffer_bytes!r}"
-        )
-    return faults
 
 
 def _phase_faults(name: str, phases: tuple[Phase, ...]) -> list[str]:

@@ -249,6 +249,26 @@ def test_faults_of_such_a_file_come_with_their_lines(planner: Planner, tmp_path:
     assert "row.yaml:4" in ran.err
 
 
+def test_a_queue_that_cannot_be_is_refused_with_its_line_and_its_key(
+    planner: Planner, tmp_path: Path
+) -> None:
+    row = tmp_path / "row.yaml"
+    row.write_text(
+        "queues:\n"
+        "  - {name: port, service: 50 GB/s, buffer: 1 kB, used: 2 kB}\n"
+        "  - {name: next, service: 50 GB/s, buffer: 1 kB, xoff: 400 B, xon: 600 B}\n"
+        "sources:\n"
+        "  - {name: gpu, rate: [{start: 1 us, rate: 1 GB/s}], enters: port}\n"
+    )
+
+    ran = planner("net", "queues", "--row", str(row))
+
+    assert ran.code == 2
+    assert "row.yaml:2:5: queues[0]: queue 'port': used=2000.0: expected at most buffer=1000.0" in ran.err
+    assert "row.yaml:3:5: queues[1]: queue 'next': xon=600.0, xoff=400.0" in ran.err
+    assert "row.yaml:5:5: sources[0]: source 'gpu': phases: expected a first phase at 0 s" in ran.err
+
+
 def test_out_writes_the_document_and_prints_the_text(planner: Planner, tmp_path: Path) -> None:
     file = tmp_path / "slots.json"
 
