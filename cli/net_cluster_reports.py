@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cli.net_text import Row, net_text, table_text
+from cli.net_text import Row, net_text, table_text, with_table
 from planner.network import endpoints, phases, walks
 from planner.network.blast import SOURCE as BLAST_SOURCE
 from planner.network.blast import Blast
@@ -29,12 +29,6 @@ _SHORT = {
     "contiguous_ring": "contiguous ring",
     "hierarchical": "hierarchical",
 }
-
-
-def with_table(text: str, table: str) -> str:
-    """Return *text* with *table* behind its first paragraph."""
-    title, case, rest = text.split("\n\n", 2)
-    return "\n\n".join([title, case, table, rest.lstrip("\n")])
 
 
 def endpoints_text(

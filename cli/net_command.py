@@ -11,7 +11,12 @@ from typing import Annotated
 
 import typer
 
-from cli import net_cluster_command, net_collectives_command, net_link_command
+from cli import (
+    net_cluster_command,
+    net_collectives_command,
+    net_link_command,
+    net_schedule_command,
+)
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
 from cli.planner_options import Json, Out, group_app
 
@@ -276,5 +281,10 @@ def loss(
     put_out("loss", inputs, body, text, as_json=as_json, out=out)
 
 
-for _more in (net_link_command, net_cluster_command, net_collectives_command):
+for _more in (
+    net_link_command,
+    net_cluster_command,
+    net_collectives_command,
+    net_schedule_command,
+):
     _more.add_to(app)

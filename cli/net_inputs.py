@@ -125,6 +125,15 @@ class Given:
         self.values[field] = found
         self._read(field, option, text)
 
+    def counts(self, field: str, option: str, text: str, *, most: int) -> None:
+        """Read the whole numbers of a list such as ``8,8,4``."""
+        found = []
+        for part in text.split(","):
+            self.count(field, option, part, most=most)
+            found.append(self.values[field])
+        self.values[field] = found
+        self._read(field, option, text)
+
     def word(self, field: str, option: str, text: str) -> None:
         """Read a name, which the model knows or refuses."""
         self._read(field, option, text)

@@ -51,6 +51,12 @@ def net_text(
     return "\n".join(lines) + "\n"
 
 
+def with_table(text: str, table: str) -> str:
+    """Return *text* with *table* behind its first paragraph."""
+    title, case, rest = text.split("\n\n", 2)
+    return "\n\n".join([title, case, table, rest.lstrip("\n")])
+
+
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a plain table: first column to the left, the others to the right."""
     cells = [list(head), *[list(row) for row in rows]]

@@ -17,6 +17,7 @@ from tests.conftest import Ran
 Planner = Callable[..., Ran]
 SCHEMAS = Path(__file__).parents[2] / "cli" / "schemas"
 SINGLE = (
+    "schedule",
     "slots",
     "congestion",
     "concurrency",
@@ -163,7 +164,7 @@ BAD = [
     (("phases", "--nic-latency", "1e300s"), 1),
     (("walks", "--nodes", "1", "--ranks", "1"), 2),
     (("queues", "--until", "0s"), 1),
-    (("buffers", "--interval", "0s", "--buffers", "0"), 2),
+    (("buffers", "schedule", "--interval", "0s", "--buffers", "0"), 2),
 ]
 
 
