@@ -99,7 +99,7 @@ def schedule_text(inputs: Mapping[str, Any], rows: Sequence[Proved]) -> str:
         f"{inputs['slots']} landing slots a channel"
     )
     table = table_text(
-        ("algorithm", "proved", "steps", "crosses", "by form", "busiest NIC", "slots", "of"),
+        ("algorithm", "proved", "steps", "crosses", "by form", "one NIC", "slots", "of"),
         [
             (
                 row.algorithm,
@@ -117,8 +117,8 @@ def schedule_text(inputs: Mapping[str, Any], rows: Sequence[Proved]) -> str:
     says = [
         (
             "Proved: every rank ends with every contribution it must have, once each. Crosses: "
-            "leaves a supernode, all moves added up; by form: whether that is the closed form's. "
-            "Slots: fewest of a channel that keep messages from being overwritten unread where "
+            "leaves a supernode, all moves added up; by form: whether that is the closed form's; one NIC: the "
+            "busiest. Slots: fewest of a channel that keep messages from being overwritten unread where "
             "nobody acknowledges; !: more than there are."
         ),
         *(f"{row.algorithm}: {fault}." for row in rows for fault in row.faults[:_MOST_FAULTS]),
