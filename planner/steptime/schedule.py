@@ -1,11 +1,13 @@
 """How long a pipeline of stages takes, in closed form: GPipe, 1F1B, interleaved, ZB-H1, DualPipe.
 
 Stages may differ: the ends carry the embedding and the logits. With t_i = f_i + b_i a stage's
-time for one micro-batch, m micro-batches and v chunks a stage,
+time for one micro-batch, m micro-batches and v > 1 chunks a stage,
 
     T = m t_max + (Σ t_i - t_max) / v + hops.
 
 The first term is the busiest stage at work, the second the bubble: the pipe fills and drains.
+GPipe does so once forward and once backward, T = Σ t_i + (m - 1) (f_max + b_max) + hops. What one
+chunk a stage takes in 1F1B is the longest path of ``longest_1f1b``.
 
 Source: arXiv 2104.04473 (1F1B, interleaved: bubble (p-1)/v of a micro-batch), 1811.06965 (GPipe),
 2401.10241 (ZB-H1: (p-1)(f + b - 2w) with b the whole backward and w its weight gradients),
@@ -17,7 +19,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from planner.steptime.columns import LayoutColumns, Values, larger, select, smaller
+from planner.steptime.longest_1f1b import Passes, longest_1f1b_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,21 +113,50 @@ def pipeline(
         weights: the weight gradients alone.
         hop_s: one hop between neighbouring stages [s].
     """
-    pp, v, m = columns.pp, columns.vpp, columns.micro_batches
+    pp, m = columns.pp, columns.micro_batches
+    piped = pp > 1
+    busy = m * stage_sum((forward, backward)).most(pp)
+    bubble = select(piped, _bubble_s(columns, forward, backward, weights), 0.0)
+    hops = select(piped, _hops_s(columns, forward, backward, weights, hop_s), 0.0)
+    plain = piped * (columns.schedule == 0) * (columns.vpp <= 1)
+    if np.any(plain):
+        work = _passes(columns, forward, backward)
+        alone = longest_1f1b_s(work, 0.0)
+        bubble = select(plain, alone - busy, bubble)
+        hops = select(plain, longest_1f1b_s(work, hop_s) - alone, hops)
+    return Pipeline(total_s=busy + bubble + hops, busy_s=busy, bubble_s=bubble, hops_s=hops)
+
+
+def _passes(columns: LayoutColumns, forward: StageSeconds, backward: StageSeconds) -> Passes:
+    between = columns.pp > 2
+    both = stage_sum((forward, backward))
+    return Passes(
+        first_forward_s=forward.first,
+        middle_forward_s=select(between, forward.middle, forward.first),
+        first_backward_s=backward.first,
+        middle_backward_s=select(between, backward.middle, backward.first),
+        last_s=both.last,
+        all_s=both.total(columns.pp),
+        stages=columns.pp,
+        micro_batches=columns.micro_batches,
+    )
+
+
+def _bubble_s(
+    columns: LayoutColumns, forward: StageSeconds, backward: StageSeconds, weights: StageSeconds
+) -> Values:
+    """Return the bubble of GPipe, interleaved, ZB-H1 and DualPipe [s]; see the module."""
+    pp, m, code = columns.pp, columns.micro_batches, columns.schedule
     both = stage_sum((forward, backward))
     most, total = both.most(pp), both.total(pp)
     rest = total - most
+    filled = rest / columns.vpp
+    apart = rest + (m - 1.0) * (forward.most(pp) + backward.most(pp) - most)
     w = weights.total(pp)
-    filled = rest / v
     zero_bubble = larger(0.0, rest * (1.0 - 2.0 * w / total))
     dual = larger(0.0, (pp / 2.0 - 1.0) / pp * (total + backward.total(pp) - 3.0 * w))
-    bubble = select(columns.schedule == 2, zero_bubble, select(columns.schedule == 3, dual, filled))
-    busy = m * most
-    hops = _hops_s(columns, forward, backward, weights, hop_s)
-    piped = pp > 1
-    bubble = select(piped, bubble, 0.0)
-    hops = select(piped, hops, 0.0)
-    return Pipeline(total_s=busy + bubble + hops, busy_s=busy, bubble_s=bubble, hops_s=hops)
+    other = select(code == 2, zero_bubble, dual)
+    return select(code == 0, filled, select(code == 1, apart, other))
 
 
 def _hops_s(
@@ -132,31 +166,24 @@ def _hops_s(
     weights: StageSeconds,
     hop_s: Values,
 ) -> Values:
-    """Return what hops add [s], found by comparing with the explicit graph.
+    """Return what hops add, but for 1F1B [s], found by comparing with the explicit graph.
 
     Filling and draining pass 2 (p - 1) hops (interleaved: 2 (p v - 1); ZB-H1: 4 (p - 1)).
-    1F1B: a micro-batch returns to the first stage after every stage's work and 2 (p - 1) hops
-    while only p are in flight, so all but one in p pay 2 hops, less what faster stages wait
-    anyhow. Interleaved: a hop hides under the other direction's pass of a chunk, or, where the
-    stages wait for each other, a chunk pays one each way. ZB-H1: under
-    the weight gradients. GPipe: under the next micro-batch.
+    Interleaved: a hop hides under the other direction's pass of a chunk, or, where the stages
+    wait for each other, a chunk pays one each way. ZB-H1: under the weight gradients. GPipe:
+    under the next micro-batch.
     """
     pp, v, m = columns.pp, columns.vpp, columns.micro_batches
     both = stage_sum((forward, backward))
     around = 2.0 * (pp - 1.0) * hop_s
     wait = pp * both.most(pp) - both.total(pp)
-    left = larger(0.0, around - wait) / larger(1.0, pp - 1.0)
-    rounds = m - 1.0 - (m + pp - 2.0) // pp
-    plain = around + rounds * left
     least = smaller(forward.total(pp), backward.total(pp)) / pp / v
     shown = select(columns.overlap_hops, larger(0.0, hop_s - least), 2.0 * hop_s)
-    chunks = larger(0.0, m - pp) * v * shown
-    interleaved = 2.0 * (pp * v - 1.0) * hop_s + chunks
+    interleaved = 2.0 * (pp * v - 1.0) * hop_s + larger(0.0, m - pp) * v * shown
     idle = larger(0.0, around - wait - weights.total(pp)) / pp
     zero_bubble = 2.0 * around + larger(0.0, m - pp) * idle
-    usual = select(v > 1, interleaved, plain)
     code = columns.schedule
-    return select(code == 0, usual, select(code == 2, zero_bubble, around))
+    return select(code == 0, interleaved, select(code == 2, zero_bubble, around))
 
 
 def in_flight(columns: LayoutColumns, stage: str) -> Values:

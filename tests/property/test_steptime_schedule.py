@@ -143,6 +143,58 @@ def test_embedding_and_logits_on_the_ends_are_in_the_graph_too(
         assert found.total_s == pytest.approx(explicit, rel=1e-9)
 
 
+PASS = st.tuples(st.floats(0.5, 1.45), st.floats(0.5, 1.45))
+
+
+def with_ends(
+    stages: int, first: tuple[float, float], last: tuple[float, float]
+) -> list[StageWork]:
+    """Stages of 1 + 2 s, the ends scaled, forward and backward apart."""
+    scales = [first, *[(1.0, 1.0)] * (stages - 2), last]
+    return [StageWork(forward_s=f, backward_s=2.0 * b) for f, b in scales]
+
+
+@given(st.integers(2, 9), st.integers(1, 24), PASS, PASS)
+@settings(max_examples=80)
+def test_1f1b_is_its_graph_with_any_ends_and_however_few_micro_batches(
+    stages: int, micro_batches: int, first: tuple[float, float], last: tuple[float, float]
+) -> None:
+    work = with_ends(stages, first, last)
+
+    found = closed("1f1b", work, 1, micro_batches, 0.0)
+
+    assert found.total_s == pytest.approx(explicit_s("1f1b", work, 1, micro_batches, 0.0), rel=1e-9)
+    assert found.bubble_s >= -1e-9 * found.busy_s
+
+
+@given(st.integers(2, 9), st.integers(1, 24), PASS, PASS, st.floats(0.0, 0.3))
+@settings(max_examples=80)
+def test_1f1b_with_any_ends_and_hops_is_never_longer_than_its_graph_and_hardly_shorter(
+    stages: int, micro_batches: int, first: tuple[float, float], last: tuple[float, float],
+    hop_s: float,
+) -> None:  # fmt: skip
+    work = with_ends(stages, first, last)
+
+    found = closed("1f1b", work, 1, micro_batches, hop_s)
+
+    explicit = explicit_s("1f1b", work, 1, micro_batches, hop_s)
+    assert 0.975 * explicit <= found.total_s <= explicit * (1.0 + 1e-9)
+
+
+@given(st.lists(PASS, min_size=1, max_size=7), st.integers(1, 12), st.floats(0.0, 0.3))
+@settings(max_examples=40)
+def test_gpipe_is_its_graph_on_stages_of_any_kind(
+    passes: list[tuple[float, float]], micro_batches: int, hop_s: float
+) -> None:
+    work = [StageWork(forward_s=f, backward_s=b) for f, b in passes]
+
+    found = closed("gpipe", work, 1, micro_batches, hop_s)
+
+    assert found.total_s == pytest.approx(
+        explicit_s("gpipe", work, 1, micro_batches, hop_s), rel=1e-9
+    )
+
+
 @given(
     st.lists(st.floats(0.8, 1.2), min_size=2, max_size=6), ROUNDS,
     st.sampled_from(["gpipe", "1f1b", "zb-h1"]), st.floats(0.0, 0.1),
