@@ -1,4 +1,4 @@
-"""``planner net pause · incast · queues``: link-level control, and queues in a row."""
+"""``planner net pause · incast · queues · buffers · reuse``: links, queues, and buffers."""
 
 # ruff: noqa: PLC0415 - a command imports what it needs when it is called
 
@@ -22,6 +22,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("incast")(incast)
     app.command("queues")(queues)
     app.command("buffers")(buffers)
+    app.command("reuse")(reuse)
 
 
 def pause(
@@ -147,3 +148,26 @@ def buffers(
     put_out(
         "buffers", given.values, body, buffers_text(given.values, seen), as_json=as_json, out=out
     )
+
+
+def reuse(
+    schedule: Annotated[
+        Path | None,
+        typer.Option(
+            "--schedule", metavar="FILE", show_default=False,
+            help="A YAML file with contents or operations; left out, an example.",
+        ),
+    ] = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:  # fmt: skip
+    """Find what a schedule overwrites too early, and its fewest buffers."""
+    from cli.net_link_reports import reuse_text
+    from cli.net_reuse_file import example, read_schedule
+    from planner.network import reuse as model
+
+    given = example() if schedule is None else read_schedule(schedule)
+    seen = model.reuse(given.contents, given.operations)
+    inputs = {"contents": list(given.contents), "operations": list(given.operations)}
+    body = {**parts_of(seen), "source": model.SOURCE}
+    put_out("reuse", inputs, body, reuse_text(inputs, seen), as_json=as_json, out=out)

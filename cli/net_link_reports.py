@@ -1,4 +1,4 @@
-"""The texts of ``planner net pause · incast · queues``."""
+"""The texts of ``planner net pause · incast · queues · buffers · reuse``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.net_reports import or_never
 from cli.net_text import Row, net_text, table_text
-from planner.network import hazards, pfc
+from planner.network import hazards, pfc, reuse
 from planner.network import incast as gate
 from planner.network import queues as row
 from planner.units import (
@@ -17,6 +17,8 @@ from planner.units import (
     format_share,
     format_time,
 )
+
+_MOST_SHOWN = 8
 
 
 def pause_text(inputs: Mapping[str, Any], seen: pfc.PauseCheck) -> str:
@@ -146,3 +148,35 @@ def buffers_text(inputs: Mapping[str, Any], seen: hazards.BufferCheck) -> str:
         ),
     ]
     return net_text("Buffer reuse", case, rows, says, seen.premises, hazards.SOURCE)
+
+
+def reuse_text(inputs: Mapping[str, Any], seen: reuse.Reuse) -> str:
+    """Return the text of ``planner net reuse``."""
+    contents, operations = len(inputs["contents"]), len(inputs["operations"])
+    rows = [
+        Row("verdict", "safe" if seen.safe else "OVERWRITES"),
+        Row("least buffers", str(seen.least_buffers), "for the contents and their times"),
+        *(
+            Row(
+                f"{early.buffer} too early",
+                format_time(early.early_s),
+                f"{early.written} is written while {early.lost} still has a reader",
+            )
+            for early in seen.overwritten[:_MOST_SHOWN]
+        ),
+        *(
+            Row("not in order", "", f"nothing holds back {race.write} until {race.read} is over")
+            for race in seen.unordered[:_MOST_SHOWN]
+        ),
+    ]
+    left_out = sum(max(0, len(found) - _MOST_SHOWN) for found in (seen.overwritten, seen.unordered))
+    if left_out:
+        rows.append(Row("and more", str(left_out), "in the document of --json"))
+    return net_text(
+        "Buffers of a schedule",
+        f"{contents} contents with times, {operations} operations with an order",
+        rows,
+        ["Fewest buffers: as many as contents are alive at one time."],
+        seen.premises,
+        reuse.SOURCE,
+    )

@@ -117,9 +117,9 @@ def schedule_text(inputs: Mapping[str, Any], rows: Sequence[Proved]) -> str:
     says = [
         (
             "Proved: every rank ends with every contribution it must have, once each. Crosses: "
-            "leaves a supernode, all moves added up; by form: whether that is the closed form's; one NIC: the "
-            "busiest. Slots: fewest of a channel that keep messages from being overwritten unread where "
-            "nobody acknowledges; !: more than there are."
+            "leaves a supernode, all moves added up; by form: whether that is the closed form's; "
+            "one NIC: the busiest. Slots: fewest of a channel that keep messages from being "
+            "overwritten unread where nobody acknowledges; !: more than there are."
         ),
         *(f"{row.algorithm}: {fault}." for row in rows for fault in row.faults[:_MOST_FAULTS]),
     ]

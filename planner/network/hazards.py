@@ -183,8 +183,8 @@ def buffer_check(interval_s: float, hold_s: float, buffers: int) -> BufferCheck:
             Premise(
                 states="Contents follow each other evenly and are held equally long",
                 holds=None,
-                otherwise="the most alive at once decide: `least_buffers` of the library counts "
-                "them in any schedule",
+                otherwise="the most alive at once decide: `planner net reuse` counts them in any "
+                "schedule",
             ),
             Premise(
                 states="The receiver says when it is done, and the sender waits for that",

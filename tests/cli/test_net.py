@@ -18,6 +18,7 @@ Planner = Callable[..., Ran]
 SCHEMAS = Path(__file__).parents[2] / "cli" / "schemas"
 SINGLE = (
     "schedule",
+    "reuse",
     "slots",
     "congestion",
     "concurrency",
