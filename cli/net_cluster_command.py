@@ -1,4 +1,4 @@
-"""``planner net endpoints · phases · walks · sharing · blast``: models of a layout on a cluster."""
+"""``planner net endpoints · walks · sharing · blast``: models of a layout on a cluster."""
 
 # ruff: noqa: PLC0415 - a command imports what it needs when it is called
 
@@ -46,7 +46,7 @@ Seats = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module to *app*."""
-    for command in (endpoints, phases, walks, sharing, blast):
+    for command in (endpoints, walks, sharing, blast):
         app.command(command.__name__)(command)
 
 
@@ -125,83 +125,6 @@ def endpoints(
     body = {**parts_of(seen), "assumed": assumed, "source": state_model.SOURCE}
     text = endpoints_text(inputs, seen, job is not None, assumed)
     put_out("endpoints", inputs, body, text, as_json=as_json, out=out)
-
-
-def phases(
-    model: Model = None,
-    tp: Annotated[str, number_option("--tp", "Tensor-parallel degree.")] = "8",
-    supernode: Annotated[str, number_option("--supernode", "GPUs of a scale-up domain.")] = "8",
-    scale_up: Annotated[str, text_option("--scale-up", "Rate inside it, per GPU.")] = "450GB/s",
-    nic: Annotated[str, text_option("--nic", "Rate of the network, per GPU.")] = "50GB/s",
-    scale_up_latency: Annotated[
-        str, text_option("--scale-up-latency", "Start-up inside it.")
-    ] = "3.33us",
-    nic_latency: Annotated[
-        str, text_option("--nic-latency", "Start-up over the network.")
-    ] = "3.7us",
-    gradient: Annotated[
-        str, text_option("--gradient", "Gradients one group reduces in a step.")
-    ] = "192MiB",
-    gradient_ranks: Annotated[
-        str, number_option("--gradient-ranks", "Members of a gradient group.")
-    ] = "16",
-    budget: Annotated[str, text_option("--budget", "What they may take.")] = "3ms",
-    prefill_tokens: Annotated[
-        str, number_option("--prefill-tokens", "Tokens of a prefill, m.")
-    ] = "4096",
-    decode_tokens: Annotated[
-        str, number_option("--decode-tokens", "Sequences decoded together.")
-    ] = "1",
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
-    """Judge one network for training, prefill and decode.
-
-    Left out, the model is one whose token has 10 KiB (qwen3-32b).
-    """
-    from cli.net_cluster_reports import phases_text
-    from planner.collectives.links import Spread, two_tiers
-    from planner.network import phases as table
-    from planner.units import parse_bytes, parse_rate, parse_time
-    from topologies.model_reader import read_model
-
-    given = Given()
-    rates = {"least": 1.0, "most": 1e20}
-    given.values["model"] = model or "qwen3-32b"
-    given.count("tp", "--tp", tp, least=2, most=10**6)
-    given.count("supernode", "--supernode", supernode, most=10**6)
-    given.quantity("scale_up_bytes_per_s", "--scale-up", scale_up, parse_rate, **rates)
-    given.quantity("nic_bytes_per_s", "--nic", nic, parse_rate, **rates)
-    given.quantity(
-        "scale_up_latency_s", "--scale-up-latency", scale_up_latency, parse_time, most=1e30
-    )
-    given.quantity("nic_latency_s", "--nic-latency", nic_latency, parse_time, most=1e30)
-    given.quantity("gradient_bytes", "--gradient", gradient, parse_bytes)
-    given.count("gradient_ranks", "--gradient-ranks", gradient_ranks, least=2, most=10**6)
-    given.quantity("budget_s", "--budget", budget, parse_time)
-    given.count("prefill_tokens", "--prefill-tokens", prefill_tokens, most=10**9)
-    given.count("decode_tokens", "--decode-tokens", decode_tokens, most=10**9)
-    inputs = given.values
-    with given.finish():
-        shape = read_model(inputs["model"])
-        links = two_tiers(
-            inside_bytes_per_s=inputs["scale_up_bytes_per_s"],
-            nic_bytes_per_s=inputs["nic_bytes_per_s"],
-            inside_latency_s=inputs["scale_up_latency_s"],
-            nic_latency_s=inputs["nic_latency_s"],
-        )
-        seen = table.model_phases(
-            shape,
-            Spread.of(inputs["tp"], inputs["supernode"]),
-            Spread.of(inputs["gradient_ranks"], inputs["supernode"]),
-            links,
-            gradient_bytes=inputs["gradient_bytes"],
-            prefill_tokens=inputs["prefill_tokens"],
-            decode_tokens=inputs["decode_tokens"],
-            budget_s=inputs["budget_s"],
-        )
-    body = {"phases": seen, "premises": table.phase_premises(), "source": table.SOURCE}
-    put_out("phases", inputs, body, phases_text(inputs, seen), as_json=as_json, out=out)
 
 
 def walks(

@@ -1,4 +1,4 @@
-"""The texts of ``planner net endpoints · phases · walks · sharing · blast``."""
+"""The texts of ``planner net endpoints · walks · sharing · blast``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cli.net_text import Row, net_text, table_text, with_table
-from planner.network import endpoints, phases, walks
+from planner.network import endpoints, walks
 from planner.network.blast import SOURCE as BLAST_SOURCE
 from planner.network.blast import Blast
 from planner.network.incast import IncastGate
@@ -67,55 +67,6 @@ def endpoints_text(
         *(f"Assumed: {name}: {why}." for name, why in assumed.items()),
     ]
     text = net_text("Endpoint state", case, rows, says, seen.premises, endpoints.SOURCE)
-    return with_table(text, table)
-
-
-def phases_text(inputs: Mapping[str, Any], seen: Sequence[phases.PhaseLoad]) -> str:
-    """Return the text of ``planner net phases``."""
-    case = (
-        f"{inputs['model']}, TP {inputs['tp']} on supernodes of {inputs['supernode']}; "
-        f"{format_rate(inputs['scale_up_bytes_per_s'])} and "
-        f"{format_time(inputs['scale_up_latency_s'])} inside, "
-        f"{format_rate(inputs['nic_bytes_per_s'])} and "
-        f"{format_time(inputs['nic_latency_s'])} across"
-    )
-    table = table_text(
-        ("phase", "payload", "times", "start-up", "transfer", "total", "dominates"),
-        [
-            (
-                row.phase,
-                format_binary_bytes(row.payload_bytes),
-                str(row.times) + (f" ({row.per_layer:g}/layer)" if row.per_layer else ""),
-                format_time(row.startup_s),
-                format_time(row.transfer_s),
-                format_time(row.total_s),
-                row.dominates,
-            )
-            for row in seen
-        ],
-    )
-    rows = [
-        Row(row.phase, format_share(row.gain_twice_rate_share), "saved by twice the rate")
-        for row in seen
-    ]
-    rows += [
-        Row(
-            f"{row.phase} budget",
-            format_time(row.budget_s),
-            "met" if row.in_budget else "MISSED",
-        )
-        for row in seen
-        if row.budget_s is not None
-    ]
-    says = [
-        (
-            "One cluster, opposite fears: large messages on a tight budget, and small messages "
-            "very often. Bandwidth buys the first, fewer and shorter start-ups the second."
-        )
-    ]
-    text = net_text(
-        "Training, prefill, decode", case, rows, says, phases.phase_premises(), phases.SOURCE
-    )
     return with_table(text, table)
 
 

@@ -15,6 +15,7 @@ from cli import (
     net_cluster_command,
     net_collectives_command,
     net_link_command,
+    net_phases_command,
     net_schedule_command,
 )
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
@@ -283,6 +284,7 @@ def loss(
 
 for _more in (
     net_link_command,
+    net_phases_command,
     net_cluster_command,
     net_collectives_command,
     net_schedule_command,

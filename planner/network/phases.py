@@ -2,7 +2,8 @@
 
 - training reduces its gradients once a step: one large message on a tight budget;
 - prefill reduces activations of megabytes at every tensor-parallel boundary: bandwidth rules;
-- decode reduces a few kilobytes twice a layer: the start-up rules, and more bandwidth buys nothing.
+- decode reduces a few kilobytes twice a layer: the start-up rules, and more bandwidth buys nothing;
+- experts on several GPUs add an all-to-all to them and one back from them, in every MoE layer.
 
 time = start-up + bytes / rate, by ``planner.collectives.cost.cheapest``; the larger part is what
 dominates.
@@ -16,12 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.collectives.cost import cheapest
-from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.collectives.links import LinkNumbers, Spread
     from planner.model import ModelSpec
@@ -36,7 +36,7 @@ class PhaseLoad:
     Args:
         phase: ``training``, ``prefill`` or ``decode``.
         collective: what runs.
-        payload_bytes: of one execution [bytes].
+        payload_bytes: of one execution; of one ordered pair of an all-to-all [bytes].
         per_layer: executions per layer [1].
         times: executions per step, or per token step [1].
         algorithm: the cheapest one.
@@ -66,6 +66,25 @@ class PhaseLoad:
     gain_twice_rate_share: float
 
 
+_EXCHANGES_PER_LAYER = 2
+"""To the experts and back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseSpreads:
+    """Where the groups of the three phases sit.
+
+    Args:
+        tensor: one tensor-parallel group.
+        gradients: one group that reduces gradients.
+        experts: one group that shares a layer's experts; of one rank where none does.
+    """
+
+    tensor: Spread
+    gradients: Spread
+    experts: Spread
+
+
 def phase_load(
     phase: str,
     payload_bytes: float,
@@ -73,11 +92,12 @@ def phase_load(
     spread: Spread,
     links: LinkNumbers,
     *,
+    collective: str = "all_reduce",
     per_layer: int = 0,
     budget_s: float | None = None,
-    available: Sequence[str] | None = None,
+    available: Mapping[str, Sequence[str]] | None = None,
 ) -> PhaseLoad:
-    """Return what *times* all-reduces of *payload_bytes* cost, and which part dominates.
+    """Return what *times* collectives of *payload_bytes* cost, and which part dominates.
 
     >>> from planner.collectives.links import Spread, two_tiers
     >>> links = two_tiers(inside_bytes_per_s=450e9, nic_bytes_per_s=50e9, inside_latency_s=2e-6)
@@ -92,11 +112,12 @@ def phase_load(
         not_counts(times=times),
         below_zero(**latencies_s),
     )
-    cost = cheapest("all_reduce", payload_bytes, spread, links, available=available)
+    known = None if available is None else available[collective]
+    cost = cheapest(collective, payload_bytes, spread, links, available=known)
     startup_s, time_s = float(cost.startup_s), float(cost.time_s)
     return PhaseLoad(
         phase=phase,
-        collective="all_reduce",
+        collective=collective,
         payload_bytes=payload_bytes,
         per_layer=per_layer,
         times=times,
@@ -122,8 +143,7 @@ def reductions_per_layer(model: ModelSpec) -> int:
 
 def model_phases(
     model: ModelSpec,
-    tp_spread: Spread,
-    dp_spread: Spread,
+    spreads: PhaseSpreads,
     links: LinkNumbers,
     *,
     gradient_bytes: float,
@@ -131,54 +151,81 @@ def model_phases(
     decode_tokens: int = 1,
     activation_bytes: float = 2.0,
     budget_s: float | None = 3e-3,
-    available: Sequence[str] | None = None,
+    available: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[PhaseLoad, ...]:
     """Return training, prefill and decode of *model* on the same links.
 
+    An all-reduce of tokens x h at every tensor-parallel boundary; an all-to-all of
+    tokens x top-k x h / ep for each ordered pair to the experts and one back, in each MoE layer.
+
     Args:
-        model: its shape gives hidden width, layers, and reductions a layer.
-        tp_spread: where one tensor-parallel group sits.
-        dp_spread: where one gradient group sits.
+        model: its shape gives hidden width, layers, reductions a layer, and experts.
+        spreads: where the groups sit.
         links: the tiers' numbers.
         gradient_bytes: gradients one group reduces in a step [bytes].
-        prefill_tokens: tokens of one prefill, m in m x h [1].
-        decode_tokens: sequences decoded together, one token each [1].
+        prefill_tokens: tokens of one prefill, m in m x h, on each rank of an expert group [1].
+        decode_tokens: sequences decoded together, one token each, likewise [1].
         activation_bytes: bytes of one activation element [bytes].
         budget_s: what the gradients may take [s].
-        available: algorithms to choose from.
+        available: algorithms to choose from, by collective.
     """
     refuse(
         not_counts(prefill_tokens=prefill_tokens, decode_tokens=decode_tokens),
         not_above_zero(activation_bytes=activation_bytes, gradient_bytes=gradient_bytes),
+        _spread_faults(model, spreads),
     )
-    if tp_spread.group_size < 2:
-        raise InputError("tensor parallel degree 1: expected 2 or more, or nothing is reduced")
-    per_layer = reductions_per_layer(model)
-    times = per_layer * model.layers
     row_bytes = model.hidden * activation_bytes
-    return (
+    loads = [
         phase_load(
-            "training", gradient_bytes, 1, dp_spread, links, budget_s=budget_s, available=available
-        ),
-        phase_load(
-            "prefill",
-            prefill_tokens * row_bytes,
-            times,
-            tp_spread,
+            "training",
+            gradient_bytes,
+            1,
+            spreads.gradients,
             links,
-            per_layer=per_layer,
+            budget_s=budget_s,
             available=available,
-        ),
-        phase_load(
-            "decode",
-            decode_tokens * row_bytes,
-            times,
-            tp_spread,
-            links,
-            per_layer=per_layer,
-            available=available,
-        ),
-    )
+        )
+    ]
+    for phase, tokens in (("prefill", prefill_tokens), ("decode", decode_tokens)):
+        if spreads.tensor.group_size > 1:
+            per_layer = reductions_per_layer(model)
+            loads.append(
+                phase_load(
+                    phase,
+                    tokens * row_bytes,
+                    per_layer * model.layers,
+                    spreads.tensor,
+                    links,
+                    per_layer=per_layer,
+                    available=available,
+                )
+            )
+        if spreads.experts.group_size > 1:
+            loads.append(
+                phase_load(
+                    phase,
+                    tokens * model.top_k * row_bytes / spreads.experts.group_size,
+                    _EXCHANGES_PER_LAYER * model.moe_layer_count,
+                    spreads.experts,
+                    links,
+                    collective="all_to_all",
+                    per_layer=_EXCHANGES_PER_LAYER,
+                    available=available,
+                )
+            )
+    return tuple(loads)
+
+
+def _spread_faults(model: ModelSpec, spreads: PhaseSpreads) -> list[str]:
+    tp, ep = int(spreads.tensor.group_size), int(spreads.experts.group_size)
+    faults = []
+    if ep > 1 and not model.experts:
+        faults.append(f"ep={ep}: {model.name} has no experts: expected 1")
+    elif ep > 1 and model.experts % ep:
+        faults.append(f"ep={ep}: expected a divisor of the {model.experts} experts")
+    if tp < 2 and ep < 2:
+        faults.append(f"tp={tp}: expected 2 or more, or experts on several GPUs: nothing is sent")
+    return faults
 
 
 def phase_premises() -> tuple[Premise, ...]:
@@ -188,6 +235,11 @@ def phase_premises() -> tuple[Premise, ...]:
             states="One collective at a time on these links",
             holds=None,
             otherwise="`planner net sharing` prices what is active together",
+        ),
+        Premise(
+            states="Tokens go to all experts alike",
+            holds=None,
+            otherwise="the busiest expert's GPU sets the time of the all-to-all",
         ),
         Premise(
             states="Start-up is latency and launch; the in-flight limit is in the rate",

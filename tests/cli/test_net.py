@@ -149,6 +149,26 @@ def test_decode_is_start_up_and_prefill_is_bandwidth(planner: Planner) -> None:
     assert phases["training"]["in_budget"] is True
 
 
+def test_a_cluster_is_judged_for_both_loads_as_wires_and_as_its_library(planner: Planner) -> None:
+    document = told(planner, "phases", "--cluster", "hgx-h100")
+
+    wires = {load["phase"]: load for load in document["phases"]}
+    library = {load["phase"]: load for load in document["library"]}
+    assert document["inputs"]["scale_up_bytes_per_s"] == 450e9
+    assert wires["decode"]["dominates"] == library["decode"]["dominates"] == "start-up"
+    assert wires["prefill"]["dominates"] == library["prefill"]["dominates"] == "bandwidth"
+    # dgxc-benchmarking nccl/README.md: 8 H100 take 15 to 20 us for 8 and 16 KiB
+    assert 15e-6 < library["decode"]["startup_s"] + library["decode"]["transfer_s"] < 20e-6
+    jsonschema.validate(document, json.loads((SCHEMAS / "net-phases.json").read_text()))
+
+
+def test_what_a_cluster_says_is_not_said_twice(planner: Planner) -> None:
+    ran = planner("net", "phases", "--cluster", "hgx-h100", "--nic", "1GB/s", "--scale-up", "2GB/s")
+
+    assert ran.code == 2
+    assert "--scale-up, --nic: --cluster hgx-h100 says that" in ran.err
+
+
 BAD = [
     (("slots", "--payload", "8", "--slots", "0", "--poll-interval", "0us"), 3),
     (("slots", "--operations", "-5", "--batch", "1.5", "--line-rate", "-50GB/s"), 3),
