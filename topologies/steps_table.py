@@ -322,6 +322,7 @@ def _columns(row: _Row, model: ModelSpec) -> LayoutColumns:
         fused_experts=float(fused),
         overlap_hops=float(not apart),
         scatter_gather=1.0,
+        compiled_loss=float(_says(notes, "loss compiled", "compiled loss")),
         stack=stack,
     )
 

@@ -53,6 +53,7 @@ class LayoutColumns:
         overlap_hops: 1 where an interleaved pipeline's hops run under other chunks, 0 where each
             stage waits for them (Megatron before ``--overlap-p2p-communication``).
         scatter_gather: 1 where a pipeline hop sends each TP rank's part only (always with SP).
+        compiled_loss: 1 where PyTorch's own loss is compiled, 0 where it runs operator by operator.
     """
 
     tp: Values
@@ -85,6 +86,7 @@ class LayoutColumns:
     fused_experts: Values = 0.0
     overlap_hops: Values = 1.0
     scatter_gather: Values = 0.0
+    compiled_loss: Values = 0.0
     stack: Values = 0.0
 
     @property

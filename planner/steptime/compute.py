@@ -9,8 +9,10 @@ sum of squares. A pass over a layer takes at least as long as the host needs to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +38,18 @@ class Pass:
     host_s: Values
 
 
-def pass_time(works: Sequence[Work], rates: Rates, *, accumulates: bool = False) -> Pass:
-    """Return the seconds of the operators *works*, run one after another.
+def pass_time(works: Sequence[Work], rates: Rates) -> Pass:
+    """Return the seconds of the operators *works*, run one after another."""
+    return _pass(works, rates, operator.add)
 
-    Args:
-        works: the operators.
-        rates: what the accelerator reaches.
-        accumulates: the GEMMs add into their output, whose traffic overlaps with their FLOPs.
-    """
+
+def weights_time(works: Sequence[Work], rates: Rates) -> Pass:
+    """Return the seconds of the weight gradients *works*, whose two terms overlap in part."""
+    return _pass(works, rates, np.hypot)
+
+
+def _pass(works: Sequence[Work], rates: Rates, together: Callable[[Any, Any], Any]) -> Pass:
+    """Return the seconds of *works*; *together* joins a product's two terms."""
     gemm: Values = 0.0
     attention: Values = 0.0
     memory: Values = 0.0
@@ -58,8 +64,7 @@ def pass_time(works: Sequence[Work], rates: Rates, *, accumulates: bool = False)
         else:
             logits = work.kind == "logits"
             rate = rates.logits_flops_per_s if logits else rates.gemm_flops_per_s
-            multiplied = work.flops / rate
-            gemm = gemm + (np.hypot(multiplied, moved) if accumulates else multiplied + moved)
+            gemm = gemm + together(work.flops / rate, moved)
     device = gemm + attention + memory
     host = larger(0.0, kernels * rates.host_s - device)
     return Pass(
@@ -86,6 +91,6 @@ def layer_time(work: LayerWork, rates: Rates) -> LayerTime:
     return LayerTime(
         forward=pass_time(work.forward, rates),
         backward=pass_time(work.backward, rates),
-        weights=pass_time(work.weights, rates, accumulates=True),
+        weights=weights_time(work.weights, rates),
         core_s=pass_time(work.core, rates).total_s,
     )

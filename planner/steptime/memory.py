@@ -36,6 +36,15 @@ _SUMMED_BYTES = 4.0
 """FSDP in a pipeline keeps a stage's parameters whole from one micro-batch to the next and sums
 their gradients in FP32 before it scatters them (torchtitan's defaults)."""
 
+_LOGIT_BYTES = {"fused": 6.0, "eager": 14.0, "parallel": 18.0, "compiled": 4.0}
+"""Held of each logit at the peak of the loss.
+
+A fused cross entropy: 2 + 4. PyTorch's own, while it runs backward: 16 bit, its logarithms, their
+gradient and that of the FP32 logits (2 + 4 + 4 + 4). Its loss parallel over TP adds the gradient
+and the exponentials up before it scales them: 4 more (torch/distributed/tensor/parallel/loss.py).
+Compiled, the 16-bit logits and their gradient (torchtitan since 2025).
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
@@ -63,49 +72,67 @@ class Memory:
         return larger(0.0, self.worst_stage_bytes + self.margin_bytes - self.capacity_bytes)
 
 
-def layer_activation_bytes(model: ModelSpec, columns: LayoutColumns, moe: bool) -> Values:
-    """Return the activations one layer keeps for the backward of one micro-batch [bytes]."""
-    t, tokens, h = columns.tp, columns.tokens, float(model.hidden)
-    e = columns.activation_bytes
-    split = select(columns.sequence_parallel, tokens / t, tokens)
+def dense_layer_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """Return the activations a dense layer keeps for the backward of one micro-batch [bytes]."""
+    inside = columns.tokens * model.ffn / columns.tp * columns.activation_bytes * _widths(model)
+    everything = select(
+        repeats_operators(columns),
+        _kept_operators_bytes(model, columns),
+        _attention_bytes(model, columns) + inside,
+    )
+    return _recomputed_bytes(model, columns, everything)
+
+
+def moe_layer_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """Return the activations a MoE layer keeps for the backward of one micro-batch [bytes]."""
+    t, tokens, e = columns.tp, columns.tokens, columns.activation_bytes
+    routed = routed_tokens(model, columns)
+    wide = routed * model.expert_ffn / columns.etp + tokens * model.shared_expert_ffn / t
+    inside = 2.0 * routed * model.hidden * e + wide * e * _widths(model)
+    scores = 8.0 * tokens / t * model.experts
+    everything = _attention_bytes(model, columns) + inside + scores
+    return _recomputed_bytes(model, columns, everything)
+
+
+def _widths(model: ModelSpec) -> float:
+    """Tensors of a feed-forward's width that are kept: two, gated three."""
+    return 3.0 if model.gated_mlp else 2.0
+
+
+def _split_tokens(columns: LayoutColumns) -> Values:
+    return select(columns.sequence_parallel, columns.tokens / columns.tp, columns.tokens)
+
+
+def _recomputed_bytes(model: ModelSpec, columns: LayoutColumns, everything: Values) -> Values:
+    """What is kept of *everything*: the layer's input alone where all of it comes again."""
+    kept = _split_tokens(columns) * model.hidden * columns.activation_bytes
+    return select(columns.recompute == 2, kept, everything)
+
+
+def _attention_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """What norms, residuals and attention keep."""
+    t, tokens, e = columns.tp, columns.tokens, columns.activation_bytes
+    split = _split_tokens(columns)
     shape = model.attention
     dropout = 1.0 if model.learned_positions and not model.gated_mlp else 0.0
-    norms = split * h * (4.0 * e + 2.0 * dropout)
+    norms = split * model.hidden * (4.0 * e + 2.0 * dropout)
     kv = larger(1.0, shape.kv_heads / t)
     width = shape.heads / t * (shape.head_dim + shape.v_head_dim)
     attention = tokens * e * (width + kv * (shape.head_dim + shape.v_head_dim))
     if shape.kind == "mla":
-        attention = (
-            attention
-            + split * e * (shape.q_lora_rank + shape.kv_lora_rank + shape.rope_head_dim) * 2.0
-        )
-    scores = 5.0 * tokens * columns.seq * shape.heads / t
-    kept_scores = select(
-        columns.fused_attention,
-        4.0 * tokens * shape.heads / t,
-        select(columns.recompute == 0, scores, 0.0),
-    )
-    if moe:
-        routed = routed_tokens(model, columns)
-        wide = routed * model.expert_ffn / columns.etp
-        narrow = tokens * model.shared_expert_ffn / t
-        inside = 2.0 * routed * h * e + (wide + narrow) * e * (3.0 if model.gated_mlp else 2.0)
-        inside = inside + 8.0 * tokens / t * model.experts
-    else:
-        inside = tokens * model.ffn / t * e * (3.0 if model.gated_mlp else 2.0)
-    everything = norms + attention + kept_scores + inside
-    if not moe:
-        everything = select(
-            repeats_operators(columns),
-            _kept_operators_bytes(model, columns, kept_scores, split),
-            everything,
-        )
-    return select(columns.recompute == 2, split * h * e, everything)
+        ranks = shape.q_lora_rank + shape.kv_lora_rank + shape.rope_head_dim
+        attention = attention + split * e * ranks * 2.0
+    return norms + attention + _kept_scores_bytes(model, columns)
 
 
-def _kept_operators_bytes(
-    model: ModelSpec, columns: LayoutColumns, kept_scores: Values, split: Values
-) -> Values:
+def _kept_scores_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """Flash attention's logarithms, or the scores where they are neither fused nor recomputed."""
+    rows = columns.tokens * model.attention.heads / columns.tp
+    scores = select(columns.recompute == 0, 5.0 * rows * columns.seq, 0.0)
+    return select(columns.fused_attention, 4.0 * rows, scores)
+
+
+def _kept_operators_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
     """What a dense layer keeps where PyTorch repeats its cheap operators and every second product.
 
     The layer's input, q and v, the attention core's output, the first of the feed-forward's
@@ -116,7 +143,8 @@ def _kept_operators_bytes(
     kv = larger(1.0, shape.kv_heads / t)
     heads = shape.heads / t * (shape.head_dim + shape.v_head_dim) + kv * shape.v_head_dim
     inside = tokens * e * (heads + model.ffn / t)
-    return 2.0 * split * model.hidden * e + inside + kept_scores
+    ends = 2.0 * _split_tokens(columns) * model.hidden * e
+    return ends + inside + _kept_scores_bytes(model, columns)
 
 
 def step_memory(model: ModelSpec, columns: LayoutColumns, capacity_bytes: float) -> Memory:
@@ -193,8 +221,8 @@ class _EachLayer:
 def _each_layer(model: ModelSpec, columns: LayoutColumns) -> _EachLayer:
     dense, moe = model.dense_layer_count, model.moe_layer_count
     return _EachLayer(
-        dense_bytes=layer_activation_bytes(model, columns, moe=False) if dense else 0.0,
-        moe_bytes=layer_activation_bytes(model, columns, moe=True) if moe else 0.0,
+        dense_bytes=dense_layer_bytes(model, columns) if dense else 0.0,
+        moe_bytes=moe_layer_bytes(model, columns) if moe else 0.0,
         working_bytes=_working_bytes(model, columns),
     )
 
@@ -248,13 +276,15 @@ def _working_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
 def _logits_bytes(model: ModelSpec, columns: LayoutColumns, stage: str) -> Values:
     """Logits in 16 bit and FP32 of one micro-batch, where the loss is.
 
-    A fused cross entropy holds 2 + 4 bytes each; PyTorch's own, while it runs backward, its
-    logarithms, their gradient and that of the FP32 logits: 2 + 4 + 4 + 4 (a loss that is compiled
-    as well has 8 less). They are gone when the backward of the layers needs its working memory:
-    the larger counts.
+    They are gone when the backward of the layers needs its working memory: the larger counts.
+    PyTorch's own product also keeps its whole input, which TP gathers first.
     """
-    each = select(own_kernels(columns), 14.0, 6.0)
-    size = columns.tokens * model.vocab / columns.tp * each
+    own = own_kernels(columns)
+    loose = select(columns.tp > 1, _LOGIT_BYTES["parallel"], _LOGIT_BYTES["eager"])
+    loose = select(columns.compiled_loss, _LOGIT_BYTES["compiled"], loose)
+    each = select(own, loose, _LOGIT_BYTES["fused"])
+    kept = own * model.hidden * columns.activation_bytes
+    size = columns.tokens * (model.vocab / columns.tp * each + kept)
     if stage == "last":
         return size
     return select(columns.pp > 1, 0.0, size) if stage == "first" else 0.0 * size

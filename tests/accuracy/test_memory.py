@@ -88,10 +88,16 @@ def test_fsdp_runs_of_another_program_are_within_a_tenth_of_what_they_reserve(
     assert np.abs(sharded).max() < 0.10
 
 
-def test_all_of_torchtitans_runs_are_within_a_third(titan: dict[str, float]) -> None:
-    """The furthest: 2025's, which compile the loss as well (over), and TP 8 of 16 sequences."""
+def test_all_of_torchtitans_runs_reserve_up_to_a_seventh_more_than_they_allocate(
+    titan: dict[str, float],
+) -> None:
+    """What is predicted is allocated, what they print is reserved: 2 to 14 % more, as fragments.
+
+    The furthest: TP 8 of 16 sequences, and 405B in a pipeline.
+    """
     error = np.array(list(titan.values()))
 
     assert len(error) == 16
-    assert np.abs(error).mean() < 0.12
-    assert np.abs(error).max() < 0.34
+    assert np.abs(error).mean() < 0.07
+    assert error.min() > -0.14
+    assert error.max() < 0.02

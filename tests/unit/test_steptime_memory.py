@@ -9,7 +9,7 @@ import pytest
 from planner.layout import Layout
 from planner.model import Attention, ModelSpec
 from planner.steptime.columns import LayoutColumns, columns_of
-from planner.steptime.memory import layer_activation_bytes, step_memory
+from planner.steptime.memory import dense_layer_bytes, step_memory
 from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.schedule import in_flight
 
@@ -37,7 +37,7 @@ def test_a_layer_without_sp_keeps_what_korthikanti_says(tp: int) -> None:
         tp=tp, micro_batch=B, global_batch=B, seq=S, recompute="none", sequence_parallel=False
     )
 
-    found = layer_activation_bytes(GPT, before_flash(layout), moe=False)
+    found = dense_layer_bytes(GPT, before_flash(layout))
 
     # arXiv 2205.05198 eq. 2: s b h (10 + 24/t + 5 a s / (h t))
     assert found == pytest.approx(S * B * H * (10 + 24 / tp + 5 * A * S / (H * tp)))
@@ -47,7 +47,7 @@ def test_a_layer_without_sp_keeps_what_korthikanti_says(tp: int) -> None:
 def test_a_layer_with_sp_keeps_what_korthikanti_says(tp: int) -> None:
     layout = Layout(tp=tp, micro_batch=B, global_batch=B, seq=S, recompute="none")
 
-    found = layer_activation_bytes(GPT, before_flash(layout), moe=False)
+    found = dense_layer_bytes(GPT, before_flash(layout))
 
     # eq. 4: s b h / t (34 + 5 a s / h)
     assert found == pytest.approx(S * B * H / tp * (34 + 5 * A * S / H))
@@ -58,12 +58,8 @@ def test_selective_recomputation_keeps_34_over_t_and_full_keeps_the_input() -> N
     full = replace(layout, recompute="full")
 
     # eq. 6: s b h 34 / t; full recomputation with SP: 2 s b h / t
-    assert layer_activation_bytes(GPT, before_flash(layout), moe=False) == pytest.approx(
-        S * B * H * 34 / 8
-    )
-    assert layer_activation_bytes(GPT, before_flash(full), moe=False) == pytest.approx(
-        2 * S * B * H / 8
-    )
+    assert dense_layer_bytes(GPT, before_flash(layout)) == pytest.approx(S * B * H * 34 / 8)
+    assert dense_layer_bytes(GPT, before_flash(full)) == pytest.approx(2 * S * B * H / 8)
 
 
 def test_micro_batches_in_flight_fall_from_the_first_stage_to_the_last() -> None:
@@ -145,7 +141,7 @@ def test_pytorchs_selective_recomputation_keeps_every_second_product() -> None:
     layout = Layout(seq=8192, micro_batch=2, global_batch=2, recompute="selective")
     columns = replace(columns_of(layout), stack=1.0)
 
-    found = layer_activation_bytes(model, columns, moe=False)
+    found = dense_layer_bytes(model, columns)
 
     each = 2 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096) + 4 * 32
     assert found == pytest.approx(2 * 8192 * each)
@@ -160,7 +156,23 @@ def test_pytorchs_own_loss_holds_fourteen_bytes_of_each_logit() -> None:
         for stack in (1.0, 0.0)
     ]
 
-    assert more[0] - more[1] == pytest.approx((14 - 6) * 32768 * 128256, rel=1e-6)
+    kept_input = 2 * 32768 * 16384  # of the logits' product, for its weights' gradient
+    assert more[0] - more[1] == pytest.approx((14 - 6) * 32768 * 128256 + kept_input, rel=1e-6)
+
+
+@pytest.mark.parametrize(("tp", "compiled_loss", "each"), [(8, 0.0, 18), (8, 1.0, 4), (1, 1.0, 4)])
+def test_loss_parallel_holds_four_bytes_more_and_a_compiled_loss_two_tensors_of_16_bit(
+    tp: int, compiled_loss: float, each: int
+) -> None:
+    layout = Layout(tp=tp, dp=8, seq=262144, micro_batch=1, global_batch=8, zero_stage=3)
+    own = replace(columns_of(layout), stack=1.0, compiled_loss=compiled_loss)
+
+    logits = [
+        float(step_memory(replace(LLAMA, vocab=vocab), own, 96e9).parts["logits"])
+        for vocab in (256000, 128000)
+    ]
+
+    assert logits[0] - logits[1] == pytest.approx(each * 262144 * 128000 / tp, rel=1e-9)
 
 
 def test_fsdp_in_a_pipeline_keeps_parameters_whole_and_sums_gradients_in_fp32() -> None:
