@@ -250,26 +250,30 @@ def blast(
 ) -> None:
     """Show which ranks stall when a part of the cluster fails.
 
-    Without --failed: one of each kind of part, the first of its kind.
+    Without --failed: one of each kind of part, the one with most ranks on it and in their groups.
     """
     from cli.net_cluster_reports import blast_text
-    from cli.net_seats import first_of_each_kind
+    from cli.net_seats import worst_of_each_kind
     from planner.network import blast as model_of_failure
 
     degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
     job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
-    together: list[list[str | tuple[str, str]]] = (
-        [[_part(name) for name in failed]] if failed else first_of_each_kind(job.fabric)
-    )
+    kinds = () if failed else worst_of_each_kind(job)
+    together = [[_part(name) for name in failed]] if failed else [[one.part] for one in kinds]
     groups = {family.name: members for family, members in job.groups}
     seen = [
         model_of_failure.blast_radius(job.fabric, parts, groups, job.rank_to_gpu, relays=relays)
         for parts in together
     ]
     inputs = {**job.inputs, "failed": list(failed or ()), "relays": relays}
-    body = {"failures": seen, "ranks": len(job.rank_to_gpu), "premises": seen[0].premises,
-            "source": model_of_failure.SOURCE}  # fmt: skip
-    put_out("blast", inputs, body, blast_text(inputs, job, seen), as_json=as_json, out=out)
+    body = {
+        "failures": seen,
+        "kinds": kinds,
+        "ranks": len(job.rank_to_gpu),
+        "premises": seen[0].premises,
+        "source": model_of_failure.SOURCE,
+    }
+    put_out("blast", inputs, body, blast_text(inputs, job, kinds, seen), as_json=as_json, out=out)
 
 
 def _part(name: str) -> str | tuple[str, str]:

@@ -20,7 +20,7 @@ from planner.units import (
 )
 
 if TYPE_CHECKING:
-    from cli.net_seats import SeatedJob
+    from cli.net_seats import PartOfKind, SeatedJob
 
 _MOST_FAMILIES = 20
 _MOST_LINKS = 8
@@ -195,21 +195,25 @@ def sharing_text(inputs: Mapping[str, Any], seen: Sharing, gates: Sequence[Incas
     return with_table(text, families + "\n\n" + links)
 
 
-def blast_text(inputs: Mapping[str, Any], job: SeatedJob, seen: Sequence[Blast]) -> str:
-    """Return the text of ``planner net blast``."""
+def blast_text(
+    inputs: Mapping[str, Any], job: SeatedJob, kinds: Sequence[PartOfKind], seen: Sequence[Blast]
+) -> str:
+    """Return the text of ``planner net blast``; *kinds* is empty where parts were named."""
+    of = [str(kind.parts) for kind in kinds] or ["-"] * len(seen)
     table = table_text(
-        ("fails", "dead", "cut off", "relayed", "uplinks", "stall at once", "in the end"),
+        ("fails", "of", "loses", "slowed", "uplinks", "stall", "end"),
         [
             (
                 " + ".join(row.failed),
-                str(len(row.dead_ranks)),
-                str(len(row.cut_off_ranks)),
-                str(len(row.relayed_ranks)),
+                parts,
+                _losses(row),
+                f"{len(row.slowed_ranks)}"
+                + (f" to {row.least_links_share:.0%}" if row.slowed_ranks else ""),
                 format_share(row.least_uplinks_share),
                 str(len(row.stalled_ranks)),
                 str(row.in_the_end_ranks),
             )
-            for row in seen
+            for row, parts in zip(seen, of, strict=True)
         ],
     )
     rows = [
@@ -223,13 +227,25 @@ def blast_text(inputs: Mapping[str, Any], job: SeatedJob, seen: Sequence[Blast])
     ]
     says = [
         (
-            f"Of {len(job.rank_to_gpu)} ranks. A group stalls as a whole; its members then miss in "
-            "their other groups, until all that are joined wait. Uplinks: what the worst switch "
-            "that is left keeps towards other switches."
+            f"Of {len(job.rank_to_gpu)} ranks. Stall: at once, as a group stalls as a whole; end: "
+            "with all that wait for these in their other groups. Relayed: reach the others only "
+            "through a neighbour. Slowed: ranks that lost some of their links, and what the worst "
+            "keeps of them. Uplinks: what the worst switch that is left keeps towards other "
+            "switches."
         ),
     ]
     text = net_text("Blast radius", _job_case(inputs), rows, says, seen[0].premises, BLAST_SOURCE)
     return with_table(text, table)
+
+
+def _losses(row: Blast) -> str:
+    """Return the ranks that a failure takes from the job, in words."""
+    found = (
+        (len(row.dead_ranks), "dead"),
+        (len(row.cut_off_ranks), "cut off"),
+        (len(row.relayed_ranks), "relayed"),
+    )
+    return ", ".join(f"{ranks} {how}" for ranks, how in found if ranks) or "none"
 
 
 def _job_case(inputs: Mapping[str, Any]) -> str:

@@ -84,6 +84,29 @@ def test_models_of_a_job_take_a_cluster_and_a_layout(planner: Planner, command: 
     jsonschema.validate(document, json.loads((SCHEMAS / f"net-{command}.json").read_text()))
 
 
+def test_of_each_kind_of_part_the_worst_fails_and_slowed_ranks_are_told(planner: Planner) -> None:
+    """TP 4 x DP 3 on 8 + 4 GPUs: the first supernode touches all three groups of four twice."""
+    job = (
+        "--supernode", "8", "--gpus", "12", "--model", "llama-3.1-8b", "--tp", "4", "--dp", "3",
+        "--pp", "1",
+    )  # fmt: skip
+
+    document, text = told(planner, "blast", *job), planner("net", "blast", *job).out
+
+    kinds = {kind["kind"]: kind for kind in document["kinds"]}
+    by_kind = dict(zip(kinds, document["failures"], strict=True))
+    assert {kind: kinds[kind]["parts"] for kind in ("gpu", "nic", "gpu - nic", "supernode")} == {
+        "gpu": 12, "nic": 12, "gpu - nic": 12, "supernode": 2,
+    }  # fmt: skip
+    assert len(by_kind["gpu"]["stalled_ranks"]) == 4 + 3 - 1
+    assert kinds["supernode"]["part"] == "sn00"
+    assert len(by_kind["supernode"]["dead_ranks"]) == 8
+    assert len(by_kind["scale_up_switch"]["slowed_ranks"]) == 8
+    # 63 GB/s to the NIC are left of 450 + 63
+    assert "8 to 12%" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_slots_give_the_chapters_figures_under_the_promised_names(planner: Planner) -> None:
     sixteen, eight = told(planner, "slots"), told(planner, "slots", "--slots", "8")
 
