@@ -46,33 +46,49 @@ def spreads_of(layout: Layout, homes: Homes) -> Spreads:
     sizes = [axis.size for axis in layout.axes]
     return Spreads(
         **{
-            digit: worst_spread(
-                groups_along(sizes, layout.axes_of(digit)), homes, chain=digit == "pp"
-            )
+            digit: WORST_SPREAD[digit](groups_along(sizes, layout.axes_of(digit)), homes)
             for digit in DIGITS
         }
     )
 
 
-def worst_spread(members: NDArray[np.int64], homes: Homes, *, chain: bool = False) -> Spread:
+def worst_spread(members: NDArray[np.int64], homes: Homes) -> Spread:
     """Return the spread of the worst of several groups.
 
     Args:
         members: ranks of each group, shape [groups, n].
         homes: domain of each rank at each tier from the supernode outwards but the last.
-        chain: the group is a chain: a return to a domain counts like a new one, so that
-            (k - 1) / (n - 1) is the share of its hops that leave a supernode.
 
     >>> homes = np.array([0, 0, 0, 1, 1, 1, 1, 2])
     >>> worst_spread(np.array([[0, 1, 2, 3], [4, 5, 6, 7]]), [homes]).least_members
     1.0
     """
+    return _worst(members, [np.sort(home[members], axis=1) for home in homes])
+
+
+def worst_chain_spread(members: NDArray[np.int64], homes: Homes) -> Spread:
+    """Return the same of chains, members in their order: a return to a domain counts as a new one.
+
+    So (k - 1) / (n - 1) is the share of a chain's hops that leave a supernode.
+
+    >>> worst_chain_spread(np.array([[0, 1, 2, 3]]), [np.array([0, 1, 0, 1])]).domains
+    (4.0,)
+    """
+    return _worst(members, [home[members] for home in homes])
+
+
+WORST_SPREAD = {digit: worst_chain_spread if digit == "pp" else worst_spread for digit in DIGITS}
+"""How the worst group of each digit is found: pipelines are chains."""
+
+
+def _worst(members: NDArray[np.int64], tiers: Sequence[NDArray[np.int64]]) -> Spread:
+    """Return the worst group's spread; *tiers* are its members' domains, equal ones together."""
     groups, n = members.shape
-    if not homes or n == 1:
-        alone = (float(n),) * len(homes)
-        return Spread(group_size=float(n), members=alone, domains=(1.0,) * len(homes),
+    if not tiers or n == 1:
+        alone = (float(n),) * len(tiers)
+        return Spread(group_size=float(n), members=alone, domains=(1.0,) * len(tiers),
                       least_members=float(n))  # fmt: skip
-    counted = [_counts(home[members], chain=chain) for home in homes]
+    counted = [_counts(tier) for tier in tiers]
     touched, most, least = counted[0]
     worst = int(np.lexsort((np.arange(groups), least, most, -touched))[0])
     return Spread(
@@ -84,11 +100,10 @@ def worst_spread(members: NDArray[np.int64], homes: Homes, *, chain: bool = Fals
 
 
 def _counts(
-    homes: NDArray[np.int64], *, chain: bool
+    ordered: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return of each group: domains touched, most and fewest members in one it touches."""
-    groups, n = homes.shape
-    ordered = homes if chain else np.sort(homes, axis=1)
+    groups, n = ordered.shape
     starts = np.ones((groups, n), dtype=bool)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     marks = np.flatnonzero(starts.ravel())

@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.collectives.links import Spread
 from planner.layout import groups_along
-from planner.search.placed import DIGITS, inside_spreads, stacked, worst_spread
+from planner.search.placed import DIGITS, WORST_SPREAD, inside_spreads, stacked
 from planner.search.space import DEGREES
 from planner.steptime.columns import LayoutColumns
 from planner.steptime.spread import Spreads, contiguous_spread
@@ -38,7 +38,7 @@ class RankOrderSeats:
         self._homes = list(homes)
         self._domain_gpus = [float(np.bincount(home).max()) for home in homes]
         self._uneven = any(_is_uneven(home) for home in homes)
-        self._counted: dict[tuple[int, ...], Spread] = {}
+        self._counted: dict[tuple[str, int, int, int, int], Spread] = {}
         self._known: dict[tuple[tuple[int, ...], str], Spreads] = {}
 
     @property
@@ -83,10 +83,11 @@ class RankOrderSeats:
             "edp": (edp, etp * ep * (pp if late else 1), 1, 1),
             "pp": (pp, tp * cp if late else tp * cp * dp, 1, 1),
         }  # fmt: skip
-        return Spreads(**{name: self._worst(*strides[name], name == "pp") for name in DIGITS})
+        return Spreads(**{name: self._worst(name, *strides[name]) for name in DIGITS})
 
-    def _worst(self, size: int, stride: int, more: int, apart: int, chain: bool) -> Spread:
-        key = (size, stride, more, apart, int(chain))
+    def _worst(self, digit: str, size: int, stride: int, more: int, apart: int) -> Spread:
+        worst = WORST_SPREAD[digit]
+        key = (worst.__name__, size, stride, more, apart)
         if key not in self._counted:
             count = len(self._homes[0])
             sizes, along = [stride, size], [1]
@@ -94,7 +95,7 @@ class RankOrderSeats:
                 sizes, along = [*sizes, apart // (size * stride), more], [1, 3]
             rest = int(np.prod(sizes))
             members = groups_along([*sizes, max(1, count // rest)], along)
-            self._counted[key] = worst_spread(members, self._homes, chain=chain)
+            self._counted[key] = worst(members, self._homes)
         return self._counted[key]
 
 

@@ -15,7 +15,7 @@ from planner.layout import Layout, check_layout, groups_along
 from planner.model import Attention, ModelSpec
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS, Choice, best_layout
 from planner.search.given import given_faults
-from planner.search.placed import placed_spreads, tier_indices, worst_spread
+from planner.search.placed import placed_spreads, tier_indices, worst_chain_spread, worst_spread
 from planner.search.space import layout_space
 from planner.search.training import usual_batch
 from planner.steptime.columns import columns_of
@@ -249,6 +249,6 @@ def test_the_worst_group_stands_for_all() -> None:
 def test_a_chain_that_comes_back_counts_every_border() -> None:
     homes = np.array([0, 1, 0, 1])
 
-    spread = worst_spread(np.array([[0, 1, 2, 3]]), [homes], chain=True)
+    spread = worst_chain_spread(np.array([[0, 1, 2, 3]]), [homes])
 
     assert (spread.supernodes - 1) / (spread.group_size - 1) == 1.0
