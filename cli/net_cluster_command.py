@@ -1,4 +1,4 @@
-"""``planner net endpoints · walks · sharing · blast``: models of a layout on a cluster."""
+"""``planner net walks · sharing · blast``: models of a layout on a cluster."""
 
 # ruff: noqa: PLC0415 - a command imports what it needs when it is called
 
@@ -46,85 +46,8 @@ Seats = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module to *app*."""
-    for command in (endpoints, walks, sharing, blast):
+    for command in (walks, sharing, blast):
         app.command(command.__name__)(command)
-
-
-def endpoints(
-    peers: Annotated[str, number_option("--peers", "Peer ranks over the network.")] = "1016",
-    peer_nodes: Annotated[str, number_option("--peer-nodes", "Nodes these are in.")] = "127",
-    queue_pairs: Annotated[
-        str, number_option("--queue-pairs", "Connections to one peer: channels x queue pairs.")
-    ] = "8",
-    active_peers: Annotated[
-        str, number_option("--active-peers", "Peers a dynamic transport serves at once.")
-    ] = "64",
-    ranks_per_nic: Annotated[
-        str, number_option("--ranks-per-nic", "Ranks that share a NIC.")
-    ] = "1",
-    state: Annotated[str, text_option("--state", "State of one connection.")] = "375B",
-    cache: Annotated[str, text_option("--cache", "What the NIC can keep.")] = "2MiB",
-    every_pair: Annotated[
-        bool, typer.Option("--every-pair", help="Connect all members of every group.")
-    ] = False,
-    cluster: Cluster = None,
-    supernode: Supernode = None,
-    gpus: SomeGpus = None,
-    model: Model = None,
-    layout: LayoutFile = None,
-    tp: Tp = None,
-    cp: Cp = None,
-    ep: Ep = None,
-    etp: Etp = None,
-    dp: Dp = None,
-    pp: Pp = None,
-    order: Order = "tp-cp-ep-dp-pp",
-    placement: Seats = "order",
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
-    """Count connections and NIC state by transport.
-
-    Peers are counted from a layout where one is given or a cluster is named.
-    """
-    from cli.net_cluster_reports import endpoints_text
-    from planner.network import endpoints as state_model
-    from planner.units import parse_bytes
-
-    given = Given()
-    given.count("peers_per_rank", "--peers", peers, least=0, most=10**9)
-    given.count("nodes_per_rank", "--peer-nodes", peer_nodes, least=0, most=10**9)
-    given.count("queue_pairs", "--queue-pairs", queue_pairs)
-    given.count("active_peers", "--active-peers", active_peers)
-    given.count("ranks_per_nic", "--ranks-per-nic", ranks_per_nic)
-    given.quantity("state_bytes", "--state", state, parse_bytes)
-    given.quantity("cache_bytes", "--cache", cache, parse_bytes)
-    degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
-    named = (cluster, supernode, gpus, model, layout, *degrees.values())
-    job = None
-    inputs = given.values
-    with given.finish():
-        if any(value is not None for value in named):
-            job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
-            options = given.but("peers_per_rank", "nodes_per_rank")
-            seen = state_model.layout_endpoints(
-                [(family.collective, members) for family, members in job.groups],
-                job.supernode_of_rank,
-                job.node_of_rank,
-                every_pair=every_pair,
-                **options,
-            )
-            inputs = {**options, **job.inputs}
-        else:
-            seen = state_model.endpoint_state(**inputs)
-    inputs["every_pair"] = every_pair
-    assumed = {
-        **({"state_bytes": state_model.STATE_ASSUMED} if state == "375B" else {}),
-        **({"cache_bytes": state_model.CACHE_ASSUMED} if cache == "2MiB" else {}),
-    }
-    body = {**parts_of(seen), "assumed": assumed, "source": state_model.SOURCE}
-    text = endpoints_text(inputs, seen, job is not None, assumed)
-    put_out("endpoints", inputs, body, text, as_json=as_json, out=out)
 
 
 def walks(
@@ -206,7 +129,7 @@ def sharing(
     given.quantity("room_bytes", "--room", room, parse_bytes)
     degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
     with given.finish():
-        job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
+        job = job_of(cluster, supernode, gpus, model, layout, degrees, order, placement)
         seen = share_links(job.fabric, job_flows(job, phase), spray=not hashed)
         gates = incast_gates(job, **given.values)
     inputs = {
@@ -257,7 +180,7 @@ def blast(
     from planner.network import blast as model_of_failure
 
     degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
-    job = _job(cluster, supernode, gpus, model, layout, degrees, order, placement)
+    job = job_of(cluster, supernode, gpus, model, layout, degrees, order, placement)
     kinds = () if failed else worst_of_each_kind(job)
     together = [[_part(name) for name in failed]] if failed else [[one.part] for one in kinds]
     groups = {family.name: members for family, members in job.groups}
@@ -282,7 +205,7 @@ def _part(name: str) -> str | tuple[str, str]:
     return (ends[0], ends[1]) if len(ends) == 2 else name
 
 
-def _job(
+def job_of(
     cluster: str | None,
     supernode: int | None,
     gpus: int | None,

@@ -1,4 +1,4 @@
-"""The texts of ``planner net endpoints · walks · sharing · blast``."""
+"""The texts of ``planner net walks · sharing · blast``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cli.net_text import Row, net_text, table_text, with_table
-from planner.network import endpoints, walks
+from planner.network import walks
 from planner.network.blast import SOURCE as BLAST_SOURCE
 from planner.network.blast import Blast
 from planner.network.incast import IncastGate
@@ -29,45 +29,6 @@ _SHORT = {
     "contiguous_ring": "contiguous ring",
     "hierarchical": "hierarchical",
 }
-
-
-def endpoints_text(
-    inputs: Mapping[str, Any],
-    seen: endpoints.EndpointState,
-    of_layout: bool,
-    assumed: Mapping[str, str],
-) -> str:
-    """Return the text of ``planner net endpoints``."""
-    case = (
-        (_job_case(inputs) + "; " if of_layout else "")
-        + f"the busiest rank has {seen.peers} peers in {seen.peer_nodes} nodes over the network; "
-        f"{inputs['queue_pairs']} connections to a peer of "
-        f"{format_bytes(inputs['state_bytes'])} each; NIC memory "
-        f"{format_binary_bytes(inputs['cache_bytes'])}"
-    )
-    table = table_text(
-        ("transport", "connections", "state", "of cache", "fits"),
-        [
-            (
-                row.transport,
-                f"{row.connections}",
-                format_binary_bytes(row.state_bytes),
-                format_share(row.cache_share),
-                "yes" if row.fits else "NO",
-            )
-            for row in seen.transports
-        ],
-    )
-    rows = [Row("a cache holds", f"{seen.most_peers} peers", "with reliable connections")]
-    says = [
-        (
-            "Where transaction and transport are one, state grows with peers; apart (Jetty-like), "
-            "with peer nodes only. What overflows the cache is fetched from host memory each time."
-        ),
-        *(f"Assumed: {name}: {why}." for name, why in assumed.items()),
-    ]
-    text = net_text("Endpoint state", case, rows, says, seen.premises, endpoints.SOURCE)
-    return with_table(text, table)
 
 
 def walks_text(inputs: Mapping[str, Any], seen: walks.WalkTable) -> str:
@@ -190,7 +151,7 @@ def sharing_text(inputs: Mapping[str, Any], seen: Sharing, gates: Sequence[Incas
         ),
     ]
     text = net_text(
-        "Link sharing", _job_case(inputs), rows, says, seen.premises, "max-min fair sharing"
+        "Link sharing", job_case(inputs), rows, says, seen.premises, "max-min fair sharing"
     )
     return with_table(text, families + "\n\n" + links)
 
@@ -234,7 +195,7 @@ def blast_text(
             "switches."
         ),
     ]
-    text = net_text("Blast radius", _job_case(inputs), rows, says, seen[0].premises, BLAST_SOURCE)
+    text = net_text("Blast radius", job_case(inputs), rows, says, seen[0].premises, BLAST_SOURCE)
     return with_table(text, table)
 
 
@@ -248,7 +209,8 @@ def _losses(row: Blast) -> str:
     return ", ".join(f"{ranks} {how}" for ranks, how in found if ranks) or "none"
 
 
-def _job_case(inputs: Mapping[str, Any]) -> str:
+def job_case(inputs: Mapping[str, Any]) -> str:
+    """Return what a job is, in words."""
     layout = inputs["layout"]
     degrees = " ".join(f"{k}={layout[k]}" for k in ("tp", "cp", "ep", "dp", "pp"))
     return (

@@ -14,6 +14,7 @@ import typer
 from cli import (
     net_cluster_command,
     net_collectives_command,
+    net_endpoints_command,
     net_link_command,
     net_phases_command,
     net_schedule_command,
@@ -284,6 +285,7 @@ def loss(
 
 for _more in (
     net_link_command,
+    net_endpoints_command,
     net_phases_command,
     net_cluster_command,
     net_collectives_command,

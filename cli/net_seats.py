@@ -17,7 +17,7 @@ from planner.traffic import Family, step_families
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cli.planner_inputs import Asked
+    from cli.planner_inputs import Asked, Inputs
     from planner.fabric import Fabric
 
 _SOLVER_S = 60.0
@@ -33,6 +33,8 @@ class SeatedJob:
         groups: each family of the step with its groups of ranks.
         supernode_of_rank: array [ranks].
         node_of_rank: machine of each rank, array [ranks].
+        supernode_in_order, node_in_order: the same with rank r on GPU r, arrays [gpus].
+        given: what was read: cluster, model, what of the layout was fixed.
         inputs: what it came from, for the document.
     """
 
@@ -41,6 +43,9 @@ class SeatedJob:
     groups: tuple[tuple[Family, NDArray[np.int64]], ...]
     supernode_of_rank: NDArray[np.int64]
     node_of_rank: NDArray[np.int64]
+    supernode_in_order: NDArray[np.int64]
+    node_in_order: NDArray[np.int64]
+    given: Inputs
     inputs: dict[str, Any]
 
 
@@ -50,18 +55,23 @@ def seated_job(asked: Asked, placement: str) -> SeatedJob:
     given = seated.inputs
     fabric, layout = given.fabric, given.layout
     seats = np.asarray(seated.rank_to_gpu, np.int64)
-    supernode = fabric.domain_index("supernode")[seats]
+    supernode = fabric.domain_index("supernode")
     node = np.empty(len(fabric.gpus), np.int64)
     for number, host in enumerate(fabric.hosts):
         node[list(host.gpus)] = number
+    if not fabric.hosts:
+        node = supernode
     return SeatedJob(
         fabric=fabric,
         rank_to_gpu=seated.rank_to_gpu,
         groups=tuple(
             (family, family.members(layout)) for family in step_families(given.model, layout)
         ),
-        supernode_of_rank=supernode,
-        node_of_rank=node[seats] if fabric.hosts else supernode,
+        supernode_of_rank=supernode[seats],
+        node_of_rank=node[seats],
+        supernode_in_order=supernode[: given.gpus],
+        node_in_order=node[: given.gpus],
+        given=given,
         inputs={
             "cluster": given.cluster,
             "supernode": max(fabric.capacities("supernode")),

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,19 +49,26 @@ _EXCHANGES = frozenset({"all_to_all", "domain_all_to_all"})
 TRANSPORTS = ("reliable-connection", "dynamic", "connectionless")
 
 
+class Connects(Enum):
+    """Whom a library connects in a group."""
+
+    WHO_TALK = "who talk"
+    EVERY_PAIR = "every pair"
+
+
 def peers_of(
-    families: Sequence[tuple[str, Any]], ranks: int, *, every_pair: bool = False
+    families: Sequence[tuple[str, Any]], ranks: int, connects: Connects = Connects.WHO_TALK
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return who sends to whom: ranks and their peers, each ordered pair once.
 
     A ring or chain has two neighbours, an exchange every other member, also where a token comes
-    once for each domain: its copies are spread over the members there. With *every_pair* every
-    family connects all its members, as libraries do that connect a group when it is made.
+    once for each domain: its copies are spread over the members there. ``EVERY_PAIR`` connects all
+    members of every family, as libraries do that connect a group when it is made.
 
     Args:
         families: collective and groups of ranks, array [groups, members], of each family.
         ranks: ranks of the job [1].
-        every_pair: connect all members of every group.
+        connects: whom the library connects.
     """
     keys = [np.zeros(0, np.int64)]
     for collective, groups in families:
@@ -68,7 +76,7 @@ def peers_of(
         n = members.shape[1]
         if n < 2:
             continue
-        if every_pair or collective in _EXCHANGES:
+        if connects is Connects.EVERY_PAIR or collective in _EXCHANGES:
             a, b = np.repeat(members, n, axis=1).ravel(), np.tile(members, (1, n)).ravel()
         else:
             onward = np.roll(members, -1, axis=1)
@@ -208,7 +216,7 @@ def layout_endpoints(
     domain_of_rank: Any,
     node_of_rank: Any,
     *,
-    every_pair: bool = False,
+    connects: Connects = Connects.WHO_TALK,
     **options: Any,
 ) -> EndpointState:
     """Return the endpoint state that a layout makes where its ranks sit.
@@ -217,13 +225,13 @@ def layout_endpoints(
         families: collective and groups of ranks of each family.
         domain_of_rank: supernode of each rank: peers inside it need no NIC; array [ranks].
         node_of_rank: node (NIC host) of each rank; array [ranks].
-        every_pair: see ``peers_of``.
+        connects: see ``peers_of``.
         options: see ``endpoint_state``.
     """
     homes = np.asarray(domain_of_rank, np.int64)
     nodes = np.asarray(node_of_rank, np.int64)
     ranks = len(homes)
-    a, b = peers_of(families, ranks, every_pair=every_pair)
+    a, b = peers_of(families, ranks, connects)
     far = homes[a] != homes[b]
     a, b = a[far], b[far]
     pairs = np.unique(a * (int(nodes.max()) + 1) + nodes[b])

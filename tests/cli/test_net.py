@@ -107,6 +107,26 @@ def test_of_each_kind_of_part_the_worst_fails_and_slowed_ranks_are_told(planner:
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_layouts_of_a_search_are_judged_for_the_state_they_make(planner: Planner) -> None:
+    """A ring of 32 leaves a node of 8 by one peer at each end; connected in pairs it has 24."""
+    job = ("--supernode", "8", "--gpus", "32", "--model", "llama-3.1-8b", "--tp", "1", "--pp", "1",
+           "--cp", "1", "--best", "1", "--queue-pairs", "8", "--state", "1KiB")  # fmt: skip
+
+    rings = told(planner, "endpoints", *job)
+    pairs = told(planner, "endpoints", *job, "--every-pair", "--cache", "191KiB")
+    text = planner("net", "endpoints", *job, "--every-pair", "--cache", "191KiB").out
+
+    assert [len(told["layouts"]) for told in (rings, pairs)] == [1, 1]
+    assert rings["layouts"][0]["layout"]["dp"] == 32
+    assert rings["layouts"][0]["state"]["peers"] == 1
+    assert pairs["layouts"][0]["state"]["peers"] == 24
+    reliable = pairs["layouts"][0]["state"]["transports"][0]
+    assert reliable["state_bytes"] == 24 * 8 * 1024
+    assert not reliable["fits"]
+    assert "1 of 1 layouts" in text
+    jsonschema.validate(pairs, json.loads((SCHEMAS / "net-endpoints.json").read_text()))
+
+
 def test_slots_give_the_chapters_figures_under_the_promised_names(planner: Planner) -> None:
     sixteen, eight = told(planner, "slots"), told(planner, "slots", "--slots", "8")
 
