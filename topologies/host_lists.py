@@ -53,6 +53,8 @@ def expand_hosts(
     if len(text) > _LONGEST_LIST:
         raise HostListError(f"a host list of {len(text):,} characters: expected fewer")
     names: list[str] = []
+    if len(text) <= _LONGEST_NAME and _PLAIN.fullmatch(text):
+        return (text,)
     for term in _terms(text, most):
         if len(names) < most and _PLAIN.fullmatch(term):
             names.append(term)

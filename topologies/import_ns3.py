@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from planner.errors import SpecError
 from topologies.imported_fabric import MOST_VERTICES, ImportedFabric, ImportedHost, ImportedLink
 from topologies.imported_links import Sets
+from topologies.text_lines import numbered_lines
 
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([TGMK]?)bps", re.IGNORECASE)
 _TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,12})?)(ns|us|ms|s)")
@@ -23,6 +26,7 @@ _GPUS = {"H100": "H100-SXM", "H200": "H200-SXM", "B200": "B200-SXM", "A100": "A1
 _MOST_LINKS = 2_000_000
 _SHOWN = 20
 _FIELDS = 5
+_Line = tuple[int, list[str]]  # its number, its words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +55,12 @@ def import_ns3(text: str, name: str) -> ImportedFabric:
     Raises:
         SpecError: every fault, with its line.
     """
-    lines = [
-        (number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()
-    ]
-    head = _header(lines[0][1] if lines else [], f"{name}:{lines[0][0] if lines else 1}")
-    switches, rest = _switches(lines[1:], head, name)
-    links = _links(rest, head, switches, name)
-    gpus = [n for n in range(head.nodes) if n not in set(switches)]
+    lines = ((number, words) for number, line in numbered_lines(text) if (words := line.split()))
+    number, words = next(lines, (1, []))
+    head = _header(words, f"{name}:{number}")
+    switches = _switches(lines, head, name)
+    links = _links(lines, head, switches, name)
+    gpus = sorted(set(range(head.nodes)) - set(switches))
     servers = [gpus[at : at + head.per_server] for at in range(0, len(gpus), head.per_server)]
     home = {gpu: f"node{i:05d}" for i, server in enumerate(servers) for gpu in server}
     out = dict.fromkeys(switches[head.scale_up :])
@@ -116,15 +119,14 @@ def _header(words: list[str], where: str) -> _Header:
     return head
 
 
-def _switches(
-    lines: list[tuple[int, list[str]]], head: _Header, name: str
-) -> tuple[list[int], list[tuple[int, list[str]]]]:
-    """Return the numbers of the switches, scale-up ones first, and the lines that follow."""
+def _switches(lines: Iterator[_Line], head: _Header, name: str) -> list[int]:
+    """Return the numbers of the switches, scale-up ones first; *lines* is left behind them."""
     wanted = head.scale_up + head.switches
     found: list[int] = []
-    for at, (number, words) in enumerate(lines):
-        if len(found) >= wanted:
-            return found, lines[at:]
+    while len(found) < wanted:
+        number, words = next(lines, (0, []))
+        if not words:
+            break
         wrong = [word for word in words if not (_whole(word) and int(word) < head.nodes)]
         if wrong or len(found) + len(words) > wanted:
             raise SpecError(
@@ -134,21 +136,21 @@ def _switches(
         found += map(int, words)
     if len(found) < wanted or len(set(found)) != len(found):
         raise SpecError(f"{name}: lists {len(set(found))} switches: expected {wanted}")
-    return found, []
+    return found
 
 
-def _links(
-    lines: list[tuple[int, list[str]]], head: _Header, switches: list[int], name: str
-) -> _Links:
-    if len(set(switches)) != len(switches):
-        raise SpecError(f"{name}: a switch is listed twice")
+def _links(lines: Iterator[_Line], head: _Header, switches: list[int], name: str) -> _Links:
     scale_up, every = set(switches[: head.scale_up]), set(switches)
-    found, faults = _Links(), []
+    found, faults, count = _Links(), [], 0
     for number, words in lines:
-        rate = _RATE.fullmatch(words[2]) if len(words) == _FIELDS else None
-        wait = _TIME.fullmatch(words[3]) if rate else None
+        count += 1
+        if count > head.links:
+            faults.append(f"{name}:{number}: has more links than the {head.links} of its first line")
+            break
+        bytes_per_s = _bytes_per_s(words[2]) if len(words) == _FIELDS else 0.0
+        delay_s = _delay_s(words[3]) if bytes_per_s else None
         ends = [int(w) for w in words[:2] if _whole(w) and int(w) < head.nodes]
-        if not rate or not wait or len(ends) != 2 or not float(rate.group(1)):
+        if delay_s is None or len(ends) != 2:
             faults.append(
                 f"{name}:{number}: {' '.join(words)[:50]!r}: expected two nodes below "
                 f"{head.nodes}, a rate, a delay and an error rate, as '0 16 100Gbps 500ns 0'"
@@ -156,8 +158,6 @@ def _links(
             if len(faults) >= _SHOWN:
                 break
             continue
-        bytes_per_s = float(rate.group(1)) * _BITS[rate.group(2).upper()] / 8
-        delay_s = float(wait.group(1)) * _SECONDS[wait.group(2)]
         a, b = ends
         hub = next((end for end in ends if end in scale_up), None)
         if hub is None:
@@ -166,11 +166,25 @@ def _links(
         elif (other := a if hub == b else b) not in every:
             found.scale_up[other].append((hub, bytes_per_s))
             found.scale_up_delays_s.add(delay_s)
-    if not faults and len(lines) != head.links:
-        faults.append(f"{name}: has {len(lines)} links, its first line says {head.links}")
+    if not faults and count < head.links:
+        faults.append(f"{name}: has {count} links, its first line says {head.links}")
     if faults:
         raise SpecError(*faults)
     return found
+
+
+@lru_cache(maxsize=1024)
+def _bytes_per_s(text: str) -> float:
+    """Return the rate *text*, 0 where it is none; a file has few different ones."""
+    rate = _RATE.fullmatch(text)
+    return float(rate.group(1)) * _BITS[rate.group(2).upper()] / 8 if rate else 0.0
+
+
+@lru_cache(maxsize=1024)
+def _delay_s(text: str) -> float | None:
+    """Return the time *text*, None where it is none."""
+    wait = _TIME.fullmatch(text)
+    return float(wait.group(1)) * _SECONDS[wait.group(2)] if wait else None
 
 
 def _supernodes(servers: list[list[int]], home: dict[int, str], links: _Links) -> list[str]:

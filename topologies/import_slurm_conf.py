@@ -10,6 +10,7 @@ from planner.errors import SpecError
 from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
 from topologies.import_slurm_rows import BlockRow, SwitchRow, block_fabric, tree_fabric
 from topologies.imported_fabric import ImportedFabric, ImportFinding
+from topologies.text_lines import numbered_lines
 
 _SWITCH_KEYS = ("switchname", "nodes", "switches", "linkspeed", "level")
 _BLOCK_KEYS = ("blockname", "nodes", "blocksizes", "blockindex", "blocksize")
@@ -17,6 +18,8 @@ _PAIR = re.compile(r'([A-Za-z0-9_.]+)[ \t]*=[ \t]*(?:"([^"]+)"|([^\s"]+))(?:\s+|
 """A key and its value as Slurm reads them: spaces around the sign, quotes around the value."""
 _MOST_FAULTS = 20
 _LARGEST_SIZE = 2**20
+_MOST_ROWS = MOST_HOSTS // 4
+"""Switches, or blocks: four machines to a leaf where there are as many as there may be."""
 
 
 def import_slurm_conf(text: str, name: str) -> ImportedFabric:
@@ -40,6 +43,9 @@ def import_slurm_conf(text: str, name: str) -> ImportedFabric:
     reader = _Reader(name)
     for number, line in _logical_lines(text):
         reader.take(number, line)
+        if len(reader.switches) + len(reader.blocks) > _MOST_ROWS:
+            reader.faults.append(f"{name}:{number}: more than {_MOST_ROWS:,} switches or blocks")
+            break
         if len(reader.faults) >= _MOST_FAULTS:
             break
     if reader.switches and reader.blocks:
@@ -62,7 +68,7 @@ def import_slurm_conf(text: str, name: str) -> ImportedFabric:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines without comments, those that end in a backslash joined to the next."""
     held, began = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in numbered_lines(text):
         line = raw.split("#", 1)[0].strip()
         began = began if held else number
         if line.endswith("\\"):
