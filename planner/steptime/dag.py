@@ -66,9 +66,9 @@ def step_graph(
     stages = len(work)
     for stage, each in enumerate(work):
         order = stage_order(schedule, stage, stages, chunks, micro_batches)
-        split = schedule == "zb-h1"
+        to_input = "BI" if schedule == "zb-h1" else "I"
         for one in order:
-            graph.add_node(one, duration_s=_duration_s(one, each, split) / chunks)
+            graph.add_node(one, duration_s=_duration_s(one, each, to_input) / chunks)
         for before, after in pairwise(order):
             graph.add_edge(before, after, delay_s=0.0)
     both_ways = schedule == "dualpipe"
@@ -97,12 +97,13 @@ def _fused(ranks: int, micro_batches: int) -> dict[Pass, Pass]:
     return pairs
 
 
-def _duration_s(one: Pass, work: StageWork, split: bool) -> float:
+def _duration_s(one: Pass, work: StageWork, to_input: str) -> float:
+    """Return a pass's time; the kinds of *to_input* have their weight gradients apart."""
     if one.kind == "F":
         return work.forward_s
     if one.kind == "W":
         return work.weights_s
-    return work.backward_s - (work.weights_s if split or one.kind == "I" else 0.0)
+    return work.backward_s - (work.weights_s if one.kind in to_input else 0.0)
 
 
 def _inputs_both_ways(one: Pass, ranks: int) -> list[tuple[Pass, bool]]:

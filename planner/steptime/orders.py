@@ -118,22 +118,26 @@ def dualpipe_order(rank: int, ranks: int, micro_batches: int) -> BothWays:
         line.forward(0)
         line.forward(1)
     for _ in range(outside):
-        line.backward(1, put_off=True)
+        line.backward_to_input(1)
         line.weights()
         line.forward(1)
     for i in range(micro_batches // 2 - ranks + half + 1):
-        line.fuse(0, 1, apart=i == 0 and not outside)
+        if i == 0 and not outside:
+            line.forward(0)
+            line.backward(1)
+        else:
+            line.fuse(0, 1)
         line.fuse(1, 0)
     for _ in range(outside):
         line.backward(1)
         line.fuse(1, 0)
     for i in range(half + 1):
         late = i > (half + 1) // 2 or (i == (half + 1) // 2 and half % 2 == 1)
-        line.backward(1, put_off=late)
-        line.backward(0, put_off=i >= (half + 1) // 2)
+        (line.backward_to_input if late else line.backward)(1)
+        (line.backward_to_input if i >= (half + 1) // 2 else line.backward)(0)
     for _ in range(outside):
         line.weights()
-        line.backward(0, put_off=True)
+        line.backward_to_input(0)
     while line.waiting:
         line.weights()
     return BothWays(line.order, line.fused)
@@ -153,17 +157,19 @@ class _BothWays:
     def forward(self, direction: int) -> None:
         self.order.append(self._next("F", "F", direction))
 
-    def backward(self, direction: int, *, put_off: bool = False) -> None:
-        one = self._next("B", "I" if put_off else "B", direction)
-        self.order.append(one)
-        if put_off:
-            self.waiting.append(one._replace(kind="W"))
+    def backward(self, direction: int) -> None:
+        self.order.append(self._next("B", "B", direction))
 
-    def fuse(self, forward: int, backward: int, *, apart: bool = False) -> None:
+    def backward_to_input(self, direction: int) -> None:
+        """Put off the weight gradients."""
+        one = self._next("B", "I", direction)
+        self.order.append(one)
+        self.waiting.append(one._replace(kind="W"))
+
+    def fuse(self, forward: int, backward: int) -> None:
         self.forward(forward)
         self.backward(backward)
-        if not apart:
-            self.fused[self.order[-2]] = self.order[-1]
+        self.fused[self.order[-2]] = self.order[-1]
 
     def weights(self) -> None:
         self.order.append(self.waiting.pop(0))

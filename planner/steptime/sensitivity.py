@@ -7,13 +7,13 @@ collective has an elasticity of 0 until its slack is used up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
 
-from planner.collectives.links import LinkNumbers
+from planner.collectives.links import LinkNumbers, TierNumbers
 from planner.fabric import Accelerator
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values
@@ -71,6 +71,7 @@ class Sensitivity:
 
 
 Change = Callable[[Case, float], Case]
+TierChange = Callable[[TierNumbers, float], TierNumbers]
 
 
 def _flop_rate(case: Case, factor: float) -> Case:
@@ -90,45 +91,54 @@ def _launch_time(case: Case, factor: float) -> Case:
     return replace(case, efficiency=replace(base, host_s=hosts))
 
 
-def _tiers(
-    case: Case, factor: float, *, inside: bool, rate: bool = False, latency: bool = False,
-    shared: bool = False,
-) -> Case:  # fmt: skip
-    tiers = []
-    for position, tier in enumerate(case.links.tiers):
-        if (position == 0) != inside:
-            tiers.append(tier)
-            continue
-        changed = tier
-        if rate:
-            changed = replace(
-                changed,
-                bytes_per_s=np.multiply(tier.bytes_per_s, factor),
-                shared_bytes_per_s=np.multiply(tier.shared_bytes_per_s, factor),
-                pair_bytes_per_s=np.multiply(tier.pair_bytes_per_s, factor),
-            )
-        if latency:
-            changed = replace(changed, latency_s=np.multiply(tier.latency_s, factor))
-        if shared:
-            crowded = np.divide(tier.shared_bytes_per_s, factor)
-            changed = replace(changed, shared_bytes_per_s=crowded)
-        tiers.append(changed)
-    return replace(case, links=replace(case.links, tiers=tuple(tiers)))
+def _inside(case: Case, tier: TierNumbers) -> Case:
+    return replace(case, links=replace(case.links, tiers=(tier, *case.links.outer)))
+
+
+def _outside(case: Case, tiers: Iterable[TierNumbers]) -> Case:
+    return replace(case, links=replace(case.links, tiers=(case.links.inside, *tiers)))
+
+
+def _wider(tier: TierNumbers, factor: float) -> TierNumbers:
+    return replace(
+        tier,
+        bytes_per_s=np.multiply(tier.bytes_per_s, factor),
+        shared_bytes_per_s=np.multiply(tier.shared_bytes_per_s, factor),
+        pair_bytes_per_s=np.multiply(tier.pair_bytes_per_s, factor),
+    )
+
+
+def _later(tier: TierNumbers, factor: float) -> TierNumbers:
+    return replace(tier, latency_s=np.multiply(tier.latency_s, factor))
+
+
+def _more_crowded(tier: TierNumbers, factor: float) -> TierNumbers:
+    return replace(tier, shared_bytes_per_s=np.divide(tier.shared_bytes_per_s, factor))
+
+
+def _each(change: TierChange) -> Change:
+    """Return the change of all tiers outside the supernode."""
+    return lambda case, factor: _outside(case, (change(t, factor) for t in case.links.outer))
+
+
+def _first(change: TierChange) -> Change:
+    """Return the change of the supernode's own links."""
+    return lambda case, factor: _inside(case, change(case.links.inside, factor))
 
 
 def _in_flight(case: Case, factor: float) -> Case:
-    return _tiers(case, factor, inside=False, rate=True) if case.in_flight_binds else case
+    return _each(_wider)(case, factor) if case.in_flight_binds else case
 
 
 CHANGES: dict[str, Change] = {
     "flop_rate": _flop_rate,
     "memory_bandwidth": _memory_bandwidth,
-    "scale_up_bandwidth": lambda case, x: _tiers(case, x, inside=True, rate=True),
-    "scale_up_latency": lambda case, x: _tiers(case, x, inside=True, latency=True),
-    "nic_bandwidth": lambda case, x: _tiers(case, x, inside=False, rate=True),
-    "nic_latency": lambda case, x: _tiers(case, x, inside=False, latency=True),
+    "scale_up_bandwidth": _first(_wider),
+    "scale_up_latency": _first(_later),
+    "nic_bandwidth": _each(_wider),
+    "nic_latency": _each(_later),
     "in_flight": _in_flight,
-    "oversubscription": lambda case, x: _tiers(case, x, inside=False, shared=True),
+    "oversubscription": _each(_more_crowded),
     "launch_time": _launch_time,
 }
 _TIMES = ("scale_up_latency", "nic_latency", "oversubscription", "launch_time")

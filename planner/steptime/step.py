@@ -9,7 +9,7 @@ same lines. ``step_time`` is its one-row case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -41,19 +41,43 @@ a doubling beyond their communication; 0.5 to 1 % fits all A100 and H100 tables 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One training step; every value is a column.
+class StepSeconds:
+    """A step's sums alone; every value is a column.
 
     Args:
         total_s: the step [s].
         serial_s: the step if no communication ran under compute [s].
-        compute_s: the busiest stage's kernels and launches, all micro-batches [s].
-        communication_s: family to its own time on that stage [s].
+    """
+
+    total_s: Values
+    serial_s: Values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSums(StepSeconds):
+    """A step's sums and what they are made of, beside the pipeline.
+
+    Args:
+        communication_s: family to its own time on the busiest stage [s].
         exposed_s: family to the part that lengthens the step [s].
-        bubble_s: filling and draining the pipeline [s].
-        update_s: the optimizer's update [s].
         straggling_s: waiting for the slowest of many GPUs [s].
         fixed_s: what no layout changes [s].
+    """
+
+    communication_s: Mapping[str, Values]
+    exposed_s: Mapping[str, Values]
+    straggling_s: Values
+    fixed_s: Values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(StepSums):
+    """One training step with all its parts.
+
+    Args:
+        compute_s: the busiest stage's kernels and launches, all micro-batches [s].
+        bubble_s: filling and draining the pipeline [s].
+        update_s: the optimizer's update [s].
         compute_parts_s: GEMMs, attention, memory-bound operators, host, recomputation [s].
         model_flops: model FLOPs of the step over all GPUs, causal, without recomputation [FLOP].
         mfu: of the 16-bit peak [1].
@@ -66,15 +90,9 @@ class Step:
         exposed_gather_s: of what shows of data parallelism, the gathers of parameters [s].
     """
 
-    total_s: Values
-    serial_s: Values
     compute_s: Values
-    communication_s: Mapping[str, Values]
-    exposed_s: Mapping[str, Values]
     bubble_s: Values
     update_s: Values
-    straggling_s: Values
-    fixed_s: Values
     compute_parts_s: Mapping[str, Values]
     model_flops: Values
     mfu: Values
@@ -86,14 +104,6 @@ class Step:
     slowdown: Mapping[str, Values] = field(default_factory=lambda: MappingProxyType({}))
     phases: tuple[PhasePressure, ...] = ()
     exposed_gather_s: Values = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSeconds:
-    """A step's sums alone: what it takes, and if no communication ran under compute [s]."""
-
-    total_s: Values
-    serial_s: Values
 
 
 def step_time(
@@ -140,20 +150,15 @@ def step_columns(
         slowdown: digit to how many times as long its bytes take; see ``wires_of``.
     """
     timed = _timed(model, columns, accelerator, links, spreads, efficiency, slowdown)
-    m, pipe, total = columns.micro_batches, timed.pipe, timed.total_s
+    m, total = columns.micro_batches, timed.total_s
     compute = compute_parts(model, columns, timed.costs)
     tokens = columns.global_batch * columns.seq
     flops = 3.0 * model.forward_flops_per_token(columns.seq) * tokens
     return Step(
-        total_s=total,
-        serial_s=timed.serial_s,
+        **{one.name: getattr(timed, one.name) for one in fields(StepSums)},
         compute_s=m * stage_sum(tuple(compute.values())).of_stage(timed.stage),
-        communication_s=MappingProxyType(timed.communication_s),
-        exposed_s=MappingProxyType(timed.exposed_s),
-        bubble_s=pipe.bubble_s,
+        bubble_s=timed.pipe.bubble_s,
         update_s=timed.data.update_s,
-        straggling_s=timed.straggling_s,
-        fixed_s=timed.fixed_s,
         compute_parts_s=MappingProxyType(
             {name: m * part.of_stage(timed.stage) for name, part in compute.items()}
         ),
@@ -162,7 +167,7 @@ def step_columns(
         tokens_per_s=tokens / total,
         exposed_gather_s=timed.data.gather_s,
         spread=timed.rates.spread,
-        pipeline=pipe,
+        pipeline=timed.pipe,
         stages=timed.costs,
         assumed=timed.rates.assumed,
         slowdown=MappingProxyType(dict(slowdown or {})),
@@ -184,7 +189,7 @@ def step_seconds(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Timed:
+class _Timed(StepSums):
     """What every step needs: its sums, and what they are of. *stage* is the busiest's code."""
 
     rates: Rates
@@ -192,12 +197,6 @@ class _Timed:
     pipe: Pipeline
     data: DataParallel
     stage: Values
-    communication_s: dict[str, Values]
-    exposed_s: dict[str, Values]
-    straggling_s: Values
-    fixed_s: Values
-    total_s: Values
-    serial_s: Values
 
 
 def _timed(
@@ -235,8 +234,8 @@ def _timed(
         pipe=pipe,
         data=data,
         stage=stage,
-        communication_s=communication,
-        exposed_s=exposed,
+        communication_s=MappingProxyType(communication),
+        exposed_s=MappingProxyType(exposed),
         straggling_s=straggling,
         fixed_s=fixed,
         total_s=total,
