@@ -16,7 +16,6 @@ from cli.report_html_step import step_section
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_traffic import (
     Crossing,
-    adds_up,
     crossings,
     rank_order_by_tier,
     rank_order_bytes,
@@ -119,10 +118,6 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
             parted.append(Bar(label="Megatron's rank order", value=other, text=_bytes(other),
                               colour="c1", group=heading))  # fmt: skip
     tiers = _tier_bars(plan)
-    warning = "" if adds_up(plan, found) else (
-        '<p class="warn">The families\' bytes, counted again for this report, do not add up to the '
-        "cut in the file: one of the two is wrong.</p>"
-    )  # fmt: skip
     gap = (
         f"Gap to the bound: {format_share(cut['gap'])}; "
         f"{proof_words(plan.document)}. "
@@ -137,7 +132,7 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     return (
         f"<h3>All families, bytes of one step across {safe(cut['tier'])} borders</h3>"
         + cut_bars(plan)
-        + f"<p>{safe(gap)} {safe(shorter)}</p>{warning}"
+        + f"<p>{safe(gap)} {safe(shorter)}</p>"
         + ("<h3>By family</h3>" + bars("Bytes across the cut, by family", parted)
            if parted else "")
         + missing

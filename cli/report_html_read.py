@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cli.planner_output import inputs_sha256
+from cli.report_html_contradictions import contradictions, recounted
 from cli.report_html_schema import SHOWN, published_schema, schema_faults
 from planner.errors import InputError
 from planner.layout import groups_along
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 PLAN = "planner.place/1"
 MOST_BYTES = 256 * 2**20
 _MOST_FAULTS = 20
-_MOST_STAGES = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,24 +76,29 @@ def checked_plan(document: Any, path: Path) -> PlanFile:
             f"planner place --json; got {seen!r:.60}"
         )
     faults = [*schema_faults(document, published_schema("place")), *schema_faults(document, SHOWN)]
-    faults = list(dict.fromkeys(faults)) or list(_contradictions(document))
+    faults = list(dict.fromkeys(faults)) or list(contradictions(document))
     if faults:
-        shown = [f"{path}: {fault}" for fault in faults[:_MOST_FAULTS]]
-        if len(faults) > _MOST_FAULTS:
-            shown.append(f"{path}: and {len(faults) - _MOST_FAULTS} faults more")
-        raise InputError(*shown)
+        raise _refused(path, faults)
     home = np.empty(len(document["placement"]["rank_to_gpu"]), np.int64)
     for index, domain in enumerate(document["placement"]["domains"]):
         home[domain["ranks"]] = index
     plan = PlanFile(name=path.name, document=document, home=home, untouched=untouched(document))
     wrong = [
-        f"{path}: traffic[{i}].members: are not the groups along {family['axes']}"
+        f"traffic[{i}].members: are not the groups along {family['axes']}"
         for i, family in enumerate(document["traffic"])
         if "members" in family and not _same_members(plan, family)
-    ]
+    ] or list(recounted(plan))
     if wrong:
-        raise InputError(*wrong)
+        raise _refused(path, wrong)
     return plan
+
+
+def _refused(path: Path, faults: Sequence[str]) -> InputError:
+    """Return the error that names a plan's faults, the first ones where there are many."""
+    shown = [f"{path}: {fault}" for fault in faults[:_MOST_FAULTS]]
+    if len(faults) > _MOST_FAULTS:
+        shown.append(f"{path}: and {len(faults) - _MOST_FAULTS} faults more")
+    return InputError(*shown)
 
 
 def loaded(path: Path) -> Any:
@@ -150,87 +154,6 @@ def _finite(literal: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{literal[:40]} is beyond every number of ours")
     return value
-
-
-def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the parts of a plan do not agree with each other."""
-    axes, placement = document["axes"], document["placement"]
-    ranks = len(placement["rank_to_gpu"])
-    stride = 1
-    for i, axis in enumerate(axes):
-        if axis["stride"] != stride:
-            yield f"axes[{i}].stride: expected {stride}, got {axis['stride']}"
-            return
-        stride *= axis["size"]
-    if stride != ranks:
-        yield f"axes: have {stride} ranks in all, placement.rank_to_gpu has {ranks}"
-    if len(set(placement["rank_to_gpu"])) != ranks:
-        yield "placement.rank_to_gpu: two ranks on one GPU"
-    if len(placement["gpus"]) != ranks:
-        yield f"placement.gpus: expected {ranks} names, got {len(placement['gpus'])}"
-    held = [rank for domain in placement["domains"] for rank in domain["ranks"]]
-    if sorted(held) != list(range(ranks)):
-        yield f"placement.domains: must hold each rank from 0 to {ranks - 1} exactly once"
-    for i, domain in enumerate(placement["domains"]):
-        if len(domain["ranks"]) > domain["capacity"]:
-            yield (
-                f"placement.domains[{i}]: {len(domain['ranks'])} ranks on {domain['capacity']} GPUs"
-            )
-    names = {axis["name"] for axis in axes}
-    for i, family in enumerate(document["traffic"]):
-        unknown = [name for name in family["axes"] if name not in names]
-        if unknown or not family["axes"]:
-            yield f"traffic[{i}].axes: expected some of {sorted(names)}, got {family['axes']}"
-    yield from _stage_contradictions(document)
-    yield from _answer_contradictions(document)
-    low, high = document["step"]["interval_s"]
-    if not low <= high:
-        yield f"step.interval_s: expected the lesser first, got {low} and {high}"
-
-
-def _stage_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the stages of a plan's step do not agree with its axes or with each other."""
-    if "stages" not in document:
-        return
-    stages = document["stages"]
-    wanted = 1
-    for axis in document["axes"]:
-        wanted *= axis["size"] if axis["name"].rstrip("0123456789") == "pp" else 1
-    lists = {key: stages[key] for key in ("forward_s", "backward_s", "weights_s")}
-    for key in ("traffic_s", "exposed_s"):
-        lists |= {f"{key}.{family[:20]}": values for family, values in stages[key].items()}
-    for key, values in lists.items():
-        if len(values) != wanted:
-            yield f"stages.{key}: expected {wanted} numbers, one a stage, got {len(values)}"
-    if stages["chunks"] > 1 and (stages["micro_batches"] % wanted or stages["schedule"] != "1f1b"):
-        yield (
-            f"stages.micro_batches: {stages['micro_batches']} of {stages['chunks']} virtual stages "
-            f"do not go round {wanted} stages"
-        )
-    most = max(stages["chunks"], wanted, 1)
-    if most > _MOST_STAGES:
-        yield f"stages: expected at most {_MOST_STAGES} stages and virtual stages, got {most}"
-
-
-def _answer_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the steps at other rates of the network are not one for each factor."""
-    if "answers" not in document:
-        return
-    nic = document["inputs"]["fabric"].get("nic", {})
-    for key in ("line_bytes_per_s", "in_flight"):
-        value = nic.get(key) if isinstance(nic, dict) else None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            yield f"inputs.fabric.nic.{key}: expected a number above 0, got {value!r:.40}"
-    if not document["inputs"]["fabric"].get("tiers"):
-        yield "inputs.fabric.tiers: expected one at least"
-    factors = document["answers"]["factors"]
-    if 1 not in factors or any(b <= a for a, b in pairwise([0, *factors])):
-        yield "answers.factors: expected rising numbers above 0 with 1 among them"
-    for name, steps in document["answers"]["step_s"].items():
-        if len(steps) != len(factors) or min(steps, default=0) <= 0:
-            yield (
-                f"answers.step_s.{name[:20]}: expected {len(factors)} numbers above 0, one a factor"
-            )
 
 
 def _same_members(plan: PlanFile, family: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -62,36 +62,28 @@ def rank_order_bytes(plan: PlanFile) -> tuple[float, ...] | None:
 
 
 def rank_order_by_tier(plan: PlanFile) -> Mapping[str, float]:
-    """Return what leaves each tier's domains when rank r sits on the r-th usable GPU [bytes].
-
-    A plan holds the sizes of a tier's domains; that they follow each other is held against the
-    plan's own cut of that tier, and a tier where the two differ is left out.
-    """
-    counted = {tier["tier"]: tier["cut_bytes"] for tier in plan.document["tiers"]}
-    seats = np.asarray(plan.document["placement"]["rank_to_gpu"])
+    """Return what leaves each tier's domains when rank r sits on the r-th usable GPU [bytes]."""
+    shown = {tier["tier"] for tier in plan.document["tiers"]}
     found: dict[str, float] = {}
     for tier in plan.document["inputs"]["fabric"]["tiers"]:
-        name, sizes = tier["tier"], tier["capacities"]
-        if name not in counted or sum(sizes) <= int(seats.max()):
-            continue
-        domain = np.repeat(np.arange(len(sizes)), sizes)
-        if _alike(_cut(plan, domain[seats]), counted[name]):
-            found[name] = _cut(plan, domain[: plan.home.size])
+        if tier["tier"] in shown:
+            domain = np.repeat(np.arange(len(tier["capacities"])), tier["capacities"])
+            found[tier["tier"]] = total_cut_bytes(plan, domain[: plan.home.size])
     return found
 
 
-def _cut(plan: PlanFile, home: NDArray[np.int64]) -> float:
+def homes_in(plan: PlanFile, capacities: Sequence[int]) -> NDArray[np.int64]:
+    """Return the domain of each rank where domains of *capacities* GPUs follow each other."""
+    domain: NDArray[np.int64] = np.repeat(np.arange(len(capacities)), capacities)
+    return domain[plan.document["placement"]["rank_to_gpu"]]
+
+
+def total_cut_bytes(plan: PlanFile, home: NDArray[np.int64]) -> float:
+    """Return the bytes of one step between domains when rank r sits in ``home[r]`` [bytes]."""
     return sum(
         _crossing(family, home[plan.members(family)]).cut_bytes
         for family in plan.document["traffic"]
     )
-
-
-def adds_up(plan: PlanFile, found: tuple[Crossing, ...]) -> bool:
-    """Return whether the families' bytes are the plan's objective."""
-    cut = plan.document["cut"]
-    total = sum(crossing.cut_bytes for crossing in found)
-    return cut["objective"] != "total" or _alike(total, cut["objective_bytes"])
 
 
 def total_between(plan: PlanFile) -> NDArray[np.float64]:

@@ -41,7 +41,7 @@ def small_plan() -> dict[str, Any]:
         "model": "tiny", "layout": layout, "layout_given": ["tp"], "order": "tp-cp-ep-dp-pp",
         "model_shape": {"hidden": 8, "layers": 2, "vocab": 16, "attention": {}},
         "seed": 0, "tier": "supernode", "objective": "total", "time_limit_s": 20.0,
-        "fabric": {"tiers": [{"tier": "supernode", "capacities": [4, 4], "bytes_per_s": 4e11,
+        "fabric": {"tiers": [{"tier": "supernode", "capacities": [4, 5], "bytes_per_s": 4e11,
                               "shared_bytes_per_s": 2e11, "latency_s": 3e-6}],
                    "accelerator": {"name": "chip"}, "nic": {}, "sources": {"nic": "a table"}},
         "assumed": {"seq": "128: as in the test"},
@@ -78,6 +78,30 @@ def small_plan() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def taking(document: dict[str, Any], total_s: float, *interval_s: float) -> dict[str, Any]:
+    """Return *document* with a step of *total_s*, an eighth of it on the pipeline's traffic.
+
+    Tokens: 8 sequences of 128. The interval is a quarter to each side unless it is given.
+    """
+    document["step"] |= {
+        "total_s": total_s, "tokens_per_s": 1024 / total_s,
+        "interval_s": list(interval_s or (0.75 * total_s, 1.25 * total_s)),
+        "critical_path": [{**entry("gemm", "compute", 0.875 * total_s), "share": 0.875},
+                          {**entry("pp", "communication", 0.125 * total_s), "share": 0.125}],
+    }  # fmt: skip
+    return document
+
+
+def crossing_bytes(document: dict[str, Any], **by_family: float) -> dict[str, Any]:
+    """Return *document* with these bytes across its one tier, proved the least."""
+    total = sum(by_family.values())
+    document["cut"] |= {"objective_bytes": total, "lower_bound_bytes": total, "gap": 0.0,
+                        "checked_bytes": total, "by_family": by_family}  # fmt: skip
+    document["tiers"][0]["cut_bytes"] = total
+    document["baselines"] = [{"name": "megatron-order", "cut_bytes": total, "step_s": 2.0}]
+    return document
+
+
 def saved(folder: Path, document: Any, name: str = "plan.json") -> PlanFile:
     path = folder / name
     path.write_text(json_text(document), encoding="utf-8")
@@ -103,10 +127,14 @@ def many_boxes(count: int) -> dict[str, Any]:
     document = small_plan()
     document["axes"] = [{"name": "pp", "size": count, "stride": 1}]
     document["inputs"]["gpus"] = count
+    document["inputs"]["layout"] |= {"tp": 1, "dp": 1, "pp": count}
+    document["inputs"]["fabric"]["tiers"][0]["capacities"] = [1] * count
     document["placement"] = {
         "rank_to_gpu": list(range(count)), "gpus": [f"g{i}" for i in range(count)],
         "domains": [{"name": f"d{i}", "tier": "supernode", "capacity": 1, "ranks": [i]}
                     for i in range(count)],
     }  # fmt: skip
-    document["traffic"] = [family("pp_forward", "pp", ["pp"], "chain")]
-    return document
+    document["traffic"] = [
+        family("pp_forward", "pp", ["pp"], "chain", group_size=count, groups=1)
+    ]
+    return crossing_bytes(document, pp_forward=30.0 * (count - 1))

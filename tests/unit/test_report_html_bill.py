@@ -15,7 +15,7 @@ from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.procure.bill import bill_of_materials
 from planner.procure.prices import Price, PriceList
-from tests.report_plans import HOSTILE, saved, small_plan
+from tests.report_plans import HOSTILE, saved, small_plan, taking
 
 LINES = [
     {"item": "chip", "count": 8, "link_bytes_per_s": 0.0, "power_w": 500.0},
@@ -71,7 +71,7 @@ def test_a_part_without_a_price_leaves_the_sum_empty(tmp_path: Path) -> None:
 
 def test_prices_decide_between_plans_that_speed_cannot_tell_apart(tmp_path: Path) -> None:
     dear, cheap = with_bill(), with_bill()
-    dear["step"]["tokens_per_s"] = 513.0
+    taking(dear, 1024 / 513)
     cheap["bill"] = {"lines": [{**LINES[0], "count": 4}, *LINES[1:]]}
     plans = [saved(tmp_path, dear, "dear.json"), saved(tmp_path, cheap, "cheap.json")]
 

@@ -11,7 +11,15 @@ import pytest
 from cli.report_html import report
 from cli.report_html_cluster import drawing_of_cluster
 from planner.errors import InputError
-from tests.report_plans import HOSTILE, Tags, family, many_boxes, saved, small_plan
+from tests.report_plans import (
+    HOSTILE,
+    Tags,
+    crossing_bytes,
+    family,
+    many_boxes,
+    saved,
+    small_plan,
+)
 
 
 def test_a_cluster_on_file_is_drawn_and_one_that_differs_is_not() -> None:
@@ -96,9 +104,12 @@ def test_a_wiring_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_without_a_pipeline_a_family_that_crosses_is_lit_at_first(tmp_path: Path) -> None:
     document = many_boxes(4)
     document["axes"] = [{"name": "dp", "size": 4, "stride": 1}]
-    document["traffic"] = [family("dp_reduce", "dp", ["dp"], "all_reduce")]
+    document["inputs"]["layout"] |= {"dp": 4, "pp": 1}
+    document["traffic"] = [
+        family("dp_reduce", "dp", ["dp"], "all_reduce", group_size=4, groups=1)
+    ]
 
-    page = report([saved(tmp_path, document)])
+    page = report([saved(tmp_path, crossing_bytes(document, dp_reduce=2 * 30.0 * 3))])
 
     lit = re.findall(r'<input type="radio"[^>]*checked>([^<]*)', page)
     assert lit == ["DP, its group crosses"]

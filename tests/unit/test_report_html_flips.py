@@ -14,7 +14,7 @@ from cli.plan_answers import FACTORS
 from cli.report_html_flips import flips_of_network
 from planner.errors import InputError
 from tests.conftest import ROOT, Ran
-from tests.report_plans import saved, small_plan
+from tests.report_plans import saved, small_plan, taking
 
 Planner = Callable[..., Ran]
 PROPERTIES = ("nic_rate", "nic_latency", "in_flight", "oversubscription")
@@ -26,7 +26,7 @@ def answering(total_s: float, **wire_s: float) -> dict[str, Any]:
     """Return a plan whose step is *total_s*, of which *wire_s* falls as 1 / property."""
     plan = small_plan()
     plan["inputs"]["fabric"]["nic"] = {"line_bytes_per_s": 50e9, "in_flight": 8}
-    plan["step"] |= {"total_s": total_s, "tokens_per_s": 1024 / total_s}
+    taking(plan, total_s)
     plan["answers"] = {
         "factors": list(FACTORS),
         "step_s": {

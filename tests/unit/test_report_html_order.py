@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from cli.report_html import report
-from tests.report_plans import saved, small_plan
+from tests.report_plans import crossing_bytes, saved, small_plan
 
 ASKED = [
     "Recommendation", "Cluster", "Who sits where", "What crosses", "Traffic between supernodes",
@@ -42,11 +42,8 @@ def test_plans_side_by_side_come_before_each_of_them(tmp_path: Path) -> None:
 def test_a_plan_in_which_nothing_crosses_has_no_empty_heading(tmp_path: Path) -> None:
     document = small_plan()
     document["traffic"] = []
-    document["cut"] |= {"objective_bytes": 0.0, "lower_bound_bytes": 0.0, "by_family": {}}
-    document["baselines"] = [{"name": "megatron-order", "cut_bytes": 0.0, "step_s": 2.0}]
-    document["tiers"][0]["cut_bytes"] = 0.0
 
-    page = report([saved(tmp_path, document)])
+    page = report([saved(tmp_path, crossing_bytes(document))])
 
     assert "nothing leaves a supernode, which no seating can better" in page
     assert "<h3>By family</h3>" not in page
