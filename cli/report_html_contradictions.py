@@ -87,7 +87,9 @@ def _tier_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
     filed = {tier["tier"]: tier["capacities"] for tier in document["inputs"]["fabric"]["tiers"]}
     for name, sizes in filed.items():
         if sum(sizes) > _MOST_GPUS:
-            yield f"inputs.fabric.tiers: {name[:60]} has {sum(sizes):,} GPUs; at most {_MOST_GPUS:,}"
+            yield (
+                f"inputs.fabric.tiers: {name[:60]} has {sum(sizes):,} GPUs; at most {_MOST_GPUS:,}"
+            )
             return
         last = max(placement["rank_to_gpu"], default=0)
         if last >= sum(sizes):
@@ -103,6 +105,8 @@ def _tier_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
                 f"{', '.join(filed)[:60]}"
             )
     capacities = [domain["capacity"] for domain in placement["domains"]]
+    if cut["tier"] not in {tier["tier"] for tier in document["tiers"]}:
+        yield f"tiers: expected {cut['tier'][:60]!r}, the tier of the cut, among them"
     if cut["tier"] not in filed:
         yield f"cut.tier: {cut['tier'][:60]!r} is none of inputs.fabric.tiers"
     elif list(filed[cut["tier"]]) != capacities:
@@ -184,12 +188,10 @@ def _seats_recounted(plan: PlanFile) -> Iterator[str]:
     placement = plan.document["placement"]
     homes = homes_in(plan, [domain["capacity"] for domain in placement["domains"]])
     for rank in np.flatnonzero(homes != plan.home)[:1]:
-        here, there = (
-            placement["domains"][home]["name"] for home in (homes[rank], plan.home[rank])
-        )
+        names = [domain["name"][:60] for domain in placement["domains"]]
         yield (
             f"placement.rank_to_gpu[{rank}]: GPU {placement['rank_to_gpu'][rank]} is one of "
-            f"{here[:60]}, placement.domains has the rank in {there[:60]}"
+            f"{names[homes[rank]]}, placement.domains has the rank in {names[plan.home[rank]]}"
         )
 
 

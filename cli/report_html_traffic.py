@@ -74,8 +74,9 @@ def rank_order_by_tier(plan: PlanFile) -> Mapping[str, float]:
 
 def homes_in(plan: PlanFile, capacities: Sequence[int]) -> NDArray[np.int64]:
     """Return the domain of each rank where domains of *capacities* GPUs follow each other."""
-    domain: NDArray[np.int64] = np.repeat(np.arange(len(capacities)), capacities)
-    return domain[plan.document["placement"]["rank_to_gpu"]]
+    domain = np.repeat(np.arange(len(capacities)), capacities)
+    homes: NDArray[np.int64] = domain[np.asarray(plan.document["placement"]["rank_to_gpu"])]
+    return homes
 
 
 def total_cut_bytes(plan: PlanFile, home: NDArray[np.int64]) -> float:

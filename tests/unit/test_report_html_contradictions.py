@@ -38,6 +38,7 @@ SWAPPED = [
         ("cut.tier", "rack", "cut.tier: 'rack' is none of inputs.fabric.tiers"),
         ("tiers.0.cut_bytes", 77.0, "tiers[0].cut_bytes: 77 B in the file, 120 B when counted"),
         ("tiers.0.tier", "rack", "tiers[0].tier: 'rack' is none of inputs.fabric.tiers: supernode"),
+        ("tiers", [], "tiers: expected 'supernode', the tier of the cut, among them"),
         ("baselines.1.cut_bytes", 60.0, "baselines[1].cut_bytes: 60 B is below the lower bound"),
         ("placement.domains", SWAPPED, "placement.rank_to_gpu[3]: GPU 3 is one of a, placement"),
         ("placement.rank_to_gpu", [0, 1, 2, 9, 4, 5, 6, 7], "GPU 9 of the 9 of tier supernode"),
