@@ -122,13 +122,16 @@ def read_host_names(path: Path) -> tuple[str, ...]:
     from planner.documents import read_bytes
     from planner.errors import SpecError
     from topologies.fabric_import import decoded
-    from topologies.host_lists import HostListError, expand_hosts
+    from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
+    from topologies.text_lines import numbered_lines
 
     names: list[str] = []
-    for number, raw in enumerate(decoded(read_bytes(path), str(path)).splitlines(), 1):
+    for number, raw in numbered_lines(decoded(read_bytes(path), str(path))):
         if line := raw.split("#", 1)[0].strip():
             try:
                 names += expand_hosts(line)
+                if len(names) > MOST_HOSTS:
+                    raise HostListError(f"more than {MOST_HOSTS:,} machines")
             except HostListError as error:
                 raise SpecError(*(f"{path}:{number}: {f}" for f in error.faults)) from None
     return tuple(names)

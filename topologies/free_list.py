@@ -25,11 +25,13 @@ import numpy as np
 from planner.documents import read_bytes
 from planner.errors import SpecError
 from planner.fabric import Domain, Fabric
-from topologies.host_lists import HostListError, expand_hosts, fold_hosts
+from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts, fold_hosts
 from topologies.host_slots import machines_of, slots_of
+from topologies.text_lines import numbered_lines
 
-LARGEST_BYTES = 2**25
 _FAULTS = 40
+_COMPARED = 4
+"""Faults that say what a name may be meant to be: to look for it takes 1 s in 100,000 names."""
 _NUMBERS = re.compile(r"[0-9]{1,6}(?:-[0-9]{1,6})?")
 _TERM = re.compile(r"(?P<hosts>[^:*]+)(?::(?P<gpus>[0-9][0-9,\s-]*)|\*(?P<count>[0-9]{1,6}))?")
 _OUTSIDE = re.compile(r"(?:[^,\s\[]|\[[^\]]*\]?)+")  # a run without comma or blank, brackets whole
@@ -43,6 +45,19 @@ class _Host:
     numbers: tuple[int, ...]
 
 
+class _Known:
+    """What a line may name, and how many names there may still be."""
+
+    def __init__(self, hosts: Mapping[str, _Host], room: int) -> None:
+        self.hosts, self.room = hosts, room
+
+    def expanded(self, text: str) -> tuple[str, ...]:
+        """Return the names of a host list."""
+        names = expand_hosts(text, most=max(1, min(MOST_HOSTS, self.room)))
+        self.room -= len(names)
+        return names
+
+
 def read_free_list(path: Path | str, fabric: Fabric) -> Fabric:
     """Return *fabric* with only the GPUs that the file at *path* lists.
 
@@ -50,8 +65,6 @@ def read_free_list(path: Path | str, fabric: Fabric) -> Fabric:
         SpecError: it cannot be read, or names what there is not; every fault with its line.
     """
     content = read_bytes(path)
-    if len(content) > LARGEST_BYTES:
-        raise SpecError(f"{path}: has {len(content):,} bytes, more than any free list")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -70,11 +83,11 @@ def free_gpus(text: str, name: str, fabric: Fabric) -> tuple[int, ...]:
     Raises:
         SpecError: every fault, with its line.
     """
-    hosts = _known_hosts(fabric)
+    known = _Known(_known_hosts(fabric), room=MOST_HOSTS + len(fabric.gpus))
     faults: list[str] = []
     listed_at: dict[int, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        for gpus in _line_gpus(line.split("#", 1)[0], f"{name}:{number}", hosts, faults):
+    for number, line in numbered_lines(text):
+        for gpus in _line_gpus(line.split("#", 1)[0], f"{name}:{number}", known, faults):
             twice = [gpu for gpu in gpus if gpu in listed_at]
             if twice:
                 faults.append(
@@ -83,11 +96,12 @@ def free_gpus(text: str, name: str, fabric: Fabric) -> tuple[int, ...]:
                     + (f" ({len(twice)} GPUs are repeated)" if len(twice) > 1 else "")
                 )
             listed_at.update(dict.fromkeys((gpu for gpu in gpus if gpu not in listed_at), number))
+        if len(faults) > _FAULTS or known.room <= 0:
+            raise SpecError(*faults[:_FAULTS], f"{name}:{number}: read no further")
     if faults:
-        more = [f"{name}: {len(faults) - _FAULTS} more faults"] if len(faults) > _FAULTS else []
-        raise SpecError(*faults[:_FAULTS], *more)
+        raise SpecError(*faults)
     if not listed_at:
-        raise SpecError(f"{name}:1: lists no free GPU: expected e.g. {next(iter(hosts))}")
+        raise SpecError(f"{name}:1: lists no free GPU: expected e.g. {next(iter(known.hosts))}")
     return tuple(sorted(listed_at))
 
 
@@ -174,10 +188,13 @@ def _known_hosts(fabric: Fabric) -> Mapping[str, _Host]:
 
 
 def _line_gpus(
-    line: str, place: str, hosts: Mapping[str, _Host], faults: list[str]
+    line: str, place: str, known: _Known, faults: list[str]
 ) -> Iterator[tuple[int, ...]]:
     """Yield the GPUs of every term of a line; append its faults."""
+    hosts = known.hosts
     for term in _terms(line):
+        if len(faults) > _FAULTS or known.room <= 0:
+            return
         match = _TERM.fullmatch(term)
         if match is None:
             faults.append(
@@ -195,13 +212,13 @@ def _line_gpus(
             )
             continue
         try:
-            names = expand_hosts(match["hosts"])
+            names = known.expanded(match["hosts"])
         except HostListError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
             continue
         unknown = [name for name in names if name not in hosts]
         if unknown:
-            like = hosts if len(faults) < _FAULTS else {}
+            like = hosts if len(faults) < _COMPARED else {}
             faults.append(f"{place}: {_unknown(unknown, len(names), like)}")
         for name in names:
             if name in hosts and (found := _host_gpus(name, match, place, hosts[name], faults)):

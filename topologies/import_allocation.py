@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
@@ -14,8 +12,10 @@ from planner.errors import SpecError
 from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts
 from topologies.slurm_job import job_node_list, job_variables, ranks_of_job
 from topologies.strict_json import json_value
+from topologies.text_lines import numbered_lines
 
 MOST_RANKS = 2**20
+_SHOWN = 20
 _RANK_LINE = re.compile(
     r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9_.:+-]+)(?:\s+slot\s*=\s*(\S+))?", re.IGNORECASE
 )
@@ -23,6 +23,7 @@ _TIMES = re.compile(
     r"(?P<hosts>\S+?)(?:\s+slots\s*=\s*(?P<slots>\d{1,6})|[*:](?P<times>\d{1,6}))?"
     r"(?:\s+max[-_]slots\s*=\s*(?P<most>\d{1,6}))?"
 )
+_COUNTED = re.compile(r"[*:=]")
 _OUTSIDE = re.compile(r"(?:[^,\[]++|\[[^\]]*+\]?+)++")  # a run without comma, brackets whole
 _LONGEST_NAME = 4096  # of a term before its count: patterns keep a mark for each character
 Named = Callable[[str, str], Sequence[str]]
@@ -61,11 +62,7 @@ def read_allocation(text: str, name: str, named: Named | None = None) -> Allocat
     """
     if text.lstrip()[:1] in {"{", "["}:
         return _rank_map_json(text, name)
-    lines = [
-        (number, line)
-        for number, raw in enumerate(text.splitlines(), 1)
-        if (line := raw.split("#", 1)[0].strip())
-    ]
+    lines = _said(text, name)
     if not lines:
         raise SpecError(f"{name}:1: names no machine")
     first = lines[0][1].replace(" ", "").lower()
@@ -83,6 +80,17 @@ def read_allocation(text: str, name: str, named: Named | None = None) -> Allocat
     return Allocation(kind="nodelist", hosts=ranks, slots=(-1,) * len(ranks), by_rank=True)
 
 
+def _said(text: str, name: str) -> list[tuple[int, str]]:
+    """Return the lines that say something, each with its number."""
+    lines = []
+    for number, raw in numbered_lines(text):
+        if line := raw.split("#", 1)[0].strip():
+            lines.append((number, line))
+        if len(lines) > MOST_RANKS + 1:  # a header stands above a rank map
+            raise SpecError(f"{name}:{number}: more than {MOST_RANKS:,} ranks")
+    return lines
+
+
 def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
     header = [h.strip().lower() for h in lines[0][1].split(",")]
     if "host" not in header:
@@ -92,7 +100,7 @@ def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
     found: dict[int, tuple[str, int]] = {}
     faults = []
     for number, line in lines[1:]:
-        row = next(csv.reader(io.StringIO(line)), [])
+        row = next(csv.reader([line]), []) if '"' in line else line.split(",")
         cells = dict(zip(header, (cell.strip() for cell in row), strict=False))
         slot = cells.get("slot", "-1") or "-1"
         rank, host = cells.get("rank", ""), cells.get("host", "")
@@ -102,6 +110,8 @@ def _rank_map(lines: list[tuple[int, str]], name: str) -> Allocation:
             faults.append(f"{name}:{number}: rank {rank} is seated twice")
         else:
             found[int(rank)] = (host, int(slot))
+        if len(faults) > _SHOWN:
+            break
     return _by_rank("rank-map", found, faults, name)
 
 
@@ -122,6 +132,8 @@ def _rank_map_json(text: str, name: str) -> Allocation:
             faults.append(f"{name}: rank {rank} is seated twice")
         else:
             found[rank] = (host, slot)
+        if len(faults) > _SHOWN:
+            break
     return _by_rank("rank-map", found, faults, name)
 
 
@@ -133,6 +145,8 @@ def _rankfile(lines: list[tuple[int, str]], name: str) -> Allocation:
     found: dict[int, tuple[str, int]] = {}
     faults = []
     for number, line in lines:
+        if len(faults) > _SHOWN:
+            break
         match = _RANK_LINE.fullmatch(line)
         if match is None:
             faults.append(f"{name}:{number}: {line[:60]!r}: expected 'rank N=host slot=S'")
@@ -169,6 +183,8 @@ class _Term:
 
 def _terms(line: str) -> list[_Term]:
     """Return what a line names: one host list, or several terms where any of them has a count."""
+    if not _COUNTED.search(line):
+        return [_Term(hosts=line, times=0)]
     parts = [line] if "{" in line else _OUTSIDE.findall(line)
     if max(map(len, parts), default=0) > _LONGEST_NAME:
         return [_Term(hosts=line, times=0)]
@@ -188,6 +204,7 @@ def _terms(line: str) -> list[_Term]:
 def _hostfile(lines: list[tuple[int, str]], name: str, named: Named | None) -> Allocation:
     """Return a host file (names, ``n slots=8``, ``n[1-4]*8``), or a host list over its lines."""
     hosts: list[str] = []
+    seen: set[str] = set()
     faults: list[str] = []
     counted = False
     for number, line in lines:
@@ -199,16 +216,16 @@ def _hostfile(lines: list[tuple[int, str]], name: str, named: Named | None) -> A
                 faults += [f"{name}:{number}: {fault}" for fault in error.faults]
                 continue
             if len(hosts) + len(names) * max(1, term.times) > MOST_RANKS:
-                raise SpecError(*faults[:20], f"{name}:{number}: more than {MOST_RANKS:,} ranks")
+                raise SpecError(*faults[:_SHOWN], f"{name}:{number}: more than {MOST_RANKS:,} ranks")
+            seen.update(names)
+            if len(seen) > MOST_HOSTS:
+                raise SpecError(*faults[:_SHOWN], f"{name}:{number}: more than {MOST_HOSTS:,} machines")
             for host in names:
                 hosts += [host] * max(1, term.times)
-        if len(faults) > 20:
+        if len(faults) > _SHOWN:
             break
     _refuse(faults)
-    twice = max(Counter(hosts).values()) > 1
-    if not twice and len(hosts) > MOST_HOSTS:
-        raise SpecError(f"{name}: more than {MOST_HOSTS:,} machines")
-    by_rank = twice or counted
+    by_rank = counted or len(seen) < len(hosts)
     listed = any(mark in line for _, line in lines for mark in "[,{")
     return Allocation(
         kind="nodelist" if listed and not by_rank else "hostfile",
@@ -224,4 +241,4 @@ def _whole(text: str) -> bool:
 
 def _refuse(faults: list[str]) -> None:
     if faults:
-        raise SpecError(*faults[:20])
+        raise SpecError(*faults[:_SHOWN])
