@@ -121,6 +121,7 @@ def sharing(
     """Share links among all families, and name the bottleneck."""
     from cli.net_cluster_reports import sharing_text
     from cli.net_seats import incast_gates, job_flows
+    from planner.network.routes import Paths
     from planner.network.sharing import share_links
     from planner.units import parse_bytes, parse_time
 
@@ -130,7 +131,9 @@ def sharing(
     degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
     with given.finish():
         job = job_of(cluster, supernode, gpus, model, layout, degrees, order, placement)
-        seen = share_links(job.fabric, job_flows(job, phase), spray=not hashed)
+        seen = share_links(
+            job.fabric, job_flows(job, phase), paths=Paths.HASHED if hashed else Paths.SPRAYED
+        )
         gates = incast_gates(job, **given.values)
     inputs = {
         **job.inputs,
@@ -184,8 +187,9 @@ def blast(
     kinds = () if failed else worst_of_each_kind(job)
     together = [[_part(name) for name in failed]] if failed else [[one.part] for one in kinds]
     groups = {family.name: members for family, members in job.groups}
+    relayed = model_of_failure.Relayed.GO_ON if relays else model_of_failure.Relayed.STALL
     seen = [
-        model_of_failure.blast_radius(job.fabric, parts, groups, job.rank_to_gpu, relays=relays)
+        model_of_failure.blast_radius(job.fabric, parts, groups, job.rank_to_gpu, relayed)
         for parts in together
     ]
     inputs = {**job.inputs, "failed": list(failed or ()), "relays": relays}

@@ -9,7 +9,7 @@ import numpy as np
 
 from cli.step_inputs import read_seated
 from planner.network.contention import meshed_flows
-from planner.network.flows import PASSES, Flows, group_flows
+from planner.network.flows import PASSES, Flows, group_flows, in_passing_order
 from planner.network.incast import IncastGate, fabric_gates
 from planner.network.wiring import Wiring, wiring_of
 from planner.traffic import Family, step_families
@@ -105,9 +105,8 @@ def _family_flows(wiring: Wiring, family: Family, groups: NDArray[np.int64]) -> 
     return group_flows(
         family.collective,
         family.payload_bytes,
-        groups,
+        in_passing_order(family, groups),
         wiring.homes,
-        reverse=family.phase == "backward",
         experts=family.experts,
         top_k=family.top_k,
     )

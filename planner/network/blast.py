@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
 
 SOURCE = "E-S23-071"
+
+
+class Relayed(Enum):
+    """What becomes of ranks that reach the others only through other GPUs."""
+
+    STALL = "stall: no GPU passes traffic on"
+    GO_ON = "go on more slowly"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +89,7 @@ def blast_radius(
     failed: Sequence[str | tuple[str, str]],
     groups: Mapping[str, Any],
     rank_to_gpu: Sequence[int],
-    *,
-    relays: bool = False,
+    relayed_ranks: Relayed = Relayed.STALL,
 ) -> Blast:
     """Return what stalls when *failed* parts fail together.
 
@@ -91,7 +98,7 @@ def blast_radius(
         failed: vertex names, (a, b) for a link, or the name of a domain for all GPUs in it.
         groups: family to groups of ranks, array [groups, members].
         rank_to_gpu: GPU index of each rank.
-        relays: whether the job goes on when GPUs pass traffic on for others.
+        relayed_ranks: what becomes of ranks that reach the others only through other GPUs.
 
     Raises:
         InputError: a part that the fabric does not have.
@@ -108,7 +115,8 @@ def blast_radius(
     alone = reach if relays_anyway else _without_relays(graph, alive)
     relayed = np.array([n not in alone for n in names]) & ~dead & ~cut
     kept = _kept_shares(fabric.graph, graph, names, dead)
-    lost = dead | cut | (relayed if not relays else np.zeros(len(names), bool))
+    stalling = relayed_ranks is Relayed.STALL
+    lost = dead | cut | (relayed & stalling)
     families, stalled = _stalls(groups, lost)
     slowed = ~lost & (kept < 1)
     return Blast(
@@ -130,7 +138,7 @@ def blast_radius(
             ),
             Premise(
                 states="GPUs pass no traffic on for others",
-                holds=not relays,
+                holds=stalling,
                 otherwise="ranks without a network port of their own go on more slowly",
             ),
         ),

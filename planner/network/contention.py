@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.network.flows import PASSES, Flows, group_flows, mesh_flows
+from planner.network.flows import PASSES, Flows, group_flows, in_passing_order, mesh_flows
 from planner.network.pressure import FamilyPressure, LinkPressure, PhasePressure
 from planner.network.routes import route
 from planner.network.sharing import link_load
@@ -96,19 +96,19 @@ def phase_pressures(
 
 def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]:
     """Return each family's load; families that send the same way are routed once."""
-    ways: dict[tuple[str, str, bool, bool], Flows] = {}
+    ways: dict[tuple[str, str, str, bool], Flows] = {}
     keys = []
     for one in active:
         family = one.family
         sharded = family.collective in PASSES
-        reverse = family.collective == "chain" and family.phase == "backward"
         collective = "all_gather" if sharded else family.collective
-        key = (family.digit, collective, reverse, family.ends_only)
+        phase = family.phase if collective == "chain" else ""
+        key = (family.digit, collective, phase, family.ends_only)
         keys.append(key)
         if key not in ways:
             meshed = meshed_flows(wiring, seats[one.members]) if sharded else None
             ways[key] = meshed or group_flows(
-                collective, 1.0, seats[one.members], wiring.homes, reverse=reverse,
+                collective, 1.0, seats[in_passing_order(family, one.members)], wiring.homes,
                 experts=family.experts, top_k=family.top_k,
             )  # fmt: skip
     unit = {key: _unit_load(wiring, flows) for key, flows in ways.items()}

@@ -150,7 +150,6 @@ def check_dependencies(
     *,
     channels: int,
     name: Callable[[Any], str] = str,
-    find_breaks: bool = True,
 ) -> DeadlockCheck:
     """Return the cycles of a dependency graph.
 
@@ -158,7 +157,6 @@ def check_dependencies(
         users: (held, awaited) to the names of the routes that hold one and wait for the other.
         channels: links in use, by class [1].
         name: what to call a channel.
-        find_breaks: also look for the dependencies to give up.
     """
     import networkx as nx  # noqa: PLC0415 - 100 ms that `planner --help` need not pay
 
@@ -173,7 +171,7 @@ def check_dependencies(
     return DeadlockCheck(
         free=not cycles,
         cycles=tuple(cycles),
-        breaks=_breaks(nx, graph, users, name) if cycles and find_breaks else (),
+        breaks=_breaks(nx, graph, users, name) if cycles else (),
         channels=channels,
         dependencies=len(users),
         premises=(

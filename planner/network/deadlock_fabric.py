@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_ENDS = 2048
+_MOST_CYCLES = 3
+_MOST_BREAKS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,7 @@ def findings(graph: Any, gpus: Sequence[str]) -> list[DeadlockFinding]:
     channels = graph.graph.get("virtual_channels")
     if channels is not None and channels > 1:
         return []
+    seen = check_fabric(graph, gpus)
     return [
         DeadlockFinding(
             severity="warning" if channels is None else "fault",
@@ -66,13 +69,23 @@ def findings(graph: Any, gpus: Sequence[str]) -> list[DeadlockFinding]:
             where=cycle.links,
             message=f"{len(cycle.links)} links wait for each other in a circle, closed by "
             f"{', '.join(sorted({name for names in cycle.closing_routes for name in names})[:4])}; "
-            f"without a second virtual channel: {cycle.advice}",
+            f"without a second virtual channel: {cycle.advice}" + (_all_breaks(seen) * (not place)),
         )
-        for cycle in check_fabric(graph, gpus, find_breaks=False).cycles[:3]
+        for place, cycle in enumerate(seen.cycles[:_MOST_CYCLES])
     ]
 
 
-def check_fabric(graph: Any, gpus: Sequence[str], *, find_breaks: bool = True) -> DeadlockCheck:
+def _all_breaks(seen: DeadlockCheck) -> str:
+    """Return how many turns must be forbidden for no circle to be left, and which where few."""
+    named = ", ".join(f"{first} to {second}" for first, second in seen.breaks)
+    which = f": {named}" if len(seen.breaks) <= _MOST_BREAKS else ""
+    return (
+        f"; giving up {len(seen.breaks)} of the {seen.dependencies} turns in use leaves no circle "
+        f"at all{which}"
+    )
+
+
+def check_fabric(graph: Any, gpus: Sequence[str]) -> DeadlockCheck:
     """Return the deadlock check of the least-cost routes between all *gpus*.
 
     >>> import networkx as nx
@@ -97,7 +110,6 @@ def check_fabric(graph: Any, gpus: Sequence[str], *, find_breaks: bool = True) -
         users,
         channels=int(used.any(axis=1).sum()),
         name=links.name,
-        find_breaks=find_breaks,
     )
 
 

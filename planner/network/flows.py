@@ -27,6 +27,8 @@ from planner.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from planner.traffic import Family
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
@@ -66,7 +68,6 @@ def group_flows(
     groups: Any,
     domain_of_gpu: Ints,
     *,
-    reverse: bool = False,
     rails: int | None = None,
     experts: int = 0,
     top_k: int = 0,
@@ -76,9 +77,9 @@ def group_flows(
     Args:
         collective: as in ``planner.traffic.Family``.
         payload_bytes: V, v per ordered pair, one member's tokens, or bytes of one hop [bytes].
-        groups: GPUs of each group, array [groups, members].
+        groups: GPUs of each group in the order in which data passes them, array
+            [groups, members]: the gradients of a pipeline pass its stages from the last on.
         domain_of_gpu: supernode of each GPU, array [gpus].
-        reverse: chains run from the last member to the first (gradients of a pipeline).
         rails: rings a group uses at most; None for as many as its smallest share of a domain [1].
         experts: of domain_all_to_all: routed experts [1].
         top_k: of domain_all_to_all: those that a token picks [1].
@@ -107,10 +108,15 @@ def group_flows(
     if collective == "ring":
         return _rings(members, domain_of_gpu, payload_bytes, 1)
     if collective == "chain":
-        line = members[:, ::-1] if reverse else members
-        return _flows(line[:, :-1].ravel(), line[:, 1:].ravel(), payload_bytes)
+        return _flows(members[:, :-1].ravel(), members[:, 1:].ravel(), payload_bytes)
     known = ", ".join([*PASSES, "all_to_all", "domain_all_to_all", "ring", "chain"])
     raise InputError(f"collective={collective!r}: expected one of {known}")
+
+
+def in_passing_order(family: Family, groups: Ints) -> Ints:
+    """Return *groups* in the order in which the data of *family* passes their members."""
+    backward = family.collective == "chain" and family.phase == "backward"
+    return groups[:, ::-1] if backward else groups
 
 
 def mesh_flows(

@@ -128,33 +128,44 @@ def _settle(
     start: Ints,
     used: NDArray[np.bool_],
     passing: NDArray[np.int16],
-    *,
-    once: bool = False,
 ) -> None:
     """Lower *costs* over the links in *used* until none changes, beginning at vertices *start*."""
     arcs = np.flatnonzero(used)
-    tails, heads, cost = links.tails[arcs], links.heads[arcs], links.cost[arcs].astype(np.int16)
-    first = np.searchsorted(tails, np.arange(len(links.vertices) + 1))
-    changed = np.zeros(len(links.vertices), bool)
-    changed[start] = True
-    zero = costs == 0
-    while changed.any():
-        touched = np.unique(tails[changed[heads]])
-        if not len(touched):
-            return
-        counts = first[touched + 1] - first[touched]
-        edges = ranges(first[touched], counts)
-        via = costs[heads[edges]]
-        via += cost[edges, None]
-        best = np.minimum.reduceat(via, np.cumsum(counts) - counts, axis=0)
-        best += passing[touched, None]
-        better = np.minimum(best, costs[touched])
-        better[zero[touched]] = 0
-        changed[:] = False
-        changed[touched] = (better < costs[touched]).any(axis=1)
-        costs[touched] = better
-        if once:
-            return
+    changed = start
+    while len(changed):
+        changed = _settle_once(links, costs, changed, arcs, passing)
+
+
+def _settle_once(
+    links: Links,
+    costs: NDArray[np.int16],
+    changed: Ints,
+    arcs: Ints,
+    passing: NDArray[np.int16],
+) -> Ints:
+    """Lower *costs* over one link of *arcs* towards the vertices *changed*; return those lowered.
+
+    Costs of 0 are targets, which stay.
+    """
+    news = np.zeros(len(links.vertices), bool)
+    news[changed] = True
+    touched = np.unique(links.tails[arcs[news[links.heads[arcs]]]])
+    if not len(touched):
+        return touched
+    tails = links.tails[arcs]
+    first = np.searchsorted(tails, touched)
+    counts = np.searchsorted(tails, touched, side="right") - first
+    edges = arcs[ranges(first, counts)]
+    via = costs[links.heads[edges]]
+    via += links.cost[edges].astype(np.int16)[:, None]
+    best = np.minimum.reduceat(via, np.cumsum(counts) - counts, axis=0)
+    best += passing[touched, None]
+    better = np.minimum(best, costs[touched])
+    better[costs[touched] == 0] = 0
+    lowered = (better < costs[touched]).any(axis=1)
+    costs[touched] = better
+    result: Ints = touched[lowered]
+    return result
 
 
 def ranges(starts: Ints, counts: Ints) -> Ints:
@@ -253,7 +264,7 @@ def _by_switches(links: Links, ends: Ints) -> Reach:
             table[vertex, number] = cost
     nothing = np.zeros(len(links.vertices), np.int16)
     _settle(links, table, links.tails[core], core, nothing)
-    _settle(links, table, links.heads[out], out, nothing, once=True)
+    _settle_once(links, table, links.heads[out], np.flatnonzero(out), nothing)
     near, near_costs = (froms * len(ends) + ats)[~far], costs[~far]
     order = np.lexsort((near_costs, near))
     near, near_costs = near[order], near_costs[order]

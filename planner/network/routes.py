@@ -11,6 +11,7 @@ share the rest of their way, and 1024 GPUs take a fraction of a second.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +57,13 @@ class Hop:
     share: Floats
 
 
+class Paths(Enum):
+    """What becomes of a flow where several links cost the same."""
+
+    SPRAYED = "split evenly over them"
+    HASHED = "one of them, by hash"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Routes:
     """Where flows go.
@@ -87,7 +95,7 @@ def route(
     sources: Ints,
     targets: Ints,
     *,
-    spray: bool = True,
+    paths: Paths = Paths.SPRAYED,
     relay_cost: int | None = None,
     known: Reach | None = None,
 ) -> Routes:
@@ -97,7 +105,7 @@ def route(
         links: of ``links_of_graph``.
         sources: vertex each flow leaves; array [flows].
         targets: vertex each flow goes to; array [flows].
-        spray: split evenly over equal-cost links at each vertex; else one path by hash.
+        paths: what becomes of a flow where several links cost the same.
         relay_cost: cost of passing through a GPU; None: as the module says [1].
         known: costs to these targets, and perhaps more, where they were found before.
 
@@ -116,8 +124,11 @@ def route(
         a = links.vertices[sources[moving][lost]]
         b = links.vertices[targets[moving][lost]]
         raise NoRouteError(f"no path from {a} to {b}: expected a connected fabric")
-    tag = np.zeros(len(sources), np.int64) if spray else sources * len(links.vertices) + targets
-    key = sources * len(known.ends) + column if spray else tag
+    tag, key = sources * len(links.vertices) + targets, sources * len(known.ends) + column
+    if paths is Paths.SPRAYED:
+        tag = np.zeros(len(sources), np.int64)
+    else:
+        key = tag
     present, flow_state = np.unique(np.where(moving, key, -1), return_inverse=True)
     chosen = np.zeros(len(present), np.int64)
     chosen[flow_state[::-1]] = np.arange(len(sources))[::-1]
@@ -126,7 +137,7 @@ def route(
     at, to, tag = sources[chosen], column[chosen], tag[chosen]
     hops: list[Hop] = []
     while len(at):
-        taken = _hop(links, known, at, to, tag, spray, len(hops))
+        taken = _hop(links, known, at, to, tag, paths, len(hops))
         at, to, tag = taken.at, taken.to, taken.tag
         hops.append(taken.hop)
     return Routes(links=links, hops=tuple(hops), flow_state=flow_state.astype(np.int64))
@@ -160,7 +171,7 @@ def _hop(
     at: Ints,
     to: Ints,
     tag: Ints,
-    spray: bool,
+    paths: Paths,
     depth: int,
 ) -> _Taken:
     """Return the next hop of all states, and the states after it."""
@@ -176,7 +187,7 @@ def _hop(
     edges, owner = edges[ties], owner[ties]
     fan = np.bincount(owner, minlength=len(pairs))
     begin = np.cumsum(fan) - fan
-    if spray:
+    if paths is Paths.SPRAYED:
         # states are unique pairs already
         order = np.argsort(pair, kind="stable")
         origin = order[owner]
@@ -190,7 +201,7 @@ def _hop(
     head, goal = links.heads[edges], target[owner]
     arrived = head == ends[goal]
     tags = tag[origin]
-    key = head * len(ends) + goal if spray else tags
+    key = head * len(ends) + goal if paths is Paths.SPRAYED else tags
     kept, onward = np.unique(key[~arrived], return_inverse=True)
     after = np.full(len(edges), -1, np.int64)
     after[~arrived] = onward

@@ -25,7 +25,7 @@ from planner.network.flows import Flows, together
 from planner.network.hashing import Collisions, collisions
 from planner.network.premises import Premise
 from planner.network.reach import Links, links_of_graph, vertices_of
-from planner.network.routes import Routes, route
+from planner.network.routes import Paths, Routes, route
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -191,7 +191,7 @@ def share_links(
     fabric: Fabric,
     families: Mapping[str, Flows],
     *,
-    spray: bool = True,
+    paths: Paths = Paths.SPRAYED,
     flow_limit_bytes_per_s: Any = np.inf,
     most_links: int = 20,
 ) -> Sharing:
@@ -200,7 +200,7 @@ def share_links(
     Args:
         fabric: the cluster.
         families: name to flows between GPU indices of the fabric.
-        spray: see ``routes.route``.
+        paths: see ``routes.route``.
         flow_limit_bytes_per_s: what one flow can send at most [bytes/s].
         most_links: links listed at most [1].
 
@@ -212,7 +212,7 @@ def share_links(
     if not len(everything):
         raise InputError("no flow leaves its GPU: expected one at least")
     links = links_of_graph(fabric.graph)
-    routes = route(links, *_ends(links, fabric, everything), spray=spray)
+    routes = route(links, *_ends(links, fabric, everything), paths=paths)
     rates = fair_rates(routes, flow_limit_bytes_per_s)
     load = link_load(routes, everything.sizes_bytes)
     busy = load / links.capacity_bytes_per_s
@@ -224,7 +224,7 @@ def share_links(
         shares.append(
             _family(name, _part(routes, own), flows, rates[own], busy, flow_limit_bytes_per_s)
         )
-    even = routes if spray else route(links, *_ends(links, fabric, everything))
+    even = routes if paths is Paths.SPRAYED else route(links, *_ends(links, fabric, everything))
     hashed = _worst_choice(even, everything.sizes_bytes)
     order = [int(link) for link in np.argsort(-busy, kind="stable")[:most_links] if load[link] > 0]
     return Sharing(
@@ -258,7 +258,7 @@ def share_links(
             ),
             Premise(
                 states="Equal-cost paths are used evenly (adaptive routing or many queue pairs)",
-                holds=spray,
+                holds=paths is Paths.SPRAYED,
                 otherwise=_otherwise(hashed),
             ),
         ),

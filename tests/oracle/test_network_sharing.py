@@ -14,7 +14,7 @@ from planner.network.deadlock import Route, check_routes
 from planner.network.deadlock_fabric import check_fabric
 from planner.network.flows import group_flows
 from planner.network.reach import links_of_graph, vertices_of
-from planner.network.routes import route
+from planner.network.routes import Paths, route
 from planner.network.sharing import fair_rates, link_load
 
 
@@ -189,8 +189,8 @@ def test_a_hashed_flow_takes_one_of_the_least_cost_paths_and_always_the_same() -
         links = links_of_graph(graph)
         ends = [vertices_of(links, [p[i] for p in pairs]) for i in (0, 1)]
 
-        routes = route(links, *ends, spray=False)
-        again = route(links, *ends, spray=False)
+        routes = route(links, *ends, paths=Paths.HASHED)
+        again = route(links, *ends, paths=Paths.HASHED)
 
         for flow, (a, b) in enumerate(pairs):
             taken = routes.path(flow)

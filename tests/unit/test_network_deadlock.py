@@ -140,6 +140,13 @@ def test_the_report_names_the_links_their_routes_and_the_turn_to_forbid() -> Non
     assert "1 route needs it" in cycle.advice
 
 
+def test_it_says_how_many_turns_leave_no_circle_at_all_and_names_a_few() -> None:
+    """A ring of five turns both ways at each of five vertices; each way round must give up one."""
+    (first, *_) = fabric_findings(torus(5), gpus_of(torus(5)))
+
+    assert "giving up 2 of the 10 turns in use leaves no circle at all: " in first.message
+
+
 def test_a_stated_single_virtual_channel_makes_the_cycle_a_fault() -> None:
     graph = torus(5)
     said, many = graph.copy(), graph.copy()

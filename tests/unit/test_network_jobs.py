@@ -10,7 +10,7 @@ import pytest
 from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
-from planner.network.blast import blast_radius
+from planner.network.blast import Relayed, blast_radius
 from planner.network.endpoints import endpoint_state, layout_endpoints
 from planner.network.flows import group_flows
 from planner.network.incast import fabric_gates
@@ -59,7 +59,7 @@ def test_a_gpu_without_its_nic_only_reaches_others_through_its_neighbours(small:
     nic = next(n for n in small.graph[small.gpus[3]] if small.graph.nodes[n]["kind"] == "nic")
 
     alone = blast_radius(small, [nic], groups(), range(32))
-    helped = blast_radius(small, [nic], groups(), range(32), relays=True)
+    helped = blast_radius(small, [nic], groups(), range(32), Relayed.GO_ON)
     link = blast_radius(small, [(small.gpus[3], nic)], groups(), range(32))
 
     assert alone.relayed_ranks == link.relayed_ranks == (3,)
