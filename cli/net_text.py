@@ -41,14 +41,19 @@ def net_text(
         lines.append(_wrapped(row.remark, indent, first=start + "  "))
     lines.append("")
     lines += [_wrapped(sentence, "  ") for sentence in says]
-    lines += ["", "Premises"]
+    lines += ["", "Premises", premises_text(premises), "", f"Source: {source}"]
+    return "\n".join(lines) + "\n"
+
+
+def premises_text(premises: Sequence[Premise]) -> str:
+    """Return each premise, whether it holds, and what becomes of the answer where it does not."""
+    lines = []
     for premise in premises:
         mark = f"  {_MARKS[premise.holds]:<8}"
         lines.append(_wrapped(f"{premise.states}.", " " * len(mark), first=mark))
         if premise.holds is not True:
             lines.append(_wrapped(f"Otherwise: {premise.otherwise}.", " " * len(mark)))
-    lines += ["", f"Source: {source}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def with_table(text: str, table: str) -> str:

@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli import topology_draw, topology_import
 from cli.planner_options import Cluster, Json, Out, Supernode, group_app
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
-    from topologies.fabric_check import Check
     from topologies.fabric_spec import FabricSpec
 
 app = group_app("The clusters on file: list, show, check, draw, import.")
 
-# Further commands of the group stand in modules of their own, each with ``add_to(app)``.
-for _module in ("cli.topology_draw", "cli.topology_import"):
-    if find_spec(_module) is not None:
-        import_module(_module).add_to(app)
+for _module in (topology_draw, topology_import):
+    _module.add_to(app)
 
 Named = Annotated[
     str | None,
@@ -90,36 +86,29 @@ def check(
     Exits with 2 where something cannot work as it is.
     """
     from cli.topology_text import check_text
+    from planner.network.deadlock import fabric_findings, premises
     from topologies.fabric_check import findings_of
     from topologies.fabric_graph import build_graph, usable_gpus, whole_tiers
 
-    more = _further_checks()
     spec, fabric = None, _foreign(named, cluster, supernode, gpus)
     if fabric is not None:
         name, names = fabric.name, fabric.gpus
-        found = findings_of(fabric.graph, names, tiers=fabric.tiers, more=more)
+        found = findings_of(fabric.graph, names, tiers=fabric.tiers, more=[fabric_findings])
     else:
         spec = _spec(named, cluster, supernode, gpus)
         name, names = spec.name, usable_gpus(spec)
         tiers = whole_tiers(spec)
-        found = findings_of(build_graph(spec), names, tiers=tiers, dead=spec.dead, more=more)
+        found = findings_of(
+            build_graph(spec), names, tiers=tiers, dead=spec.dead, more=[fabric_findings]
+        )
     faults = sum(f.severity == "fault" for f in found)
     inputs = _inputs(spec, named or cluster, supernode, gpus, fabric)
-    body = {"cluster": name, "faults": faults, "findings": found}
+    body = {"cluster": name, "faults": faults, "findings": found, "premises": premises()}
     _put_out("topology-check", inputs, body, as_json=as_json, out=out)
     if not as_json:
-        check_text(name, len(names), found)
+        check_text(name, len(names), found, premises())
     if faults:
         raise typer.Exit(2)
-
-
-def _further_checks() -> list[Check]:
-    """Return the check for deadlock, where the network models have one."""
-    if find_spec("planner.network.deadlock") is None:
-        return []
-    module = import_module("planner.network.deadlock")
-    found = getattr(module, "fabric_findings", None)
-    return [] if found is None else [found]
 
 
 def _spec(

@@ -10,7 +10,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from cli.planner_output import console
+from cli.net_text import premises_text
+from cli.planner_output import console, emit
 from planner.fabric import Fabric, Tier
 from planner.fabric_parts import Parts, parts_of
 from planner.units import (
@@ -27,6 +28,7 @@ from topologies.fabric_network_spec import ClosSpec
 from topologies.fabric_spec import FabricSpec
 
 if TYPE_CHECKING:
+    from planner.network.premises import Premise
     from topologies.fabric_check import Finding
 
 _PARTS = {
@@ -189,8 +191,8 @@ def show_text(spec: FabricSpec | None, fabric: Fabric) -> None:
         screen.print(_figures_table("Assumed", "why", fabric.assumed))
 
 
-def check_text(name: str, gpus: int, found: Sequence[Finding]) -> None:
-    """Print the verdict, then the findings, worst first."""
+def check_text(name: str, gpus: int, found: Sequence[Finding], premises: Sequence[Premise]) -> None:
+    """Print the verdict, the findings, worst first, and the premises of the check for deadlock."""
     screen = console()
     counts = Counter(f.severity for f in found)
     verdict = ", ".join(
@@ -199,12 +201,12 @@ def check_text(name: str, gpus: int, found: Sequence[Finding]) -> None:
         if counts[s]
     )
     screen.print(Text(f"{name}, {gpus} GPUs: {verdict or 'nothing found'}", style="bold"))
-    if not found:
-        return
-    table = _table(None, "severity", "check", "finding", "where")
-    for f in found:
-        table.add_row(f.severity, f.check, f.message, ", ".join(f.where))
-    screen.print(table)
+    if found:
+        table = _table(None, "severity", "check", "finding", "where")
+        for f in found:
+            table.add_row(f.severity, f.check, f.message, ", ".join(f.where))
+        screen.print(table)
+    emit("\nDeadlock: premises\n" + premises_text(premises))
 
 
 def _network_words(spec: FabricSpec | None) -> str:

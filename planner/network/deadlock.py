@@ -174,24 +174,28 @@ def check_dependencies(
         breaks=_breaks(nx, graph, users, name) if cycles else (),
         channels=channels,
         dependencies=len(users),
-        premises=(
-            Premise(
-                states="Links are lossless: a full buffer stops the one before it",
-                holds=None,
-                otherwise="where frames are dropped instead, nothing waits for ever",
-            ),
-            Premise(
-                states="Receivers always take in what arrives",
-                holds=None,
-                otherwise="a NIC that stops draining pauses its leaf, and that its spines: a "
-                "pause storm, not a cycle; a watchdog must drop its queue",
-            ),
-            Premise(
-                states="Routes are as given, and adaptive ones have no separate escape class",
-                holds=None,
-                otherwise="with an acyclic escape class a cycle among the adaptive links is "
-                "harmless",
-            ),
+        premises=premises(),
+    )
+
+
+def premises() -> tuple[Premise, ...]:
+    """Return what the check takes for granted."""
+    return (
+        Premise(
+            states="Links are lossless: a full buffer stops the one before it",
+            holds=None,
+            otherwise="where frames are dropped instead, nothing waits for ever",
+        ),
+        Premise(
+            states="Receivers always take in what arrives",
+            holds=None,
+            otherwise="a NIC that stops draining pauses its leaf, and that its spines: a "
+            "pause storm, not a cycle; a watchdog must drop its queue",
+        ),
+        Premise(
+            states="Routes are as given, of a cluster all of least cost, without an escape class",
+            holds=None,
+            otherwise="with an acyclic escape class a cycle among the adaptive links is harmless",
         ),
     )
 
