@@ -150,9 +150,7 @@ def _bracketed_terms(text: str, most: int) -> list[str]:
             terms.append(text[start:at])
             start = at + 1
             if len(terms) >= most:
-                raise HostListError(
-                    f"{text[:60]!r} lists more than {most:,} hosts: expected fewer"
-                )
+                raise HostListError(f"{text[:60]!r} lists more than {most:,} hosts: expected fewer")
     if open_at >= 0:
         raise HostListError(f"{text[open_at : open_at + 60]!r}: '[' is never closed")
     return [*terms, text[start:]]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from planner.documents import document_from_text
+from planner.nodes import Node
+from topologies.accelerator_figures import AcceleratorFigures, said_of
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink
 
 _MOST_GPUS = 1024
@@ -32,6 +34,7 @@ def import_aiconfigurator(text: str | bytes, name: str) -> ImportedFabric:
         across = node.number("inter_rack_bw", minimum=1.0, maximum=_FASTEST_BYTES_PER_S)
     start_s = node.number("p2p_latency", default=0.0, minimum=0.0, maximum=1.0)
     racks_s = node.number("inter_rack_latency", default=start_s, minimum=0.0, maximum=1.0)
+    chip = _figures(document.root, inside)
     document.finish()
     racks = max(1, -(-_MOST_GPUS // per_rack))
     hosts = [
@@ -58,5 +61,25 @@ def import_aiconfigurator(text: str | bytes, name: str) -> ImportedFabric:
         scale_up_latency_s=start_s or None,
         nic_bytes_per_s=across if racks > 1 else None,
         scale_out_latency_s=racks_s or None,
-        assumed={"gpus": f"{racks * per_rack}: the file does not say how many nodes there are"},
+        accelerator=chip.nearest(),
+        assumed={
+            "gpus": f"{racks * per_rack}: the file does not say how many nodes there are",
+            **said_of(chip),
+        },
+    )
+
+
+def _figures(root: Node, scale_up_bytes_per_s: float) -> AcceleratorFigures:
+    """Return what the file says of a GPU."""
+    gpu = root.optional("gpu")
+    said = gpu is not None and gpu.kind == "map"
+    peak, size, rate = (
+        gpu.number(key, default=0.0, minimum=0.0, maximum=1e18) if gpu is not None and said else 0.0
+        for key in ("bfloat16_tc_flops", "mem_capacity", "mem_bw")
+    )
+    return AcceleratorFigures(
+        peak_16_bit_flops_per_s=peak,
+        memory_bytes=size,
+        memory_bytes_per_s=rate,
+        scale_up_bytes_per_s=scale_up_bytes_per_s,
     )

@@ -143,7 +143,7 @@ def _count(value: object) -> TypeGuard[int]:
 
 def _rankfile(lines: list[tuple[int, str]], name: str) -> Allocation:
     found: dict[int, tuple[str, int]] = {}
-    faults = []
+    faults: list[str] = []
     for number, line in lines:
         if len(faults) > _SHOWN:
             break
@@ -216,10 +216,14 @@ def _hostfile(lines: list[tuple[int, str]], name: str, named: Named | None) -> A
                 faults += [f"{name}:{number}: {fault}" for fault in error.faults]
                 continue
             if len(hosts) + len(names) * max(1, term.times) > MOST_RANKS:
-                raise SpecError(*faults[:_SHOWN], f"{name}:{number}: more than {MOST_RANKS:,} ranks")
+                raise SpecError(
+                    *faults[:_SHOWN], f"{name}:{number}: more than {MOST_RANKS:,} ranks"
+                )
             seen.update(names)
             if len(seen) > MOST_HOSTS:
-                raise SpecError(*faults[:_SHOWN], f"{name}:{number}: more than {MOST_HOSTS:,} machines")
+                raise SpecError(
+                    *faults[:_SHOWN], f"{name}:{number}: more than {MOST_HOSTS:,} machines"
+                )
             for host in names:
                 hosts += [host] * max(1, term.times)
         if len(faults) > _SHOWN:

@@ -39,8 +39,8 @@ class _Dimensions:
 def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
     """Return the network: its first dimension is the supernode, the others join supernodes.
 
-    Bandwidth is of one NPU and dimension [GB/s], latency of one link [ns]. The JSON of the first
-    version has the bandwidth of one link, and how many links an NPU has in each dimension.
+    Bandwidth [GB/s] and latency [ns] are of one link. How many links an NPU has in each dimension
+    follows from its kind, as ASTRA-sim connects them; the JSON of the first version says it.
 
     Raises:
         SpecError: lists of different lengths, an unknown kind, a number that is none.
@@ -67,7 +67,10 @@ def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
     links = _nested(names, outer) if nested else _one_dimension(names, kinds[1:], outer)
     hosts = {*names.values()}
     switches = dict.fromkeys(end for one in links for end in (one.a, one.b) if end not in hosts)
-    assumed = {"supernode": f"the first dimension, {kinds[0]} of {counts[0]}, as if switched"}
+    assumed = {
+        "supernode": f"the first dimension, {kinds[0]} of {counts[0]}, as if switched, an NPU "
+        f"having {rates[0]:.4g} GB/s over all its links"
+    }
     if nested:
         assumed["network"] = (
             f"each dimension joins whole groups of the one inside it, as if switched "
@@ -141,9 +144,22 @@ def _second(root: Node) -> _Dimensions:
     waits = [item.as_number(minimum=0) for item in root.list("latency")]
     if len({len(kinds), len(counts), len(rates), len(waits)}) != 1 or not kinds:
         root.fault(f"{', '.join(_SECOND)} must have the same length")
+    links = [_links_of(kind, count) for kind, count in zip(kinds, counts, strict=False)]
     return _Dimensions(
-        kinds=tuple(kinds), counts=tuple(counts), rates=tuple(rates), waits=tuple(waits)
-    )
+        kinds=tuple(kinds), counts=tuple(counts), waits=tuple(waits),
+        rates=tuple(n * r for n, r in zip(links, rates, strict=False)),
+    )  # fmt: skip
+
+
+def _links_of(kind: str, npus: int) -> int:
+    """Return the links of one NPU in a dimension: a ring's both neighbours, all others, a switch.
+
+    Source: ASTRA-sim's analytical network (congestion-aware), which connects each pair of
+    neighbours in both directions, and a ring of two by one link.
+    """
+    if kind == "Switch":
+        return 1
+    return max(1, npus - 1) if kind == "FullyConnected" else min(2, max(1, npus - 1))
 
 
 def _first_version(root: Node) -> _Dimensions:

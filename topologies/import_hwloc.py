@@ -6,7 +6,7 @@ import re
 
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost
-from topologies.pci_devices import accelerator_of
+from topologies.pci_devices import accelerator_of, unknown_devices
 from topologies.xml_tree import xml_root
 
 _DEVICE = re.compile(r"\[[0-9a-fA-F]{4}:([0-9a-fA-F]{4})\]")
@@ -27,12 +27,14 @@ def import_hwloc(text: str, name: str) -> ImportedFabric:
     gpus = len(found)
     if not 1 <= gpus <= _MOST_GPUS:
         raise SpecError(f"{name}: has {gpus} GPUs (PCI class 0302 or 1200): expected 1 or more")
+    devices = [_device(one) for one in found]
     return ImportedFabric(
         name="machine",
         kind="hwloc",
         provenance=f"hwloc XML {name}",
         hosts=(ImportedHost(name="machine", gpus=gpus, supernode="machine"),),
-        accelerator=accelerator_of(_device(one) for one in found),
+        accelerator=accelerator_of(devices),
+        findings=unknown_devices(devices, name),
         assumed={"supernode": "all GPUs of the machine: the file says nothing of their links"},
     )
 

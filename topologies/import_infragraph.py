@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from planner.documents import document_from_text
@@ -13,6 +14,7 @@ from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLin
 
 _SWITCHES = ("sw", "switch", "leaf", "spine", "core")
 _CUT = 2
+_DOTTED = 5  # part.N.link.part.N
 
 
 def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
@@ -34,7 +36,11 @@ def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
         return edges_fabric(body, name)
     instances = {i.name("name"): i.text("device") for i in _maps(body, "instances")}
     rates = {link.name("name"): link_rate(link) for link in _maps(body, "links")}
-    devices = {d.name("name"): _gpus(d) for d in _maps(body, "devices")}
+    told = {d.name("name"): _device(d) for d in _maps(body, "devices")}
+    devices = {name: one.gpus for name, one in told.items()}
+    used = [told[d].scale_up_bytes_per_s for d in instances.values() if d in told]
+    inner = min((rate for rate in used or [d.scale_up_bytes_per_s for d in told.values()] if rate),
+                default=None)  # fmt: skip
     ends: list[tuple[str, str, str, str]] = []
     for item in body.list("connections") if body.has("connections") else ():
         words = item.as_text().split(".") if item.kind == "text" else []
@@ -54,8 +60,9 @@ def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
         return ImportedFabric(
             name="infragraph", kind="infragraph", provenance=f"InfraGraph device {name}",
             hosts=(ImportedHost(name="machine", gpus=gpus, supernode="machine"),),
+            scale_up_bytes_per_s=inner,
         )  # fmt: skip
-    return _joined(ends, instances, devices, rates, name)
+    return replace(_joined(ends, instances, devices, rates, name), scale_up_bytes_per_s=inner)
 
 
 def _joined(
@@ -106,11 +113,34 @@ def _maps(body: Node, key: str) -> tuple[Node, ...]:
     return tuple(item for item in items if item.kind == "map")
 
 
-def _gpus(device: Node) -> int:
-    """Return how many xpus the device's connections number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Device:
+    """A machine: its xpus, and what one has towards what joins all of them, None where unsaid."""
+
+    gpus: int
+    scale_up_bytes_per_s: float | None
+
+
+def _device(device: Node) -> _Device:
+    """Return how many xpus the device's connections number, and what joins them.
+
+    A part that every xpu has a link to is a scale-up switch; PCIe switches have some xpus each.
+    """
     xpus = {c.text("name") for c in _maps(device, "components") if c.text("type") == "xpu"}
-    seen = set()
+    rates = {link.name("name"): link_rate(link) for link in _maps(device, "links")}
+    seen: set[tuple[str, str]] = set()
+    links: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
+    carried: dict[tuple[str, str], float] = {}
     for item in device.list("connections") if device.has("connections") else ():
         words = item.as_text().split(".") if item.kind == "text" else []
         seen |= {(a, b) for a, b in pairwise(words) if a in xpus}
-    return len(seen)
+        if len(words) != _DOTTED:
+            continue
+        (a, b), rate = ((words[0], words[1]), (words[3], words[4])), rates.get(words[2])
+        if (a[0] in xpus) != (b[0] in xpus) and rate:
+            xpu, hub = (a, b) if a[0] in xpus else (b, a)
+            links[hub][xpu] += 1
+            carried[hub] = rate
+    hubs = [hub for hub, ends in links.items() if set(ends) == seen and len(seen) > 1]
+    total = sum(carried[hub] * min(links[hub].values()) for hub in hubs)
+    return _Device(gpus=len(seen), scale_up_bytes_per_s=total or None)

@@ -9,7 +9,7 @@ from typing import Any
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportFinding
 from topologies.imported_links import NO_SCALE_UP
-from topologies.pci_devices import accelerator_of
+from topologies.pci_devices import accelerator_of, unknown_devices
 from topologies.xml_tree import xml_root
 
 _NVLINK_BYTES_PER_S = {70: 25e9, 80: 25e9, 90: 25e9, 100: 50e9, 103: 50e9}
@@ -36,7 +36,8 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
         raise SpecError(f"{name}: has {len(gpus)} GPUs: expected 1 to {_MOST_GPUS}")
     scale_up = _scale_up(gpus, name, findings)
     nic = _nic(root, len(gpus), name, findings)
-    accelerator = accelerator_of(str(p.get("device", "")) for p in gpus)
+    devices = [str(p.get("device", "")) for p in gpus]
+    findings += unknown_devices(devices, name)
     if root.find(".//c2c") is not None:
         message = (
             "GPUs with C2C links are in racks whose NVLink joins machines, of which the file says "
@@ -51,7 +52,7 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
         scale_up_bytes_per_s=scale_up,
         no_scale_up=NO_SCALE_UP if _only_pcie(gpus) else "",
         nic_bytes_per_s=nic,
-        accelerator=accelerator,
+        accelerator=accelerator_of(devices),
         findings=tuple(findings),
     )
 

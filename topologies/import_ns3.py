@@ -145,7 +145,9 @@ def _links(lines: Iterator[_Line], head: _Header, switches: list[int], name: str
     for number, words in lines:
         count += 1
         if count > head.links:
-            faults.append(f"{name}:{number}: has more links than the {head.links} of its first line")
+            faults.append(
+                f"{name}:{number}: has more links than the {head.links} of its first line"
+            )
             break
         bytes_per_s = _bytes_per_s(words[2]) if len(words) == _FIELDS else 0.0
         delay_s = _delay_s(words[3]) if bytes_per_s else None

@@ -226,9 +226,36 @@ def test_outer_dimensions_of_astra_sim_are_tiers_with_rates_of_their_own() -> No
     fabric = fabric_of(import_fabric_text(text.encode(), "f", ImportAsked()), ImportAsked())
 
     assert [(t.name, len(t.domains), t.shared_bytes_per_s / 1e9) for t in fabric.tiers] == [
-        ("supernode", 16, 200),
+        ("supernode", 16, 400),  # both neighbours of a ring, at 200 each
         ("leaf", 8, 100),
         ("cluster", 1, 50),
     ]
     assert fabric.tier("leaf").domains[0].gpus == tuple(range(8))  # NPU 7 is the second ring's last
     assert fabric.tier("leaf").domains[0].uplink_bytes_per_s == 8 * 50e9
+
+
+def test_an_npu_has_a_link_to_each_other_of_a_fully_connected_dimension_of_astra_sim() -> None:
+    text = "topology: [ FullyConnected ]\nnpus_count: [ 8 ]\nbandwidth: [ 20 ]\nlatency: [ 500 ]\n"
+
+    found = import_fabric_text(text.encode(), "f", ImportAsked())
+
+    assert found.scale_up_bytes_per_s == 7 * 20e9  # as the first version's seven links say
+
+
+BOX = """\
+infrastructure:
+  devices:
+  - name: box
+    components: [{name: xpu, type: xpu}, {name: pcisw, type: custom}, {name: hub, type: custom}]
+    links:
+    - {name: pcie, bandwidth: {choice: gigabytes_per_second, gigabytes_per_second: 32}}
+    - {name: up, bandwidth: {choice: gigabytes_per_second, gigabytes_per_second: 128}}
+    connections: [pcisw.0.pcie.xpu.0, pcisw.1.pcie.xpu.1, xpu.0.up.hub.0, xpu.1.up.hub.0,
+                  xpu.0.up.hub.1, xpu.1.up.hub.1]
+"""
+
+
+def test_what_joins_all_xpus_of_an_infragraph_device_is_its_scale_up_network() -> None:
+    found = import_fabric_text(BOX.encode(), "f", ImportAsked())
+
+    assert found.scale_up_bytes_per_s == 2 * 128e9  # two hubs; PCIe switches have an xpu each
