@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,8 +97,9 @@ def plain(value: Any) -> Any:
 
 def emit(text: str) -> None:
     """Write *text* to stdout."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    sys.stdout.flush()
+    with _named("standard output"):
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
 
 
 def note(text: str) -> None:
@@ -120,6 +121,11 @@ def console(*, stderr: bool = False) -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
+        def print(self, *objects: Any, **options: Any) -> None:
+            """Print, and name the stream where that fails."""
+            with _named("standard error" if stderr else "standard output"):
+                super().print(*objects, **options)
+
     stream = sys.stderr if stderr else sys.stdout
     probe = Console(file=stream)
     width = min(max(probe.width, NARROWEST), WIDEST)
@@ -140,7 +146,8 @@ def write_file(path: Path | str, content: str | bytes) -> None:
     permissions kept; what a reader sees is the old content or the new one.
 
     Raises:
-        InputError: *path* is a directory, or its folder is missing or cannot be written to.
+        InputError: *path* is a directory, or its folder is missing.
+        OSError: it cannot be written, *path* named: no right to, a full disk, a broken one.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
@@ -148,14 +155,17 @@ def write_file(path: Path | str, content: str | bytes) -> None:
     if not target.parent.is_dir():
         raise InputError(f"{path}: there is no folder {target.parent}; make it first")
     data = content.encode() if isinstance(content, str) else content
-    if target.exists() and not target.is_file():  # a pipe or a device: nothing to replace
-        with target.open("wb") as stream:
-            stream.write(data)
-        return
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    with _named(str(path)):
+        if target.exists() and not target.is_file():  # a pipe or a device: nothing to replace
+            with target.open("wb") as stream:
+                stream.write(data)
+            return
+        _replace(target, data)
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Put *data* at *target* in one step, by way of a file beside it."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -167,6 +177,21 @@ def write_file(path: Path | str, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
+
+
+@contextlib.contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Say in an OSError inside that it was *what* that could not be written.
+
+    A reader that has gone away is left to the command to judge.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        why = f"cannot be written: {error.strerror or error}"
+        raise OSError(error.errno, why, what) from error
 
 
 def _mode_for(target: Path) -> int:
