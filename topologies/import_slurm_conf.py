@@ -74,7 +74,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if line.endswith("\\"):
             held += line[:-1] + " "
             continue
-        if line := held + line:
+        if line := (held + line).strip():
             yield began, line
         held = ""
     if held.strip():

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from planner.errors import InputError
+from tests.hostile import encoded, restructured
 from topologies.fabric_import import (
     ImportAsked,
     fabric_of,
@@ -188,12 +189,12 @@ def test_every_kind_is_recognised_by_content_and_makes_a_cluster(kind: str) -> N
 
 
 def mutated(text: str, draw: random.Random) -> bytes:
-    """Return *text* cut, doubled, reordered, or with something odd in it."""
+    """Return *text* cut, doubled, reordered, in another encoding, or with something odd in it."""
     if not text:
         return b""
     lines = text.splitlines(keepends=True)
     at = draw.randrange(len(text))
-    change = draw.randrange(6)
+    change = draw.randrange(9)
     if change == 0:
         text = text[:at]
     elif change == 1:
@@ -207,6 +208,10 @@ def mutated(text: str, draw: random.Random) -> bytes:
         digits = [i for i, c in enumerate(text) if c.isdigit()]
         i = draw.choice(digits or [0])
         text = text[:i] + draw.choice(["0", "99999", "8" * 25, "-3", "1.5"]) + text[i + 1 :]
+    elif change > 6:
+        return restructured(text, draw).encode()
+    if change == 6:
+        return encoded(text, draw)
     content = text.encode()
     if change == 5:
         content = content[:at] + bytes([draw.randrange(256)]) + content[at + 1 :]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
+from tests.hostile import encoded, restructured
 from topologies.imported_run import ImportedRun, layout_of
 from topologies.launch_reader import read_run
 from topologies.layout_reader import read_layout
@@ -162,8 +163,10 @@ def check(kind: str, seeds: range, folder: Path) -> None:
     name, good, read = SEEDS[kind]
     path = folder / name
     for seed in seeds:
-        text = damaged(good, random.Random(f"{kind} {seed}"))
-        path.write_text(text, encoding="utf-8", newline="\n")
+        chance = random.Random(f"{kind} {seed}")
+        text = restructured(good, chance) if chance.random() < 0.4 else good
+        text = damaged(text, chance) if chance.random() < 0.7 else text
+        path.write_bytes(encoded(text, chance))
         start = time.process_time()
         refused: tuple[str, ...] | None = None
         try:
