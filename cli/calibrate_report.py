@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.planner_output import document, write_file
+from cli.steps_table_notes import assumptions, print_table_notes
 from planner.errors import InputError
 from planner.steptime.calibrate import Fitted, fit, fitting_half, residuals_of
 from planner.steptime.rates import Efficiency
@@ -21,7 +22,7 @@ from planner.steptime.refit import refit
 from planner.steptime.runs import Run, batches
 from planner.units import format_share, format_time
 from topologies.efficiency_text import catalogue_texts
-from topologies.steps_table import read_steps
+from topologies.steps_table import StepsTable, read_steps
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +56,7 @@ class FittedTable:
         rows: measured rows [1].
         fits: by accelerator.
         scored: by accelerator, and apart for rows fitted and left out.
-        skipped: rows that could not be used, id to reason.
+        table: its rows.
     """
 
     path: Path
@@ -64,7 +65,7 @@ class FittedTable:
     rows: int
     fits: tuple[Fitted, ...]
     scored: tuple[Scored, ...]
-    skipped: Mapping[str, str]
+    table: StepsTable
 
 
 def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedTable:
@@ -106,7 +107,7 @@ def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedT
         rows=len(runs),
         fits=tuple(fits),
         scored=tuple(scored),
-        skipped={row.name: row.because for row in table.skipped},
+        table=table,
     )
 
 
@@ -141,7 +142,9 @@ def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
         "measured_rows": fitted.rows,
         "efficiencies": {one.chip: asdict(one.efficiency) for one in fitted.fits},
         "errors": [asdict(one) for one in fitted.scored],
-        "skipped": fitted.skipped,
+        "skipped": {row.name: row.because for row in fitted.table.skipped},
+        "assumed": [asdict(one) for one in assumptions(fitted.table)],
+        "unknown_columns": fitted.table.unknown,
     }
     return document("calibrate", inputs, body)
 
@@ -170,11 +173,7 @@ def print_fit(console: Console, fitted: FittedTable) -> None:
         console.print(Text(one.chip, style="bold"))
         for line in _lines(one.efficiency):
             console.print(Text(f"  {line}"))
-    if fitted.skipped:
-        console.print(Text(f"{len(fitted.skipped):,} rows skipped:", style="bold"))
-        for reason in dict.fromkeys(fitted.skipped.values()):
-            count = sum(1 for why in fitted.skipped.values() if why == reason)
-            console.print(Text(f"  {count:,}: {reason}"))
+    print_table_notes(console, fitted.table)
 
 
 def _lines(one: Efficiency) -> list[str]:

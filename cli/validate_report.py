@@ -18,6 +18,7 @@ from rich.text import Text
 
 from cli.planner_output import document
 from cli.report_words import plain_cell
+from cli.steps_table_notes import assumptions, print_table_notes
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, predicted_memory_bytes
 from planner.steptime.validate import (
@@ -39,7 +40,7 @@ from topologies.efficiency_catalogue import (
     shipped_halves,
     shipped_left_out,
 )
-from topologies.steps_table import StepsTable, read_steps
+from topologies.steps_table import Skipped, StepsTable, read_steps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -179,23 +180,20 @@ def _far(runs: tuple[Run, ...], step_s: NDArray[np.float64], worst: int) -> tupl
 
 def predictions_text(report: Report) -> str:
     """Return the CSV of predictions, one line a row of the table, in its order."""
-    known = {
-        run.name: (step, memory)
-        for run, step, memory in zip(
-            report.table.runs, report.step_s, report.memory_bytes, strict=True
-        )
-    }
-    because = {row.name: row.because for row in report.table.skipped}
+    predicted = iter(zip(report.step_s, report.memory_bytes, strict=True))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["id", "predicted_step_s", "predicted_memory_bytes", "skipped_because"])
-    for name in report.table.order:
-        if name in known and math.isfinite(known[name][0]):
-            step, memory = known[name]
-            writer.writerow([plain_cell(name), f"{step:.6g}", f"{memory:.0f}", ""])
+    for row in report.table.rows:
+        name = plain_cell(row.name)
+        if isinstance(row, Skipped):
+            writer.writerow([name, "", "", plain_cell(row.because)])
+            continue
+        step_s, memory_bytes = next(predicted)
+        if math.isfinite(step_s):
+            writer.writerow([name, f"{step_s:.6g}", f"{memory_bytes:.0f}", ""])
         else:
-            reason = because.get(name, "no other layout or source to fit on")
-            writer.writerow([plain_cell(name), "", "", plain_cell(reason)])
+            writer.writerow([name, "", "", "no other layout or source to fit on"])
     return stream.getvalue()
 
 
@@ -204,7 +202,7 @@ def validate_document(report: Report) -> dict[str, Any]:
     inputs = {
         "table": str(report.path),
         "table_sha256": report.sha256,
-        "rows": len(report.table.order),
+        "rows": len(report.table.rows),
         "basis": report.basis,
     }
     body = {
@@ -219,6 +217,8 @@ def validate_document(report: Report) -> dict[str, Any]:
             for row in report.table.skipped
         ],
         "predicted_rows": len(report.table.runs),
+        "assumed": [asdict(one) for one in assumptions(report.table)],
+        "unknown_columns": report.table.unknown,
     }
     return document("validate", inputs, body)
 
@@ -233,7 +233,7 @@ def _plain(score: Score) -> dict[str, Any]:
 
 def print_report(console: Console, report: Report) -> None:
     """Print the page."""
-    rows, skipped = len(report.table.order), report.table.skipped
+    rows = len(report.table.rows)
     console.print(
         Text(f"{report.path}: {rows:,} rows, {len(report.table.runs):,} predicted", style="bold")
     )
@@ -278,13 +278,7 @@ def print_report(console: Console, report: Report) -> None:
                 f"{format_time(row.predicted_s)} ({row.error_share:+.0%}): {row.explanation}"
             )
         )
-    if skipped:
-        console.print()
-        console.print(Text("Skipped", style="bold"))
-    for reason in dict.fromkeys(row.because for row in skipped):
-        names = [row.name for row in skipped if row.because == reason]
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        console.print(Text(f"  {', '.join(names[:3])}{more}: {reason}"))
+    print_table_notes(console, report.table)
 
 
 def _told(report: Report) -> str:

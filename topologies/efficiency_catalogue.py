@@ -23,7 +23,7 @@ HALVES = CATALOGUE.with_name("step_efficiency_halves.yaml")
 LEFT_OUT = CATALOGUE.with_name("step_efficiency_left_out.yaml")
 
 _KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
-         "pace", "source", "assumed", "same_as", "called", "nic", "mesh")  # fmt: skip
+         "pace", "source", "assumed", "same_as", "called", "nic", "mesh", "domain")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,7 @@ class Chip:
         efficiency: what was fitted, None where nothing was measured.
         nic_bytes_per_s: the NIC a GPU of this kind usually has, 0 where unknown [bytes/s].
         mesh_gpus: GPUs that are joined pair by pair, without a switch; 0 where a switch joins [1].
+        domain_gpus: GPUs of its scale-up domain where that is not the node; else 0 [1].
     """
 
     name: str
@@ -46,6 +47,7 @@ class Chip:
     efficiency: Efficiency | None
     nic_bytes_per_s: float
     mesh_gpus: int = 0
+    domain_gpus: int = 0
 
     @property
     def scale_up_bytes_per_s(self) -> float:
@@ -60,6 +62,7 @@ class _Entry:
     called: tuple[str, ...]
     nic_bytes_per_s: float
     mesh_gpus: int
+    domain_gpus: int
 
 
 def read_efficiencies(path: Path) -> Mapping[str, Efficiency]:
@@ -139,6 +142,7 @@ def _chip(name: str) -> Chip:
         efficiency=entry.efficiency if entry else None,
         nic_bytes_per_s=entry.nic_bytes_per_s if entry else 0.0,
         mesh_gpus=entry.mesh_gpus if entry else 0,
+        domain_gpus=entry.domain_gpus if entry else 0,
     )
 
 
@@ -167,6 +171,7 @@ def _entry(node: Node) -> _Entry:
         called=called,
         nic_bytes_per_s=nic,
         mesh_gpus=node.count("mesh", default=0, minimum=0),
+        domain_gpus=node.count("domain", default=0, minimum=0),
     )
 
 

@@ -201,9 +201,14 @@ def test_no_row_of_a_real_model_is_off_by_more_than_a_factor_of_two(table: Steps
 
 
 def test_every_row_is_predicted_or_says_why_not(table: StepsTable) -> None:
-    assert len(table.order) == len(table.runs) + len(table.skipped) == 2156
-    assert all(row.because for row in table.skipped)
-    assert len(table.skipped) <= 7
+    assert len(table.rows) == len(table.runs) + len(table.skipped) == 2156
+    assert {row.name: row.because for row in table.skipped} == {
+        **{f"amd_primus-{i:04d}": "global_batch not stated" for i in range(1, 6)},
+        "nvidia_nemo_docs-0079": "global_batch = 8 is less than dp x micro_batch = 16",
+        "nvidia_nemo_docs-0080": "global_batch = 4 is less than dp x micro_batch = 16",
+        "nvidia_megatron_bridge-0208": "etp x ep = 1 x 64 = 64 does not divide "
+        "tp x cp x dp = 1 x 1 x 32 = 32",
+    }
 
 
 def test_the_whole_table_is_predicted_in_seconds(table: StepsTable) -> None:

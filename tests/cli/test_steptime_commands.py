@@ -173,7 +173,7 @@ def test_validate_writes_a_prediction_for_every_row(planner: Planner, tmp_path: 
     assert len(found) == len(rows)
     assert float(found[0]["predicted_step_s"]) > 0
     assert float(found[0]["predicted_memory_bytes"]) > 1e9
-    assert found[-1]["skipped_because"] == "gpu='Abacus' is not in the catalogue"
+    assert "gpu='Abacus' is not in the catalogue: " in found[-1]["skipped_because"]
 
 
 def test_validate_as_json_names_what_was_fitted_on(planner: Planner) -> None:
@@ -226,3 +226,25 @@ def test_calibrate_writes_the_files_that_ship(planner: Planner, tmp_path: Path) 
     both = planner("calibrate", str(OWN), "--catalogue", str(tmp_path), "--all")
     assert both.code == 2
     assert "leave out" in both.err
+
+
+def test_validate_says_what_it_skipped_assumed_and_did_not_read(
+    planner: Planner, tmp_path: Path
+) -> None:
+    rows = OWN.read_text(encoding="utf-8").splitlines()
+    head = rows[0].replace("micro_batch", "microbatch")
+    table = tmp_path / "mine.csv"
+    zero = rows[2].replace(",1.10,", ",0,")  # korthikanti's 22B: nothing measured is not 0 s
+    assert zero != rows[2]
+    table.write_text("\n".join([head, rows[1], zero, rows[1]]), encoding="utf-8")
+    out = tmp_path / "predictions.csv"
+
+    ran = planner("validate", str(table), "--out", str(out))
+
+    assert "measured_step_s=0 is not above 0" in ran.out
+    assert "micro_batch, 2 rows: not stated: 1, the least" in ran.out
+    assert "microbatch: micro_batch is read" in ran.out
+    with out.open(encoding="utf-8") as stream:
+        steps = [row["predicted_step_s"] for row in csv.DictReader(stream)]
+    assert steps[0] == steps[2] != ""
+    assert steps[1] == ""

@@ -1,0 +1,73 @@
+"""What must be known of a table of steps: rows skipped, what was assumed, columns not read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from topologies.steps_cells import COLUMNS
+from topologies.steps_table import StepsTable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_NAMES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """What some rows do not say.
+
+    Args:
+        name: what was assumed.
+        because: its value and where that is from.
+        rows: how many [1].
+    """
+
+    name: str
+    because: str
+    rows: int
+
+
+def assumptions(table: StepsTable) -> tuple[Assumption, ...]:
+    """Return what was assumed of the rows that can be predicted, of most rows first."""
+    found = Counter((name, why) for run in table.runs for name, why in run.assumed.items())
+    ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    return tuple(
+        Assumption(name=name, because=because, rows=rows) for (name, because), rows in ordered
+    )
+
+
+def print_table_notes(console: Console, table: StepsTable) -> None:
+    """Print why rows are skipped, what the others do not say, and which columns are not read."""
+    reasons: dict[str, list[str]] = {}
+    for row in table.skipped:
+        reasons.setdefault(row.because, []).append(row.name)
+    skipped = []
+    for because, names in reasons.items():
+        more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+        skipped.append(f"{', '.join(names[:_NAMES_SHOWN])}{more}: {because}")
+    assumed = [
+        f"{one.name}, {one.rows:,} row{'s' if one.rows > 1 else ''}: {one.because}"
+        for one in assumptions(table)
+    ]
+    unknown = [_told(column) for column in table.unknown]
+    for title, lines in (
+        ("Skipped", skipped),
+        ("Assumed where rows do not say", assumed),
+        ("Columns that are not read", unknown),
+    ):
+        if lines:
+            console.print()
+            console.print(Text(title, style="bold"))
+        for line in lines:
+            console.print(Text(f"  {line}"))
+
+
+def _told(column: str) -> str:
+    near = get_close_matches(column.lower(), COLUMNS, n=1)
+    return f"{column}: {near[0]} is read" if near else column

@@ -1,0 +1,190 @@
+"""The layout of one row of a table of steps, and how its software ran it: columns and notes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from planner.errors import LayoutError
+from planner.layout import Layout, check_layout
+from planner.model import ModelSpec
+from planner.steptime.columns import LayoutColumns
+from topologies.steps_cells import Cells, UnusableError
+
+_DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp", "zero_stage", "micro_batch", "global_batch", "seq")
+_ENDS = 2
+"""Layers that an interleaved split may have beyond the model's: Megatron can count the embedding
+and the logits as one each, 126 layers on 16 x 8 chunks."""
+
+
+def checked_columns(row: Cells, model: ModelSpec) -> LayoutColumns:
+    """Return the layout of a row.
+
+    Raises:
+        UnusableError: its degrees cannot be, or text says nothing that is known; with all reasons.
+    """
+    columns = _columns(row, model)
+    faults = _faults(columns, model, row.number("n_gpus"))
+    if faults:
+        raise UnusableError(*faults)
+    return columns
+
+
+def _faults(columns: LayoutColumns, model: ModelSpec, gpus: float) -> list[str]:
+    faults = []
+    if columns.gpus != gpus:
+        faults.append(f"tp x cp x dp x pp = {columns.gpus:g} does not equal n_gpus = {gpus:g}")
+    if columns.micro_batches < 1:
+        faults.append(
+            f"global_batch = {columns.global_batch:g} is less than dp x micro_batch = "
+            f"{columns.dp * columns.micro_batch:g}"
+        )
+    if columns.vpp > 1 and columns.pp == 1:
+        faults.append(f"vpp={columns.vpp:g} needs pp of at least 2")
+    split = columns.pp * columns.vpp
+    chunks = 1.0 if columns.pp <= model.layers and split <= model.layers + _ENDS else columns.vpp
+    degrees: dict[str, Any] = {name: int(getattr(columns, name)) for name in _DEGREES}
+    degrees["sequence_parallel"] = columns.sequence_parallel > 0
+    if columns.micro_batches < 1:
+        degrees["global_batch"] = int(columns.dp * columns.micro_batch)
+    try:
+        layout = Layout(**degrees, vpp=int(chunks))
+        check_layout(layout, model, layout.gpus)
+    except LayoutError as error:
+        faults += error.faults
+    return faults
+
+
+def _precision(row: Cells) -> float:
+    """Return the code of a row's precision, the narrowest that its cell names."""
+    low = row.text("precision").lower()
+    if not low:
+        row.assumed["precision"] = "not stated: bf16"
+        return 0.0
+    for code, words in ((3.0, "fp4|float4"), (2.0, "fp8|float8"), (1.0, "fp16|(?<!b)float16"),
+                        (0.0, "bf16|bfloat16")):  # fmt: skip
+        if re.search(words, low):
+            return code
+    raise UnusableError(f"precision={low!r} is none of bf16, fp16, fp8, fp4")
+
+
+def _recompute(row: Cells) -> float:
+    text = row.text("recompute").lower()
+    if text.startswith(("full", "uniform", "block", "1", "true", "yes")):
+        return 2.0
+    if text.startswith("selective"):
+        return 1.0
+    if not text or text.startswith("unknown"):
+        row.assumed["recompute"] = "not stated: none"
+    elif not text.startswith(("none", "no", "0", "false")):
+        raise UnusableError(f"recompute={text!r} is none of none, selective, full")
+    return 0.0
+
+
+def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
+    code = _precision(row)
+    notes = row.text("notes").lower()
+    old = code == 1.0
+    narrow = (
+        code != 0.0 or "release" in notes or "nemo" in notes
+    )  # recipes that reduce 16-bit gradients
+    serial = "without comm overlap" in notes or "no gradient bucket overlap" in notes
+    apart = old or serial  # TP traffic and hops overlap since Transformer Engine
+    sequence = row.number("sp", 0.0) > 0
+    zero = _zero_stage(row, notes, 0.0 if old else 1.0)
+    micro_scaled = "mx" in row.text("precision").lower()
+    fused = _release(notes) >= (26, 6) and micro_scaled
+    interleaved = row.number("vpp", 1.0) > 1
+    spanning = row.number("ep", 1.0) > row.number("scaleup_domain", 8.0)
+    schedule = _schedule(notes)
+    stack = _stack(row, notes, code, zero)
+    overlapped = (interleaved and (fused or (micro_scaled and spanning))) or schedule == 3.0
+    return LayoutColumns(
+        tp=row.number("tp"),
+        cp=row.number("cp", 1.0),
+        ep=row.number("ep", 1.0),
+        etp=row.number("etp", 1.0),
+        dp=row.number("dp"),
+        pp=row.number("pp"),
+        vpp=row.number("vpp", 1.0, "no interleaving"),
+        zero_stage=zero,
+        micro_batch=row.number("micro_batch", 1.0, "the least"),
+        global_batch=row.number("global_batch"),
+        seq=row.number("seq"),
+        recompute=_recompute(row),
+        precision=code,
+        sequence_parallel=float(sequence),
+        cp_kind=_cp_kind(row),
+        schedule=schedule,
+        overlap_gradients=float(not serial),
+        overlap_parameters=float(not serial),
+        domain_copies=float(model.experts > 0),
+        activation_bytes=2.0,
+        dispatch_bytes=1.0 if "dispatch in fp8" in notes or "fp8 dispatch" in notes else 2.0,
+        combine_bytes=2.0,
+        parameter_bytes=2.0,
+        gradient_bytes=2.0 if (narrow or zero >= 2) and "fp32 gradients" not in notes else 4.0,
+        optimizer_bytes=12.0 if not old else 14.0,
+        overlap_tensor=float(sequence and not apart and (stack == 0.0 or "async tp" in notes)),
+        overlap_experts=float(overlapped or _says(notes, "ep overlap", "1f1b overlap")),
+        fused_experts=float(fused),
+        overlap_hops=float(not apart),
+        scatter_gather=1.0,
+        compiled_loss=float(_says(notes, "loss compiled", "compiled loss")),
+        stack=stack,
+    )
+
+
+def _zero_stage(row: Cells, notes: str, usual: float) -> float:
+    """Return the stage of sharding: as stated, as the notes name it, or Megatron's default."""
+    for phrase, stage in (("zero-3", 3.0), ("fsdp", 3.0), ("zero-2", 2.0)):
+        if phrase in notes and not row.text("zero_stage"):
+            return row.number("zero_stage", stage, f"the notes say {phrase}")
+    return row.number("zero_stage", usual, "Megatron's default")
+
+
+def _says(notes: str, *phrases: str) -> bool:
+    return any(phrase in notes for phrase in phrases)
+
+
+def _schedule(notes: str) -> float:
+    """Return the code of the schedule that *notes* name, 1F1B where they name none."""
+    if "dualpipe" in notes:
+        return 3.0
+    if _says(notes, "zero bubble", "zb-h1", "zb1p"):
+        return 2.0
+    return 1.0 if "gpipe" in notes else 0.0
+
+
+def _stack(row: Cells, notes: str, code: float, zero: float) -> float:
+    """Return the code of the kernels a row ran.
+
+    What the notes say; else FP16 is from before fused attention, sharded steps are PyTorch's own
+    kernels unless an NVIDIA framework ran them (operator by operator where FSDP or DeepSpeed is
+    named without ``torch.compile``), and all others are Transformer Engine's.
+    """
+    if _says(notes, "no flash attention", "without flash attention", "unfused attention"):
+        return 2.0
+    if code == 1.0 and "flash attention" not in notes:
+        row.assumed["attention_kernel"] = "FP16 runs are from before fused attention"
+        return 2.0
+    nvidia = "release" in notes or _says(notes, "nemo", "megatron", "transformer engine")
+    if not (zero >= 2 and not nvidia) and not _says(notes, "deepspeed", "fsdp2"):
+        return 0.0
+    if _says(notes, "fsdp", "deepspeed", "eager") and "compile" not in notes:
+        return 1.0
+    row.assumed["kernels"] = "PyTorch's own, element-wise operators fused"
+    return 3.0
+
+
+def _release(notes: str) -> tuple[int, int]:
+    """Return the year and month of the software release that *notes* state, else (0, 0)."""
+    found = re.search(r"release (\d\d)\.(\d\d)", notes)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _cp_kind(row: Cells) -> float:
+    notes = row.text("notes").lower()
+    if "ulysses" in notes or "all-to-all" in notes or "all_to_all" in notes:
+        return 2.0
+    return 1.0 if "all-gather" in notes or "all_gather" in notes else 0.0
