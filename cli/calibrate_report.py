@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.planner_output import document, write_file
-from cli.steps_table_notes import assumptions, print_table_notes
+from cli.steps_table_notes import Assumption, assumptions, print_table_notes
 from planner.errors import InputError
-from planner.steptime.calibrate import Fitted, fit, fitting_half, residuals_of
+from planner.steptime.calibrate import LEAST_ROWS, Fitted, fit, fitting_half, residuals_of
 from planner.steptime.rates import Efficiency
 from planner.steptime.refit import refit
 from planner.steptime.runs import Run, batches
@@ -78,28 +78,24 @@ def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedT
     """
     table = read_steps(path)
     runs = [run for run in table.runs if run.measured_s > 0]
-    trained = runs if every else [run for run in runs if fitting_half(run)]
-    left = [] if every else [run for run in runs if not fitting_half(run)]
-    if not every and len(trained) < 3 <= len(runs):
-        say("too few rows in one half of the layouts: all are fitted")
-        trained, left = runs, []
     fits: list[Fitted] = []
-    for chip in sorted({run.chip for run in trained}):
-        mine = [run for run in trained if run.chip == chip]
-        say(f"fitting {chip} on {len(mine):,} rows")
-        others = [run for run in left if run.chip == chip]
-        fits += fit(mine, held_out=others).values()
+    scored: list[Scored] = []
+    for chip in sorted({run.chip for run in runs}):
+        mine = [run for run in runs if run.chip == chip]
+        trained, left = _split(mine, every=every)
+        if len(mine) < LEAST_ROWS:
+            say(f"{chip}: {len(mine)} measured of the {LEAST_ROWS} rows that a fit needs")
+            continue
+        say(f"fitting {chip} on {len(trained):,} of {len(mine):,} rows")
+        fitted = fit(trained, held_out=left)[chip]
+        fits.append(fitted)
+        scored.append(_scored(fitted, trained, held_out=False))
+        scored += [_scored(fitted, left, held_out=True)] if left else []
     if not fits:
         raise InputError(
-            f"{path}: no accelerator has 3 measured rows to fit on; there are {len(runs)} "
-            "measured rows that can be used"
+            f"{path}: no accelerator has {LEAST_ROWS} measured rows to fit on; there are "
+            f"{len(runs)} measured rows that can be used"
         )
-    scored = [
-        one
-        for fitted in fits
-        for one in (_scored(fitted, trained, False), _scored(fitted, left, True))
-        if one.rows
-    ]
     return FittedTable(
         path=path,
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -111,6 +107,14 @@ def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedT
     )
 
 
+def _split(runs: list[Run], *, every: bool) -> tuple[list[Run], list[Run]]:
+    """Return the rows to fit on and those to score; all are fitted where half would be too few."""
+    half = [run for run in runs if fitting_half(run)]
+    if every or len(half) < LEAST_ROWS:
+        return runs, []
+    return half, [run for run in runs if not fitting_half(run)]
+
+
 def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> tuple[Path, ...]:
     """Write the files of fitted numbers that ship, fitted on the table at *path*; return them."""
     fits = refit(read_steps(path).runs, say)
@@ -120,14 +124,11 @@ def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> 
     return tuple(folder / name for name in texts)
 
 
-def _scored(fitted: Fitted, runs: list[Run], held_out: bool) -> Scored:
-    mine = [run for run in runs if run.chip == fitted.chip]
-    if not mine:
-        return Scored(chip=fitted.chip, rows=0, mape_share=0.0, held_out=held_out)
-    ratios = residuals_of(batches(mine), mine, fitted.efficiency)
+def _scored(fitted: Fitted, runs: list[Run], *, held_out: bool) -> Scored:
+    ratios = residuals_of(batches(runs), runs, fitted.efficiency)
     return Scored(
         chip=fitted.chip,
-        rows=len(mine),
+        rows=len(runs),
         mape_share=float(np.mean(np.abs(np.expm1(ratios)))),
         held_out=held_out,
     )
@@ -143,10 +144,14 @@ def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
         "efficiencies": {one.chip: asdict(one.efficiency) for one in fitted.fits},
         "errors": [asdict(one) for one in fitted.scored],
         "skipped": {row.name: row.because for row in fitted.table.skipped},
-        "assumed": [asdict(one) for one in assumptions(fitted.table)],
+        "assumed": [asdict(one) for one in _assumed(fitted)],
         "unknown_columns": fitted.table.unknown,
     }
     return document("calibrate", inputs, body)
+
+
+def _assumed(fitted: FittedTable) -> tuple[Assumption, ...]:
+    return assumptions(fitted.table.runs, {one.chip: one.efficiency for one in fitted.fits})
 
 
 def print_fit(console: Console, fitted: FittedTable) -> None:
@@ -173,7 +178,7 @@ def print_fit(console: Console, fitted: FittedTable) -> None:
         console.print(Text(one.chip, style="bold"))
         for line in _lines(one.efficiency):
             console.print(Text(f"  {line}"))
-    print_table_notes(console, fitted.table)
+    print_table_notes(console, fitted.table, _assumed(fitted))
 
 
 def _lines(one: Efficiency) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from planner.steptime.rates import Efficiency
+from planner.steptime.runs import Run, assumed_of
 from topologies.steps_cells import COLUMNS
 from topologies.steps_table import StepsTable
 
@@ -20,7 +23,7 @@ _NAMES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """What some rows do not say.
+    """What some rows do not say, or nobody measured on their accelerator.
 
     Args:
         name: what was assumed.
@@ -33,17 +36,19 @@ class Assumption:
     rows: int
 
 
-def assumptions(table: StepsTable) -> tuple[Assumption, ...]:
-    """Return what was assumed of the rows that can be predicted, of most rows first."""
-    found = Counter((name, why) for run in table.runs for name, why in run.assumed.items())
+def assumptions(
+    runs: Iterable[Run], efficiencies: Mapping[str, Efficiency]
+) -> tuple[Assumption, ...]:
+    """Return what was assumed to predict *runs* with *efficiencies*, of most rows first."""
+    found = Counter(pair for run in runs for pair in assumed_of(run, efficiencies).items())
     ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     return tuple(
         Assumption(name=name, because=because, rows=rows) for (name, because), rows in ordered
     )
 
 
-def print_table_notes(console: Console, table: StepsTable) -> None:
-    """Print why rows are skipped, what the others do not say, and which columns are not read."""
+def print_table_notes(console: Console, table: StepsTable, assumed: Iterable[Assumption]) -> None:
+    """Print why rows are skipped, what was assumed of others, and which columns are not read."""
     reasons: dict[str, list[str]] = {}
     for row in table.skipped:
         reasons.setdefault(row.because, []).append(row.name)
@@ -51,14 +56,14 @@ def print_table_notes(console: Console, table: StepsTable) -> None:
     for because, names in reasons.items():
         more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
         skipped.append(f"{', '.join(names[:_NAMES_SHOWN])}{more}: {because}")
-    assumed = [
+    guesses = [
         f"{one.name}, {one.rows:,} row{'s' if one.rows > 1 else ''}: {one.because}"
-        for one in assumptions(table)
+        for one in assumed
     ]
     unknown = [_told(column) for column in table.unknown]
     for title, lines in (
         ("Skipped", skipped),
-        ("Assumed where rows do not say", assumed),
+        ("Assumed", guesses),
         ("Columns that are not read", unknown),
     ):
         if lines:

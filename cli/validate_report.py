@@ -18,7 +18,7 @@ from rich.text import Text
 
 from cli.planner_output import document
 from cli.report_words import plain_cell
-from cli.steps_table_notes import assumptions, print_table_notes
+from cli.steps_table_notes import Assumption, assumptions, print_table_notes
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, predicted_memory_bytes
 from planner.steptime.validate import (
@@ -49,6 +49,13 @@ if TYPE_CHECKING:
 _LARGE_ERROR = 1.0  # a factor of 2 too long
 _SMALL_ERROR = -0.5  # a factor of 2 too short
 _GROUPS_SHOWN = 8
+_LEGEND = (
+    "MAPE, med(ian), p90, bias: of predicted / measured - 1. =MFU: error of one constant "
+    "MFU an accelerator, set on these very rows. other: error of predictions published "
+    "for these rows. pairs: of two layouts of one model on one cluster that differ by "
+    "2 %, the faster one is predicted faster. regret: how much slower than the fastest "
+    "measured layout the one predicted fastest is, worst group."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +86,7 @@ class Report:
         left_out: the same rows by fits that saw nothing of their source.
         groups: layouts of one model on one cluster.
         far: the rows furthest off.
+        assumed: what rows do not say, or nobody measured on their accelerator.
     """
 
     path: Path
@@ -93,6 +101,7 @@ class Report:
     left_out: tuple[Score, ...]
     groups: tuple[Group, ...]
     far: tuple[FarRow, ...]
+    assumed: tuple[Assumption, ...]
 
 
 def report_of(
@@ -147,6 +156,7 @@ def report_of(
         left_out=left_out,
         groups=groups_of(runs, step_s),
         far=_far(runs, step_s, worst),
+        assumed=assumptions(runs, numbers),
     )
 
 
@@ -217,7 +227,7 @@ def validate_document(report: Report) -> dict[str, Any]:
             for row in report.table.skipped
         ],
         "predicted_rows": len(report.table.runs),
-        "assumed": [asdict(one) for one in assumptions(report.table)],
+        "assumed": [asdict(one) for one in report.assumed],
         "unknown_columns": report.table.unknown,
     }
     return document("validate", inputs, body)
@@ -253,17 +263,9 @@ def print_report(console: Console, report: Report) -> None:
             Text("The harder test: the same rows, each by a fit on all sources but its own")
         )
         console.print(_score_table(report.left_out))
-    console.print()
-    console.print(
-        Text(
-            "MAPE, med(ian), p90, bias: of predicted / measured - 1. =MFU: error of one constant "
-            "MFU an accelerator, set on these very rows. other: error of predictions published "
-            "for these rows. pairs: of two layouts of one model on one cluster that differ by "
-            "2 %, the faster one is predicted faster. regret: how much slower than the fastest "
-            "measured layout the one predicted fastest is, worst group.",
-            style="dim",
-        )
-    )
+    if report.scores:
+        console.print()
+        console.print(Text(_LEGEND, style="dim"))
     largest = sorted(report.groups, key=lambda group: (-group.pairs, group.name))
     if largest:
         console.print()
@@ -278,7 +280,7 @@ def print_report(console: Console, report: Report) -> None:
                 f"{format_time(row.predicted_s)} ({row.error_share:+.0%}): {row.explanation}"
             )
         )
-    print_table_notes(console, report.table)
+    print_table_notes(console, report.table, report.assumed)
 
 
 def _told(report: Report) -> str:

@@ -169,6 +169,8 @@ def _links(row: Cells, chip: Chip, leaves_the_supernode: bool) -> LinkNumbers:
     inner = row.number(
         "intra_bw_GBps", chip.scale_up_bytes_per_s / GB, "the GPU's own scale-up links"
     )
+    if not inner:
+        raise UnusableError(f"intra_bw_GBps not stated, and {chip.name}'s own is not known")
     plain = two_tiers(
         inside_bytes_per_s=inner * GB,
         nic_bytes_per_s=(nic or inner) * GB,

@@ -29,7 +29,9 @@ ROW_WIDTH = 0.08
 SOURCE_WIDTH = 0.05
 """Width in log of what sets one source's software apart from another's [1]."""
 
-_LEAST_ROWS = 3
+LEAST_ROWS = 3
+"""Measured rows of an accelerator that a fit needs [1]."""
+
 _WEAK = 0.2
 _SOURCE_ROWS = 30.0
 _SHORT_S = 0.5
@@ -121,7 +123,7 @@ def fit(runs: Sequence[Run], *, held_out: Sequence[Run] = ()) -> dict[str, Fitte
     answer = {}
     for chip in sorted({run.chip for run in usable}):
         mine = thinned([run for run in usable if run.chip == chip])
-        if len(mine) < _LEAST_ROWS:
+        if len(mine) < LEAST_ROWS:
             continue
         others = [run for run in held_out if run.chip == chip and run.measured_s > 0]
         answer[chip] = _fit_one(chip, mine, others)
@@ -246,7 +248,7 @@ def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
     )
     own = residuals_of(parts, runs, efficiency(solved.x))
     spread = 1.1 * robust_spread(own)
-    if len(held_out) >= _LEAST_ROWS:
+    if len(held_out) >= LEAST_ROWS:
         left = residuals_of(batches(held_out), held_out, efficiency(solved.x))
         spread = robust_spread(left)
     fitted = efficiency(solved.x, max(spread, 0.02))

@@ -160,12 +160,17 @@ def default_efficiency(accelerator: Accelerator) -> Efficiency:
 
 def peak_of(accelerator: Accelerator, precision: str) -> float:
     """Return the dense peak at *precision*, or at the next wider one the chip has [FLOP/s]."""
+    return accelerator.peak_flops_per_s[_run_at(accelerator, precision)]
+
+
+def _run_at(accelerator: Accelerator, precision: str) -> str:
+    """Return *precision*, or the next wider one that the chip has; 16 bits stand for 16 bits."""
     narrow = ("fp4", "fp8")
     wider = narrow[narrow.index(precision) :] if precision in narrow else ()
     wide = ("fp16", "bf16") if precision == "fp16" else ("bf16", "fp16")
     for known in (*wider, *wide):
         if known in accelerator.peak_flops_per_s:
-            return accelerator.peak_flops_per_s[known]
+            return known
     raise SpecError(f"{accelerator.name}: no peak for {precision}, nor a wider one")
 
 
@@ -223,10 +228,13 @@ def rates_of(
     )
     for used in np.unique(np.asarray(code)):
         precision = PRECISIONS[int(used)]
-        if precision not in reached.gemm_share:
+        if efficiency and precision not in reached.gemm_share:
             assumed[f"efficiency.{precision}"] = (
                 f"no measured step of {accelerator.name} in {precision}: the share of bf16"
             )
+        at = _run_at(accelerator, precision)
+        if at != precision:
+            assumed[f"peak.{precision}"] = f"{accelerator.name} has none: that of {at}"
     return Rates(
         gemm_flops_per_s=take(gemm, code) * sharded,
         logits_flops_per_s=take(logits, code) * sharded,

@@ -14,7 +14,7 @@ from planner.fabric import Accelerator
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values
 from planner.steptime.memory import step_memory
-from planner.steptime.rates import Efficiency
+from planner.steptime.rates import Efficiency, rates_of
 from planner.steptime.spread import contiguous_spread
 from planner.steptime.step import Step, step_columns
 
@@ -127,6 +127,12 @@ def predicted_s(
         pace = np.array([paces.get(run.source, 1.0) for run in batch.runs])
         answer[batch.positions] = batch_step(batch, efficiency).total_s * pace
     return answer
+
+
+def assumed_of(run: Run, efficiencies: Mapping[str, Efficiency]) -> Mapping[str, str]:
+    """Return what a run does not say and what nobody measured on its accelerator, with reasons."""
+    rates = rates_of(run.accelerator, run.columns, efficiencies.get(run.chip))
+    return {**run.assumed, **rates.assumed}
 
 
 def predicted_memory_bytes(runs: Sequence[Run]) -> NDArray[np.float64]:

@@ -248,3 +248,33 @@ def test_validate_says_what_it_skipped_assumed_and_did_not_read(
         steps = [row["predicted_step_s"] for row in csv.DictReader(stream)]
     assert steps[0] == steps[2] != ""
     assert steps[1] == ""
+
+
+def test_calibrate_fits_all_rows_where_half_are_too_few_and_names_what_it_cannot_fit(
+    planner: Planner, tmp_path: Path
+) -> None:
+    rows = OWN.read_text(encoding="utf-8").splitlines()
+    other = rows[1].replace("k-22b-full", "one").replace("A100", "H200")
+    table = tmp_path / "mine.csv"
+    table.write_text("\n".join([*rows[:4], other]), encoding="utf-8")
+
+    ran = planner("calibrate", str(table))
+
+    assert "fitting A100-SXM-80 on 3 of 3 rows" in ran.err
+    assert "H100-SXM: 1 measured of the 3 rows that a fit needs" in ran.err
+
+
+def test_validate_says_where_nobody_measured_an_accelerator(
+    planner: Planner, tmp_path: Path
+) -> None:
+    rows = OWN.read_text(encoding="utf-8").splitlines()
+    table = tmp_path / "mine.csv"
+    table.write_text("\n".join([rows[0], rows[1].replace("A100", "MI300X")]), encoding="utf-8")
+
+    said = json.loads(planner("validate", str(table), "--json").out)["assumed"]
+
+    assert {
+        "name": "efficiency",
+        "because": "no measured step of MI300X: its achievable share of peak",
+        "rows": 1,
+    } in said
