@@ -8,7 +8,13 @@ import pytest
 
 from planner.collectives.links import Spread, two_tiers
 from planner.errors import InputError
-from planner.network.phases import PhaseLoad, PhaseSpreads, model_phases, reductions_per_layer
+from planner.network.phases import (
+    PhaseLoad,
+    PhaseSpreads,
+    model_phases,
+    phase_load,
+    reductions_per_layer,
+)
 from planner.units import GB, MIB, MS, US
 from topologies.model_reader import read_model
 
@@ -38,6 +44,7 @@ def test_decode_of_a_10_kib_token_is_one_start_up_and_hardly_any_transfer() -> N
     assert decode.startup_s == pytest.approx(3 * US)
     assert decode.transfer_s == pytest.approx(7 * 10240 / (450 * GB))
     assert decode.total_s == pytest.approx(128 * (3 * US + 7 * 10240 / (450 * GB)))
+    assert decode.startup_share == pytest.approx(decode.startup_s / (decode.total_s / 128))
     assert decode.dominates == "start-up"
 
 
@@ -55,12 +62,13 @@ def test_prefill_of_4096_tokens_sends_40_mib_both_ways_of_a_direct_exchange() ->
 
 
 def test_training_meets_its_budget_or_misses_it_by_the_time_of_one_reduction() -> None:
-    (met, missed) = (
-        loads("qwen3-32b", 8, 1, budget_s=budget)["training", "all_reduce"]
-        for budget in (3 * MS, 0.3 * MS)
+    met = loads("qwen3-32b", 8, 1, budget_s=3 * MS)["training", "all_reduce"]
+    missed, just = (
+        loads("qwen3-32b", 8, 1, budget_s=met.total_s * part)["training", "all_reduce"]
+        for part in (0.999, 1)
     )
 
-    assert (met.in_budget, missed.in_budget) == (True, False)
+    assert (met.in_budget, missed.in_budget, just.in_budget) == (True, False, True)
     assert met.times == 1
     assert met.total_s == pytest.approx(met.startup_s + met.transfer_s)
 
@@ -102,3 +110,10 @@ def test_a_parallel_block_reduces_once_a_layer() -> None:
 def test_groups_that_cannot_be_are_refused(name: str, tp: int, ep: int, says: str) -> None:
     with pytest.raises(InputError, match=says):
         loads(name, tp, ep)
+
+
+def test_a_start_up_below_zero_is_refused() -> None:
+    links = two_tiers(inside_bytes_per_s=1.0, nic_bytes_per_s=1.0, nic_latency_s=-1.0)
+
+    with pytest.raises(InputError, match=r"cluster_latency_s=-1\.0: expected 0"):
+        phase_load("decode", 1.0, 1, Spread.of(2, 8), links)
