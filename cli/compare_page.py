@@ -9,21 +9,27 @@ from rich.text import Text
 from cli.compare_budget_words import lost_time, size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
 from cli.compare_report import (
-    PROPERTY_WORDS,
     Comparison,
     flip_value,
     pareto_rows,
     worth_per_gpu,
 )
-from cli.pareto_plot import Point, Scale, scatter
+from cli.pareto_plot import Point, scatter
+from cli.property_words import (
+    PROPERTIES,
+    factor_words,
+    property_value,
+    property_words,
+    span_words,
+)
+from cli.report_pictures_plane import Axis
 from cli.search_report import short_layout, simple_table, used_bytes
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
 from planner.search.given import spelled_layout
-from planner.search.price_flips import GPU_HOUR, KWH
 from planner.search.search import is_tie
 from planner.steptime.document import interval_s
-from planner.units import format_bytes, format_power, format_rate, format_share, format_time
+from planner.units import format_bytes, format_power, format_share, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -170,64 +176,44 @@ def _front_title(found: Comparison) -> str:
 def plotted(found: Comparison) -> list[str]:
     """Return the clusters as a plot of tokens a day over money, power or switches."""
     rows = pareto_rows(found)
-    over = Scale(title="switches", shown=lambda v: f"{v:,.0f}")
+    over = Axis(name="switches", text=lambda v: f"{v:,.0f}")
     name = "switches"
     if all(row["power_w"] is not None for row in rows):
-        name, over = "power_w", Scale(title="power", shown=format_power)
+        name, over = "power_w", Axis(name="power", text=format_power)
     if all(row["cost_per_million_tokens"] is not None for row in rows):
         currency = found.prices.currency if found.prices else ""
         name = "cost_per_million_tokens"
-        over = Scale(title=f"{currency} a million tokens", shown=lambda v: f"{v:.4g}")
+        over = Axis(name=f"{currency} a million tokens", text=lambda v: f"{v:.4g}")
     marks = [str(rank) if rank < 10 else "o" for rank in range(1, len(rows) + 1)]
     points = [
         Point(x=float(row[name]), y=row["tokens_per_s"] * DAY_S, mark=mark)
         for row, mark in reversed(list(zip(rows, marks, strict=True)))
     ]
-    days = Scale(title="tokens/day", shown=lambda v: f"{v / 1e9:,.4g} G")
+    days = Axis(name="tokens/day", text=lambda v: f"{v / 1e9:,.4g} G")
     return scatter(points, over, days)
 
 
 def _flip_table(found: Comparison) -> Table:
     table = simple_table("  property", "changes at", "from", "to", left=4)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    currency = found.prices.currency if found.prices else ""
     for one in found.flips:
         value = flip_value(one, found)
         table.add_row(
-            f"  {PROPERTY_WORDS.get(one.name, one.name.replace('_', ' '))}",
-            f"{_shown(one.name, value, found)} (x {_factor(one.factor)})", one.before, one.after,
+            f"  {property_words(one.name)}",
+            f"{property_value(one.name, value, currency)} (x {factor_words(one.factor)})",
+            one.before, one.after,
         )  # fmt: skip
     return table
 
 
-def _factor(factor: float) -> str:
-    """Return a factor by three digits, or as many more as tell it from 1."""
-    return f"{factor:.5g}" if abs(factor - 1.0) < 0.01 else f"{factor:.3g}"
-
-
-def _shown(name: str, value: float, found: Comparison) -> str:
-    if name == "nic_rate":
-        return format_rate(value)
-    if name == "nic_latency":
-        return format_time(value)
-    if name.startswith("price "):
-        money = format_money(value, found.prices.currency if found.prices else "")
-        item = name.removeprefix("price ")
-        if item == KWH:
-            return f"{money} a kWh"
-        return f"{money} an hour" if item.startswith(GPU_HOUR) else f"{money} each"
-    if name == "oversubscription":
-        return f"{value:.3g}:1"
-    unit = {"seq": " tokens", "in_flight": " in flight"}.get(name, "")
-    return f"{value:,.0f}{unit}" if name in {"seq", "experts"} else f"{value:.3g}{unit}"
-
-
 def _flip_sentence(found: Comparison) -> str:
     flipped = {one.name for one in found.flips if one.kind == "winner"}
-    varied = [n for n in PROPERTY_WORDS if n != "experts" or found.first.candidate.model.experts]
-    still = [PROPERTY_WORDS[name] for name in varied if name not in flipped]
+    varied = [n for n in PROPERTIES if n != "experts" or found.first.candidate.model.experts]
+    still = [PROPERTIES[name] for name in varied if name not in flipped]
     return (
-        "No other cluster wins by 0.1 % within x 1/32 to x 32 (experts: x 1/4 to x 8; in flight: "
-        f"1 at least) of: {', '.join(still)}."
+        f"No other cluster wins by 0.1 % within x 1/32 to x 32 ({span_words(varied)}) of: "
+        f"{', '.join(still)}."
         if still and len(found.compared.pools) > 1
         else "Looked at from x 1/32 to x 32."
     )

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from planner.procure.prices import PriceList
 
 SWITCHES = ("scale_up_switch", "leaf", "spine", "core")
-PROPERTY_WORDS = {
-    "nic_rate": "NIC rate", "nic_latency": "NIC latency", "in_flight": "in-flight limit",
-    "oversubscription": "oversubscription", "seq": "sequence length", "experts": "experts",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

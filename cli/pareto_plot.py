@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
+
+from cli.report_pictures_plane import Axis
 
 WIDTH, HEIGHT = 64, 14
 _LABEL = 11
@@ -19,24 +21,11 @@ class Point:
     mark: str = "o"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """What an axis shows.
-
-    Args:
-        title: what it is.
-        shown: its values in words.
-    """
-
-    title: str
-    shown: Callable[[float], str]
-
-
-def scatter(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+def scatter(points: Sequence[Point], x: Axis, y: Axis) -> list[str]:
     """Return the lines of a plot; both axes are logarithmic where they span more than 10 times.
 
     >>> lines = scatter([Point(x=1, y=1), Point(x=2, y=4, mark="1")],
-    ...                 Scale(title="x", shown=str), Scale(title="y", shown=str))
+    ...                 Axis(name="x", text=str), Axis(name="y", text=str))
     >>> len(lines), max(map(len, lines)) <= 80
     (17, True)
     """
@@ -45,15 +34,15 @@ def scatter(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     for point, column, row in zip(points, across, up, strict=True):
         rows[HEIGHT - 1 - row][column] = point.mark
     lowest, highest = min(p.y for p in points), max(p.y for p in points)
-    labels = {0: y.shown(highest), HEIGHT - 1: y.shown(lowest)}
-    lines = [f"{y.title:>{_LABEL}}"]
+    labels = {0: y.text(highest), HEIGHT - 1: y.text(lowest)}
+    lines = [f"{y.name:>{_LABEL}}"]
     lines += [
         f"{labels.get(i, ''):>{_LABEL}} |{''.join(row)}".rstrip() for i, row in enumerate(rows)
     ]
     lines.append(f"{'':>{_LABEL}} +{'-' * WIDTH}")
-    left, right = x.shown(min(p.x for p in points)), x.shown(max(p.x for p in points))
+    left, right = x.text(min(p.x for p in points)), x.text(max(p.x for p in points))
     middle = WIDTH - len(left) - len(right)
-    lines.append(f"{'':>{_LABEL}}  {left}{x.title:^{max(middle, 0)}}{right}")
+    lines.append(f"{'':>{_LABEL}}  {left}{x.name:^{max(middle, 0)}}{right}")
     return lines
 
 

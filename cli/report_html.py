@@ -15,6 +15,7 @@ from cli.report_html_candidates import Candidate, candidates_of
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared import compared_candidates, compared_parts
 from cli.report_html_compared_read import ComparisonFile
+from cli.report_html_figures import figures
 from cli.report_html_flips import flips_of_network
 from cli.report_html_origin import clusters_command, origin
 from cli.report_html_parts import Part, table
@@ -22,7 +23,7 @@ from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import premises_of
 from cli.report_html_style import SCRIPT, STYLE, policy
-from cli.report_html_verdict import comparison, listed
+from cli.report_html_verdict import comparison, listed, picked
 from cli.report_html_words import assumptions, recommendation, sources
 from cli.report_pictures import safe
 from planner.procure.prices import PriceList
@@ -48,9 +49,10 @@ def report(
     found = accounts(plans, prices, tokens)
     ours = candidates_of(plans, names, found)
     theirs = compared_candidates(compared) if compared else []
-    parts = [_recommended(plans, names, ours, compared, theirs)]
+    pick = ours[0] if len(ours) == 1 and not theirs else picked(theirs or ours)
+    parts = [_recommended(plans, names, ours, compared, theirs, pick)]
     if several:
-        body = side_by_side(ours, "Plan") + flips_of_speed(ours)
+        body = side_by_side(ours, "Plan", picked(ours)) + flips_of_speed(ours)
         body += flips_of_network(plans, names) + _ask_for_flips(plans, compared)
         parts.append(Part(anchor="candidates", title="Plans side by side", body=body))
     if compared is not None:
@@ -122,16 +124,17 @@ def candidate_names(plans: Sequence[PlanFile]) -> list[str]:
 
 def _recommended(
     plans: Sequence[PlanFile], names: Sequence[str], ours: Sequence[Candidate],
-    compared: ComparisonFile | None, theirs: Sequence[Candidate],
+    compared: ComparisonFile | None, theirs: Sequence[Candidate], pick: Candidate | None,
 ) -> Part:  # fmt: skip
     sentences = (
         comparison(theirs)
         if compared is not None
-        else recommendation(plans[0])
+        else recommendation(plans[0], ours[0].cost.text if ours[0].cost else "")
         if len(plans) == 1
         else [*comparison(ours), *_same(plans, names)]
     )
     body = "".join(f'<p class="lead">{safe(sentence)}</p>' for sentence in sentences)
+    body += figures(pick) if pick is not None else ""
     changed = [name for plan, name in zip(plans, names, strict=True) if not plan.untouched]
     changed += [compared.name] if compared is not None and not compared.untouched else []
     for name in changed:

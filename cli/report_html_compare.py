@@ -16,21 +16,24 @@ from cli.report_words import close_words
 from planner.units import format_bytes, format_power, format_share, format_time
 
 
-def side_by_side(all_of_them: Sequence[Candidate], head: str) -> str:
+def side_by_side(all_of_them: Sequence[Candidate], head: str, pick: Candidate | None) -> str:
     """Return what compares the candidates.
 
     Args:
         all_of_them: at least one.
         head: what the first column calls one.
+        pick: the recommended one, whose bars stand out.
     """
     return (
         _table(all_of_them, head)
+        + (f'<p>In the next three pictures the recommended one, {safe(pick.name)}, is blue.</p>'
+           if pick is not None and len(all_of_them) > 1 else "")
         + "<h3>Tokens a second</h3>"
-        + bars("Tokens a second by candidate", [_speed(one) for one in all_of_them])
+        + bars("Tokens a second by candidate", [_speed(one, pick) for one in all_of_them])
         + "<h3>What falls on the cut, by family</h3>"
-        + _falls(all_of_them)
+        + _falls(all_of_them, pick)
         + "<h3>Time of a step against bytes that cross</h3>"
-        + plane("Time of a step against bytes across the cut", _points(all_of_them),
+        + plane("Time of a step against bytes across the cut", _points(all_of_them, pick),
                 Axis(name="time of a step, with the range of 90 % of such estimates",
                      text=format_time),
                 Axis(name="bytes of one step across the cut", text=format_bytes))
@@ -113,18 +116,23 @@ def _without_common(
     return ", ".join(words), [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
-def _speed(one: Candidate) -> Bar:
-    return Bar(label=one.name, value=one.tokens_per_s, text=f"{one.tokens_per_s:,.0f} tokens/s")
+def _speed(one: Candidate, pick: Candidate | None) -> Bar:
+    return Bar(label=one.name, value=one.tokens_per_s, text=f"{one.tokens_per_s:,.0f} tokens/s",
+               colour=_colour(one, pick))  # fmt: skip
 
 
-def _falls(all_of_them: Sequence[Candidate]) -> str:
+def _colour(one: Candidate, pick: Candidate | None) -> str:
+    return "c0" if one is pick else "c7"
+
+
+def _falls(all_of_them: Sequence[Candidate], pick: Candidate | None) -> str:
     """Return a bar for each digit and candidate: what of it crosses."""
     digits = dict.fromkeys(
         digit for one in all_of_them for digit, value in one.crossed.items() if value
     )
     rows = [
         Bar(label=one.name, value=value, text=format_bytes(value) if value else "none",
-            group=f"{digit.upper()} ({DIGITS[digit]})")
+            group=f"{digit.upper()} ({DIGITS[digit]})", colour=_colour(one, pick))
         for digit in digits for one in all_of_them for value in [one.crossed.get(digit, 0.0)]
     ]  # fmt: skip
     if not rows:
@@ -147,7 +155,7 @@ def _memories(all_of_them: Sequence[Candidate]) -> str:
     return stacked("Memory of the fullest GPU", rows, most, f"{format_bytes(most)} on a GPU")
 
 
-def _points(all_of_them: Sequence[Candidate]) -> list[Point]:
+def _points(all_of_them: Sequence[Candidate], pick: Candidate | None) -> list[Point]:
     places = [(one.step["total_s"], one.cut_bytes) for one in all_of_them]
     points = []
     for one, place in zip(all_of_them, places, strict=True):
@@ -158,7 +166,7 @@ def _points(all_of_them: Sequence[Candidate]) -> list[Point]:
         )
         points.append(
             Point(label=one.name, x=place[0], low=low, high=high, y=place[1],
-                  best=one.fits and not beaten,
+                  best=one.fits and not beaten, colour=_colour(one, pick),
                   text=f"{format_time(place[0])}, {format_bytes(place[1])}")
         )  # fmt: skip
     return points

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.property_words import (
+    PROPERTIES,
+    factor_words,
+    property_value,
+    property_words,
+    span_words,
+)
 from cli.report_html_bill import NAMES, Cost, silent_words
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile
-from cli.report_html_flips import PROPERTIES, factor_words, property_value, property_words
 from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
+from cli.report_html_verdict import picked
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
-from cli.report_words import EXPERTS_SPAN, IN_FLIGHT_SPAN
 from planner.procure.budget import format_money
 from planner.units import format_bytes, format_power, format_time
 
@@ -58,7 +64,8 @@ def _candidate(one: Mapping[str, Any], file: ComparisonFile) -> Candidate:
 def compared_parts(file: ComparisonFile) -> list[Part]:
     """Return the parts of a comparison but for the recommendation, the premises and the origin."""
     found = compared_candidates(file)
-    body = side_by_side(found, "Candidate") + _seats(file.document) + _elsewhere(file.document)
+    body = side_by_side(found, "Candidate", picked(found))
+    body += _seats(file.document) + _elsewhere(file.document)
     return [
         Part(anchor="compared", title="Candidates side by side", body=body),
         Part(
@@ -122,14 +129,11 @@ def _flips(document: Mapping[str, Any]) -> str:
         one["model_shape"].get("experts", 0) for one in document["inputs"]["clusters"]
         if isinstance(one.get("model_shape"), dict)
     )  # fmt: skip
-    still = [
-        words for key, words in PROPERTIES.items()
-        if key not in flipped and (key != "experts" or experts)
-    ]  # fmt: skip
-    spans = f"{f'experts: {EXPERTS_SPAN}; ' if experts else ''}{IN_FLIGHT_SPAN}"
+    varied = [key for key in PROPERTIES if key != "experts" or experts]
+    still = [PROPERTIES[key] for key in varied if key not in flipped]
     said = (
-        f"Looked at from 1/32 to 32 times what it is ({spans}), on all clusters alike, each with "
-        "its best layout there, by the closed form: seats are not chosen anew."
+        f"Looked at from 1/32 to 32 times what it is ({span_words(varied)}), on all clusters "
+        "alike, each with its best layout there, by the closed form: seats are not chosen anew."
     )
     if len(document["inputs"]["clusters"]) > 1 and still:
         said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."

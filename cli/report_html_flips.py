@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from cli.property_words import (
+    PROPERTIES,
+    factor_words,
+    property_value,
+    property_words,
+    span_words,
+)
 from cli.report_html_parts import Num, table
 from cli.report_html_read import PlanFile
-from cli.report_words import IN_FLIGHT_SPAN
-from planner.procure.budget import format_money
-from planner.units import format_rate, format_time
 
-PROPERTIES = {
-    "nic_rate": "NIC rate", "nic_latency": "NIC latency", "in_flight": "in-flight limit",
-    "oversubscription": "oversubscription", "seq": "sequence length", "experts": "experts",
-}  # fmt: skip
 _BEHIND = 1e-3  # the winner of today stays until it is so far behind, as in ``planner compare``
 
 
@@ -28,34 +28,6 @@ class _Flip:
     name: str
     factor: float
     winner: int
-
-
-def property_words(name: str) -> str:
-    """Return what a property is called."""
-    return PROPERTIES.get(name, name.replace("_", " "))
-
-
-def factor_words(factor: float) -> str:
-    """Return a factor by three digits, or as many more as tell it from 1."""
-    return f"{factor:.5g}" if abs(factor - 1.0) < 0.01 else f"{factor:.3g}"
-
-
-def property_value(name: str, value: float, currency: str) -> str:
-    """Return a property's value on the winner as people read it.
-
-    >>> property_value("oversubscription", 1.4, ""), property_value("nic_rate", 35.8e9, "")
-    ('1.4 : 1', '35.8 GB/s')
-    """
-    if name == "nic_rate":
-        return format_rate(value)
-    if name == "nic_latency":
-        return format_time(value)
-    if name.startswith("price "):
-        return format_money(value, currency)
-    if name == "oversubscription":
-        return f"{value:.3g} : 1"
-    unit = {"seq": " tokens", "in_flight": " in flight"}.get(name, "")
-    return f"{value:,.0f}{unit}" if name in {"seq", "experts"} else f"{value:.3g}{unit}"
 
 
 def flips_of_network(plans: Sequence[PlanFile], names: Sequence[str]) -> str:
@@ -82,7 +54,7 @@ def flips_of_network(plans: Sequence[PlanFile], names: Sequence[str]) -> str:
     ]  # fmt: skip
     still = [PROPERTIES[name] for name in _VARIED if name not in {flip.name for flip in found}]
     span = f"from 1/{1 / factors[0]:.3g} to {factors[-1]:.3g} times what it is"
-    span += f" ({IN_FLIGHT_SPAN})"
+    span += f" ({span_words(_VARIED)})"
     said = f"<p>Looked at {span}, on all clusters alike, in the seats and layouts of the plans."
     if still:
         said += f" No other plan wins by 0.1 % or more by: {', '.join(still)}."

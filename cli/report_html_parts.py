@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cli.report_pictures import safe
 
 _LONGEST_WORD = 40  # a longer one may break anywhere
+_BREAKS, _BREAK = re.compile(r"(?<=[a-z0-9][._])(?=[a-z])"), "<wbr>"  # where a key may break
 _MOST_COLUMNS = 3  # that a telephone shows side by side; more become a card for each row
 
 
@@ -87,4 +89,5 @@ def _cell(cell: str | Num, head: str) -> str:
         classes.append("none")
     style = f' class="{" ".join(classes)}"' if classes else ""
     sorts = f' data-v="{cell.value!r}"' if isinstance(cell, Num) else ""
-    return f'<td role="cell" data-h="{safe(head)}"{style}{sorts}>{safe(text)}</td>'
+    shown = _BREAKS.sub(_BREAK, safe(text))
+    return f'<td role="cell" data-h="{safe(head)}"{style}{sorts}>{shown}</td>'

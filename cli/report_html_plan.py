@@ -21,6 +21,7 @@ from cli.report_html_traffic import (
     rank_order_bytes,
     total_between,
 )
+from cli.report_html_verdict import listed
 from cli.report_html_words import family_words, proof_words, seating_words, shorter_elsewhere
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars, rival_bars
@@ -97,7 +98,7 @@ def cut_bars(plan: PlanFile) -> str:
 def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     cut = plan.document["cut"]
     theirs = rank_order_bytes(plan)
-    parted = []
+    parted, still = [], []
     rows: list[list[str | Num]] = []
     for i, crossing in enumerate(found):
         family = crossing.family
@@ -112,9 +113,12 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
         picked = [i for i, c in enumerate(found) if c.family["digit"] == digit]
         ours = sum(found[i].cut_bytes for i in picked)
         heading = family_words(found[picked[0]].family)
+        other = 0.0 if theirs is None else sum(theirs[i] for i in picked)
+        if not ours and not other:
+            still.append(heading)
+            continue
         parted.append(Bar(label="this plan", value=ours, text=_bytes(ours), group=heading))
         if theirs is not None:
-            other = sum(theirs[i] for i in picked)
             parted.append(Bar(label="Megatron's rank order", value=other, text=_bytes(other),
                               colour="c1", group=heading))  # fmt: skip
     tiers = _tier_bars(plan)
@@ -131,12 +135,15 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
     )  # fmt: skip
     return (
         f"<h3>All families, bytes of one step across {safe(cut['tier'])} borders</h3>"
-        + cut_bars(plan)
+        + (cut_bars(plan) if any(one["cut_bytes"] for one in plan.document["baselines"])
+           else "<p>Nothing crosses in any seating that was tried.</p>")
         + f"<p>{safe(gap)} {safe(shorter)}</p>"
         + ("<h3>By family</h3>" + bars("Bytes across the cut, by family", parted)
            if parted else "")
+        + (f"<p>Nothing crosses of {safe(listed(still))}.</p>" if still else "")
         + missing
-        + "<h3>By tier</h3>" + bars("Bytes that leave the domains of each tier", tiers)
+        + ("<h3>By tier</h3>" + bars("Bytes that leave the domains of each tier", tiers)
+           if tiers else "")
         + table("Every kind of traffic of a step",
                 ["Family", "Collective", "Phase", "Payload", "Times a step", "Crosses",
                  *(["In rank order"] if theirs is not None else [])], rows)
@@ -150,6 +157,8 @@ def _tier_bars(plan: PlanFile) -> list[Bar]:
     rows: list[Bar] = []
     for tier in plan.document["tiers"]:
         name, time = tier["tier"], format_time(tier["cut_time_s"])
+        if not tier["cut_bytes"] and not theirs.get(name):
+            continue  # of the one cluster nothing leaves
         text = f"{_bytes(tier['cut_bytes'])}, {time} if not hidden"
         if "lower_bound_bytes" in tier:
             least, among = tier["lower_bound_bytes"], tier.get("among", "all")

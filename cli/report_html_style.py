@@ -34,6 +34,7 @@ _CIVIDIS = (
 )
 _HEAT = ("#d6e6f4", "#abcfe5", "#6aaed6", "#3787c0", "#1c64a5", "#0b4083", "#08244f")
 _ON_DARK = {0}  # white words on it; black ones on the others: at least 4.5 to 1
+_LIGHT_HEAT = 4  # black words on so many of the heat's colours, white ones on the rest
 _LETTERS = "abcdefg"
 
 _ROOT = """
@@ -69,7 +70,7 @@ svg .on-hatch{fill:var(--ink)}
 .k{stroke:var(--line);stroke-width:.5}
 .k.pick{stroke:var(--ink);stroke-width:3;paint-order:stroke}
 .cells.picked .k:not(.pick){opacity:.25}
-@media screen and (prefers-color-scheme:dark){.supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}.h1{fill:#122c46}.h2{fill:#12426b}.h3{fill:#1c64a5}.h4{fill:#3787c0}.h5{fill:#6aaed6}.h6{fill:#abcfe5}.h7{fill:#eaf4fc}}
+@media screen and (prefers-color-scheme:dark){.supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}.h1{fill:#122c46}.h2{fill:#12426b}.h3{fill:#1c64a5}.h4{fill:#3787c0}.h5{fill:#6aaed6}.h6{fill:#abcfe5}.h7{fill:#eaf4fc}svg :is(.on-h1,.on-h2,.on-h3){fill:#fff}svg :is(.on-h5,.on-h6,.on-h7){fill:#000}}
 """
 
 _PAGE = """
@@ -87,6 +88,11 @@ nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:6px 0;list-styl
 .skip{position:absolute;left:-999px}
 .skip:focus{left:8px;top:8px;background:var(--page);padding:6px 10px}
 .lead{font-size:17px}
+.figures{display:grid;grid-template-columns:repeat(4,1fr);gap:10px;margin:18px 0 6px}
+.figures:has(>:nth-child(5)){grid-template-columns:repeat(3,1fr)}
+.figures div{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:9px 13px 10px}
+.figures dt,.figures dd{margin:0;font-size:13px;line-height:1.35;color:var(--soft)}
+.figures .value{font-size:23px;font-weight:600;line-height:1.4;color:var(--ink);font-variant-numeric:tabular-nums;white-space:nowrap}
 .soft{color:var(--soft);font-size:13.5px}
 .warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
 svg{display:block;width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
@@ -122,6 +128,9 @@ h1{font-size:22px;overflow-wrap:anywhere}
 .wide{display:none}.narrow{display:block}
 .frame>svg{min-width:700px}.narrow>.frame>svg{min-width:0}
 .frame:not(.narrow>.frame){border-right:1px dashed var(--line)}
+.frame:not(.narrow>.frame)::before{content:"wider than the screen: swipe it sideways \\2192";position:sticky;left:0;display:block;width:max-content;font-size:12px;color:var(--soft)}
+.figures,.figures:has(>:nth-child(5)){grid-template-columns:1fr 1fr;gap:8px}
+.figures .value{font-size:19px}
 table{width:100%}
 td{overflow-wrap:anywhere}
 tr>:first-child{min-width:8.5em}
@@ -139,14 +148,18 @@ tr>:first-child{min-width:8.5em}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}
 main,header,footer{max-width:none;padding:0}
 nav,.filter,.ask,.scripted .ask,.seats input,.seats label{display:none!important}
-h2,h3,caption{break-after:avoid}
+h2,h3,caption,p:has(+.frame),p:has(+.wide),p:has(+.seats){break-after:avoid}
+.figures{break-inside:avoid}
+.figures .value{font-size:14pt}
+.figures dt,.figures dd{font-size:8.5pt}
 h2{margin-top:18pt}
-svg,tr,.legend,.warn,figure{break-inside:avoid}
-.seats>label:has(input:checked){display:block!important}
+svg,tr,p,.legend{break-inside:avoid}
+.seats>label:has(input:checked){display:block!important;break-after:avoid}
 thead{display:table-header-group;break-after:avoid}
 tr[hidden]{display:table-row}
 table{font-size:9pt}
 th,td{padding:3px 8px 3px 0}
+td[data-h=Layout]{min-width:8.5em}
 .scroll,.frame{overflow:visible}
 .narrow{display:none!important}.wide{display:block!important}}
 """
@@ -159,7 +172,10 @@ def _rules() -> str:
         for i, c in enumerate(_OKABE_ITO)
     ]
     rules += [f".s{i}{{fill:{c}}}" for i, c in enumerate(_CIVIDIS)]
-    rules += [f".h{i + 1}{{fill:{c}}}" for i, c in enumerate(_HEAT)]
+    rules += [
+        f".h{i}{{fill:{c}}}svg .on-h{i}{{fill:{'#000' if i <= _LIGHT_HEAT else '#fff'}}}"
+        for i, c in enumerate(_HEAT, start=1)
+    ]
     for letter in _LETTERS:
         lit = f".seats:has(.lit-{letter}:checked) .map ."
         rules.append(f"{lit}{letter}i{{fill:var(--inside)}}")

@@ -12,6 +12,7 @@ from planner.steptime.uncertainty import faster
 from planner.units import format_bytes, format_share, format_time
 from planner.words import plural
 
+_COUNTS = {2: "two", 3: "three", 4: "four"}
 _NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
 
 
@@ -24,7 +25,7 @@ def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
             "The side-by-side table says what each needs.",
             "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
         ]
-    order = sorted(fitting, key=lambda one: -one.tokens_per_s)
+    order = _by_speed(fitting)
     first = order[0]
     if len(order) == 1:
         sentences = [
@@ -33,7 +34,7 @@ def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
             "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
         ]
     else:
-        alike = [first, *(one for one in order[1:] if not _told_apart(first, one))]
+        alike = _alike(order)
         sentences = _tied(order, alike) if len(alike) > 1 else _decided(order)
     if len({_work(one) for one in all_of_them}) > 1:
         sentences[-1] += (
@@ -41,6 +42,28 @@ def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
             "compare tokens a second with care."
         )
     return sentences
+
+
+def picked(all_of_them: Sequence[Candidate]) -> Candidate | None:
+    """Return the candidate that ``comparison`` recommends, None where none fits."""
+    order = _by_speed([one for one in all_of_them if one.fits])
+    return _cheapest(_alike(order)) if order else None
+
+
+def _by_speed(fitting: Sequence[Candidate]) -> list[Candidate]:
+    return sorted(fitting, key=lambda one: -one.tokens_per_s)
+
+
+def _alike(order: Sequence[Candidate]) -> list[Candidate]:
+    """Return the fastest, and those that cannot be told from it."""
+    return [order[0], *(one for one in order[1:] if not _told_apart(order[0], one))]
+
+
+def _cheapest(alike: Sequence[Candidate]) -> Candidate:
+    """Return of some the cheapest, or where prices are not known the one that crosses least."""
+    if any(one.cost is None for one in alike):
+        return min(alike, key=lambda one: one.cut_bytes)
+    return min(alike, key=lambda one: one.cost.amount if one.cost is not None else 0.0)
 
 
 def _called(one: Candidate, all_of_them: Sequence[Candidate]) -> str:
@@ -58,12 +81,13 @@ def _speed(one: Candidate) -> str:
 
 def _tied(order: Sequence[Candidate], alike: Sequence[Candidate]) -> list[str]:
     """Return what to say when the fastest cannot be told from others."""
-    pick = min(alike, key=lambda one: one.cut_bytes)
-    why = "the one that asks least of the network between its supernodes"
-    priced = [(one.cost.amount, one.cost.text, one) for one in alike if one.cost is not None]
-    if len(priced) == len(alike):
-        _, text, pick = min(priced, key=lambda bid: bid[0])
-        why = f"of the fastest the cheapest, at {text} a million tokens"
+    pick = _cheapest(alike)
+    priced = all(one.cost is not None for one in alike)
+    why = (
+        f"the cheapest of the fastest, at {pick.cost.text} a million tokens"
+        if priced and pick.cost is not None
+        else f"the one that asks least of the network between its {plural(pick.tier)}"
+    )
     rest = [one for one in order if one not in alike]
     behind = f"; {listed([one.name for one in rest])} {_is(rest)} surely slower" if rest else ""
     fewer = 1 - alike[-1].tokens_per_s / alike[0].tokens_per_s
@@ -73,13 +97,13 @@ def _tied(order: Sequence[Candidate], alike: Sequence[Candidate]) -> list[str]:
     )
     doubt = (
         "; another price list may turn it."
-        if len(priced) == len(alike)
+        if priced
         else ", and with it the choice: no prices were given, and price or power may well decide."
     )
     return [
         f"Take {_called(pick, order)}, {why}: {_speed(pick)}.",
         order_words,
-        f"In doubt: the order of these {len(alike)}{doubt}",
+        f"In doubt: the order of these {_COUNTS.get(len(alike), len(alike))}{doubt}",
     ]
 
 

@@ -90,8 +90,13 @@ def proof_words(document: Mapping[str, Any]) -> str:
     )
 
 
-def recommendation(plan: PlanFile) -> list[str]:
-    """Return the three sentences a board reads: what to do, what it brings, what is in doubt."""
+def recommendation(plan: PlanFile, million: str = "") -> list[str]:
+    """Return the three sentences a board reads: what to do, what it brings, what is in doubt.
+
+    Args:
+        plan: what is recommended.
+        million: what a million tokens cost, where that is known.
+    """
     document = plan.document
     inputs, cut, step, memory = (document[k] for k in ("inputs", "cut", "step", "memory"))
     against = _against(document)
@@ -115,7 +120,8 @@ def recommendation(plan: PlanFile) -> list[str]:
     )
     second = (
         f"A step takes {format_time(step['total_s'])}, which is {step['tokens_per_s']:,.0f} "
-        f"tokens/s at {format_share(step['mfu'])} of {_peak(inputs['layout'])}{most}."
+        f"tokens/s at {format_share(step['mfu'])} of {peak_words(inputs['layout'])}{most}"
+        f"{f'; a million tokens cost {million}' if million else ''}."
     )
     shorter = shorter_elsewhere(document, _BOARD_SHARE)
     second += f" {shorter}" if shorter else ""
@@ -139,7 +145,8 @@ def shorter_elsewhere(document: Mapping[str, Any], least_share: float = 5e-4) ->
     return shorter_words(float(document["step"]["total_s"]), rivals, least_share)
 
 
-def _peak(layout: Mapping[str, Any]) -> str:
+def peak_words(layout: Mapping[str, Any]) -> str:
+    """Return the peak that a step's share is of, as people read it."""
     return "the 16-bit peak" if layout["precision"] == "fp8" else "peak"
 
 

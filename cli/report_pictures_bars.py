@@ -9,7 +9,6 @@ from cli.report_pictures import (
     NARROW,
     WIDTH,
     Piece,
-    box,
     legend,
     number,
     patterned,
@@ -27,20 +26,13 @@ _NARROW_LETTERS = 56  # that a line of a narrow picture holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """One bar.
+class Bar(Piece):
+    """One bar: a piece alone.
 
     Args:
-        label: what it is.
-        value: how long it is, at least 0.
-        text: the value as people read it.
-        colour: class of its colour.
         group: heading above it, when it differs from the bar's before.
     """
 
-    label: str
-    value: float
-    text: str
     colour: str = "c0"
     group: str = ""
 
@@ -115,7 +107,7 @@ def _length(row: Bar, full: float, room: float) -> float:
 
 
 def _bar(row: Bar, x: float, y: float, length: float, height: float) -> str:
-    return box(x, y, length, height, f"{row.colour} edge", f"{row.label}: {row.text}")
+    return patterned(x, y, length, height, row, f"{row.label}: {row.text}")
 
 
 def _note(row: Bar, full: float) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 
 from cli.report_pictures import NARROW, WIDTH, number, picture, safe, twice, word
+
+_UP = 4  # values beside the y axis, about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +23,7 @@ class Point:
         y: where it is.
         text: both values as people read them.
         best: on the front: no other is better in both.
-        colour: class of its colour; left out, one of eight in turn.
+        colour: class of its colour.
     """
 
     label: str
@@ -30,7 +33,7 @@ class Point:
     y: float
     text: str
     best: bool
-    colour: str = ""
+    colour: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +89,35 @@ def _axes(frame: _Frame, x: Axis, y: Axis, ticks: int) -> str:
     left, foot = frame.left, frame.top + frame.height
     corner = f"M{number(left)} {number(frame.top)}V{number(foot)}h{number(frame.width)}"
     parts = [f'<path class="axis" d="{corner}"/>']
-    for i in range(ticks + 1):
-        at = frame.x_least + (frame.x_most - frame.x_least) * i / ticks
-        side = "end" if i == ticks else "middle"
-        parts.append(word(frame.at_x(at), foot + 16, x.text(at), anchor=side, style="small"))
-    for i in range(5):
-        at = frame.y_most * i / 4
-        parts.append(word(left - 6, frame.at_y(at) + 4, y.text(at), anchor="end", style="small"))
-    starts = f" (starts at {x.text(frame.x_least)})" if frame.x_least else ""
+    for at in round_values(frame.x_least, frame.x_most, ticks):
+        parts.append(_tick(frame.at_x(at), foot, "v4"))
+        parts.append(word(frame.at_x(at), foot + 17, x.text(at), anchor="middle", style="small"))
+    for at in round_values(0.0, frame.y_most, _UP):
+        parts.append(_tick(left, frame.at_y(at), "h-4"))
+        parts.append(word(left - 7, frame.at_y(at) + 4, y.text(at), anchor="end", style="small"))
     middle = (left + frame.width + left) / 2
     parts.append(word(middle, foot + 34, x.name, anchor="middle", style="small", most=100))
-    if starts:
-        parts.append(word(middle, foot + 47, starts.strip(), anchor="middle", style="small"))
+    if frame.x_least:
+        parts.append(word(middle, foot + 47, f"(starts at {x.text(frame.x_least)}, not at 0)",
+                          anchor="middle", style="small"))  # fmt: skip
     return "".join([*parts, word(0, 12, y.name, style="small")])
+
+
+def _tick(x: float, y: float, line: str) -> str:
+    return f'<path class="axis" d="M{number(x)} {number(y)}{line}"/>'
+
+
+def round_values(least: float, most: float, about: int) -> list[float]:
+    """Return *about* so many round values in a range: 1, 2 or 5 of a power of ten apart.
+
+    >>> round_values(0, 125, 4), round_values(38, 83.8, 4)
+    ([0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0], [40.0, 50.0, 60.0, 70.0, 80.0])
+    """
+    rough = (most - least) / about
+    power = 10.0 ** floor(log10(rough))
+    step = power * min((1, 2, 5, 10), key=lambda digit: abs(log10(power * digit / rough)))
+    first = ceil(least / step - 1e-9)
+    return [k * step for k in range(first, floor(most / step + 1e-9) + 1)]
 
 
 def _front(frame: _Frame, points: Sequence[Point]) -> str:
@@ -108,12 +127,12 @@ def _front(frame: _Frame, points: Sequence[Point]) -> str:
     if len(front) > 1:
         steps = " ".join(f"{number(frame.at_x(p.x))},{number(frame.at_y(p.y))}" for p in front)
         parts.append(f'<polyline class="front" points="{steps}"/>')
-    for i, p in enumerate(points):
+    for p in points:
         x, y = frame.at_x(p.x), frame.at_y(p.y)
         if p.high > p.low:
             ends = f"M{number(frame.at_x(p.low))} {number(y)}H{number(frame.at_x(p.high))}"
             parts.append(f'<path class="whisker" d="{ends}"/>')
-        style = (p.colour or f"c{i % 8}") if p.best else "open"
+        style = p.colour if p.best else "open"
         parts.append(
             f'<circle cx="{number(x)}" cy="{number(y)}" r="6" class="{style} edge"><title>'
             f"{safe(p.label)}: {safe(p.text)}</title></circle>"

@@ -19,6 +19,11 @@ HEAT_COLOURS = 7
 LIGHT_COLOURS = 7  # of a lit family: grey is for groups inside one domain
 _MOST_CELLS = 4096
 _MOST_HEAT = 64
+_CELLS = (15.0, 13.0, 11.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0)
+_LEAST_SHRUNK = 0.7  # of the largest squares: so much smaller may they be for rows alike
+_BETWEEN = 14  # pixels from room to room
+_TALLEST = 640  # pixels: a map is seen at once, and fits a page of paper
+_FEW_HEAT = 10  # so few domains have room for their bytes in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +102,7 @@ def seats(
     )  # fmt: skip
     parts = []
     for i, room in enumerate(rooms):
-        x = (i % grid.per_row) * (grid.width + 14) + 2
+        x = (i % grid.per_row) * (grid.width + _BETWEEN) + 2
         y = (i // grid.per_row) * grid.height + 14
         parts.append(_room(room, x, y, grid, together, shade, lights, told))
     rows = ceil(len(rooms) / grid.per_row)
@@ -106,15 +111,38 @@ def seats(
 
 
 def _grid(cells: int, rooms: int) -> _Grid:
-    """Return the largest squares whose rooms fit the page."""
+    """Return the largest squares whose rooms fit the page, a little smaller for whole rows.
+
+    >>> [(one.per_row, one.cell) for one in (_grid(64, 16), _grid(384, 3), _grid(8, 128))]
+    [(8, 13.0), (3, 11.0), (16, 11.0)]
+    >>> _grid(8, 13).per_row, _grid(8, 17).per_row
+    (13, 9)
+    """
     columns = _columns(cells)
-    rows = ceil(cells / columns)
-    for cell in (15.0, 13.0, 11.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0):
-        per_row = max(1, int((WIDTH - 4) // (columns * cell + 14)))
-        height = rows * cell + 30
-        if ceil(rooms / per_row) * height <= 640 and columns * cell <= WIDTH - 20:
-            break
-    return _Grid(cell=cell, columns=columns, rows=rows, per_row=min(per_row, rooms), height=height)
+    fitting = [
+        grid for cell in _CELLS if (grid := _of_cell(cell, columns, ceil(cells / columns), rooms))
+    ] or [_rows_alike(_CELLS[-1], columns, ceil(cells / columns), rooms, 1)]
+    largest = fitting[0]
+    whole = [
+        grid for grid in fitting
+        if rooms % grid.per_row == 0 and grid.cell >= _LEAST_SHRUNK * largest.cell
+    ]  # fmt: skip
+    return whole[0] if whole else largest
+
+
+def _of_cell(cell: float, columns: int, rows: int, rooms: int) -> _Grid | None:
+    """Return the map with squares of *cell*, None where it is too large for a page."""
+    widest = int((WIDTH - 4) // (columns * cell + _BETWEEN))
+    if widest < 1:
+        return None
+    grid = _rows_alike(cell, columns, rows, rooms, widest)
+    return grid if ceil(rooms / grid.per_row) * grid.height <= _TALLEST else None
+
+
+def _rows_alike(cell: float, columns: int, rows: int, rooms: int, widest: int) -> _Grid:
+    """Return the map whose rows hold as many rooms each as the fewest rows allow."""
+    per_row = ceil(rooms / ceil(rooms / widest))
+    return _Grid(cell=cell, columns=columns, rows=rows, per_row=per_row, height=rows * cell + 30)
 
 
 def _columns(cells: int) -> int:
@@ -186,7 +214,8 @@ def heat(
     """Return the heat map of *between*, darker for more, and its key."""
     values, labels = gathered(between, names)
     count, most = len(labels), float(values.max())
-    cell = min(26.0, 620.0 / count)
+    written = count <= _FEW_HEAT
+    cell = 62.0 if written else min(26.0, 620.0 / count)
     left, top = 120.0, 20.0
     steps = (
         np.ceil(values / most * HEAT_COLOURS).astype(int)
@@ -217,6 +246,10 @@ def heat(
                     box(left + j * cell, top + i * cell, side, side, f"h{steps[i, j]}",
                         f"{label} and {labels[j]}: {text(shown)}{inside}")
                 )  # fmt: skip
+                if written:
+                    parts.append(word(left + (j + 0.5) * cell, top + (i + 0.5) * cell + 4,
+                                      text(shown), anchor="middle",
+                                      style=f"on-h{steps[i, j]}"))  # fmt: skip
     parts.append(word(left, top - 7, labels[0], style="small", most=24))
     parts.append(
         word(left + cell * count, top - 7, labels[-1], anchor="end", style="small", most=24)

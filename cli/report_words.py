@@ -11,8 +11,6 @@ _PARTS: Mapping[str, str] = {
     "recompute": "recomputation", "bubble": "pipeline bubble", "update": "optimizer",
     "fixed": "data and logging", "straggling": "slowest GPU's lag",
 }  # fmt: skip
-IN_FLIGHT_SPAN = "in flight: 1 at least"  # a NIC that sends has a transaction in flight
-EXPERTS_SPAN = "a quarter to 8 times"  # halved twice, doubled three times: planner.search.experts
 _RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their full-width forms
 _CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 

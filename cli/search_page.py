@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from cli.pareto_plot import Point, Scale, scatter
+from cli.pareto_plot import Point, scatter
+from cli.report_pictures_plane import Axis
 from cli.search_report import Search, front_rows, short_layout, simple_table, used_bytes
 from planner.layout import Layout
 from planner.procure.bill import Bill
@@ -192,8 +193,8 @@ def plotted(found: Search) -> list[str]:
         for rank, one in reversed(list(enumerate(found.best[:9], 1)))
     ]
     return scatter(
-        points, Scale(title="step (* estimated, 1 2 3 as seated)", shown=format_time),
-        Scale(title="head-room", shown=lambda v: format_bytes(v) if v else "none"),
+        points, Axis(name="step (* estimated, 1 2 3 as seated)", text=format_time),
+        Axis(name="head-room", text=lambda v: format_bytes(v) if v else "none"),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ _WORDS = {
 }
 _MOST_DEAD = 12
 _LEFT, _ROW, _BOX = 220.0, 118.0, 44.0
+_TOP, _TITLE = 24.0, 32  # above the first row; and above that, in a file of its own
 _STYLE = """
 svg{color-scheme:light dark;font:13px system-ui,"DejaVu Sans",sans-serif;background:#fff}
 text{fill:#1a1a1a}.small{font-size:10.5px;fill:#595959}.strong{font-weight:600}
@@ -57,22 +58,23 @@ def picture_of(shown: Shown) -> str:
     """Return what is shown of a cluster as an SVG file of its own."""
     drawn = drawing_of(shown)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {number(drawn.height)}" '
-        f'role="img" aria-label="{safe(drawn.title)}"><title>{safe(drawn.title)}</title>'
-        f"<style>{_STYLE}</style>{drawn.body}</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-_TITLE} {WIDTH} '
+        f'{number(drawn.height + _TITLE)}" role="img" aria-label="{safe(drawn.title)}">'
+        f"<title>{safe(drawn.title)}</title><style>{_STYLE}</style>"
+        f"{word(12, 0, drawn.title, style='strong', most=110)}{drawn.body}</svg>\n"
     )
 
 
 def drawing_of(shown: Shown) -> Drawing:
-    """Return the drawing of a cluster."""
+    """Return the drawing of a cluster, without its title: a page has it beside the picture."""
     rows = shown.rows
     bottom = {part.name for part in rows[0].parts}
     arcs = any(wire.a in bottom and wire.b in bottom for wire in shown.wires)
-    height = 56 + _ROW * (len(rows) - 1) + _BOX + (60 if arcs else 12) + (28 if shown.dead else 0)
+    height = _TOP + _ROW * (len(rows) - 1) + _BOX + (60 if arcs else 12) + (28 if shown.dead else 0)
     places: dict[str, tuple[float, float]] = {}
     boxes: list[str] = []
     for i, row in enumerate(rows):
-        y = 56 + _ROW * (len(rows) - 1 - i)
+        y = _TOP + _ROW * (len(rows) - 1 - i)
         boxes.append(_label(row, y))
         boxes += _row(row, y, places)
     wires = [
@@ -81,7 +83,7 @@ def drawing_of(shown: Shown) -> Drawing:
         if wire.a in places and wire.b in places
     ]
     title = f"{shown.name}: {_told(rows)}"
-    parts = [word(12, 28, title, style="strong", most=110), *wires, *boxes]
+    parts = [*wires, *boxes]
     if shown.dead:
         foot = f"dead, not drawn: {', '.join(shown.dead[:_MOST_DEAD])}" + (
             f" and {len(shown.dead) - _MOST_DEAD} more" if len(shown.dead) > _MOST_DEAD else ""

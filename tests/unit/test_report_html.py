@@ -182,6 +182,9 @@ def test_a_comparison_names_the_fastest_and_what_would_flip_it(tmp_path: Path) -
     assert "20 % fewer tokens" in lead[1]
     assert "25 % faster" in lead[1]
     assert lead[2].startswith("In doubt: little of the order by speed, for fast is the faster")
+    assert ">640</dd>" in page.partition('class="figures"')[2].partition("</dl>")[0]
+    blue = re.findall(r'class="c0 edge"><title>(\w+): [^<]*tokens/s', page)
+    assert set(blue) == {"fast"}
     flips = page.partition("Where the winner flips")[2].partition("</table>")[0]
     assert "25 %" in flips  # 640 / 512 - 1
     assert "80 %" in flips  # 512 / 640: at that price both cost the same a token

@@ -51,6 +51,26 @@ def test_money_and_power_by_hand(tmp_path: Path) -> None:
     assert costs_of([found])[0].amount == pytest.approx((9080 / 31_536_000 + 0.9 / 3600) / 512e-6)
 
 
+def test_money_of_one_plan_stands_in_its_recommendation_and_among_its_figures(
+    tmp_path: Path,
+) -> None:
+    plan = saved(tmp_path, with_bill())
+
+    page = report([plan], listed())
+
+    million = (9080 / 31_536_000 + 0.9 / 3600) / 512e-6  # as by hand above
+    assert f"; a million tokens cost {million:.3g} EUR.</p>" in page
+    figures = page.partition('<dl class="figures">')[2].partition("</dl>")[0]
+    assert re.findall(r"<dt>(.*?)</dt>", figures) == [
+        "Across supernodes", "Time of a step", "Tokens a second", "Fullest GPU&#x27;s memory",
+        "Power", "A million tokens",
+    ]  # fmt: skip
+    assert re.findall(r'"value">(.*?)</dd>', figures) == [
+        "120 B", "2 s", "512", "6 GB", "9 kW", f"{million:.3g} EUR",
+    ]  # fmt: skip
+    assert "a million tokens cost" not in report([plan])
+
+
 def test_without_prices_there_are_no_columns_of_money_and_the_page_says_why(tmp_path: Path) -> None:
     page = report([saved(tmp_path, with_bill())])
 
@@ -75,7 +95,7 @@ def test_prices_decide_between_plans_that_speed_cannot_tell_apart(tmp_path: Path
     cheap["bill"] = {"lines": [{**LINES[0], "count": 4}, *LINES[1:]]}
     plans = [saved(tmp_path, dear, "dear.json"), saved(tmp_path, cheap, "cheap.json")]
 
-    assert "Take cheap, of the fastest the cheapest, at " in report(plans, listed())
+    assert "Take cheap, the cheapest of the fastest, at " in report(plans, listed())
     assert "the cheapest" not in report(plans)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 from cli.report_pictures import NARROW, WIDTH, Piece, patterned
 from cli.report_pictures_bars import Bar, bars, stacked
-from cli.report_pictures_plane import Axis, Point, plane
+from cli.report_pictures_plane import Axis, Point, plane, round_values
+from cli.report_pictures_seats import heat
 
 ROWS = [
     Bar(label="ours", value=5.0, text="5 TB", group="TP (tensor parallel)"),
@@ -50,8 +52,9 @@ def test_both_forms_have_the_same_words_and_lengths_in_the_same_proportion() -> 
 def test_on_a_narrow_page_no_word_ends_beyond_its_edge() -> None:
     pieces = [Piece(label="a part with a long name", value=1, text="1 s", colour="c0")] * 3
     points = [
-        Point(label="a candidate with a long name", x=2, low=1, high=3, y=5, text="", best=True)
-    ]
+        Point(label="a candidate with a long name", x=2, low=1, high=3, y=5, text="", best=True,
+              colour="c0")
+    ]  # fmt: skip
 
     pages = (
         bars("cut", ROWS),
@@ -90,9 +93,9 @@ def test_stripes_stay_inside_their_piece_and_slant_the_same_way(
 
 def test_a_name_in_the_plane_is_not_struck_by_the_axis() -> None:
     points = [
-        Point(label="low", x=2, low=1, high=3, y=0, text="", best=True),
-        Point(label="also low", x=2, low=1, high=3, y=0, text="", best=True),
-        Point(label="high", x=2, low=1, high=3, y=9, text="", best=True),
+        Point(label="low", x=2, low=1, high=3, y=0, text="", best=True, colour="c0"),
+        Point(label="also low", x=2, low=1, high=3, y=0, text="", best=True, colour="c0"),
+        Point(label="high", x=2, low=1, high=3, y=9, text="", best=True, colour="c0"),
     ]
 
     wide, _ = both(plane("p", points, Axis(name="x", text=str), Axis(name="y", text=str)))
@@ -103,3 +106,25 @@ def test_a_name_in_the_plane_is_not_struck_by_the_axis() -> None:
     assert set(places) == {"low", "also low", "high"}
     assert min(places["low"], places["also low"]) <= 26 + 240 - 5
     assert abs(places["low"] - places["also low"]) >= 13
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "about", "values"),
+    [(0, 9.9, 4, [0, 2]), (38, 83.8, 4, [40, 50]), (0, 1, 2, [0, 0.5, 1]), (7, 7.4, 4, [7, 7.1])],
+)
+def test_an_axis_has_round_values(
+    least: float, most: float, about: int, values: list[float]
+) -> None:
+    found = round_values(least, most, about)
+
+    assert found[: len(values)] == pytest.approx(values)
+    assert found[-1] <= most + 1e-9
+    assert 2 <= len(found) <= 2 * about
+
+
+def test_few_domains_have_their_bytes_in_words_and_many_do_not() -> None:
+    few = heat("t", np.array([[0.0, 3.0], [3.0, 0.0]]), ["a", "b"], lambda v: f"{v:g} B")
+    many = heat("t", np.ones((12, 12)), [f"d{i}" for i in range(12)], lambda v: f"{v:g} B")
+
+    assert few.count(">3 B</text>") == 2
+    assert ">1 B</text>" not in many

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cli.compare_csv import csv_cell
+from cli.property_words import PROPERTIES, span_words
 from cli.report_pictures import safe
-from cli.report_words import EXPERTS_SPAN, close_words, plain_cell, price_in_time
+from cli.report_words import close_words, plain_cell, price_in_time
 from planner.search.experts import expert_counts
 
 
@@ -54,4 +55,4 @@ def test_the_span_of_experts_that_is_told_is_the_one_that_is_looked_at() -> None
     counts = expert_counts(256)
 
     assert (min(counts), max(counts)) == (64, 2048)
-    assert EXPERTS_SPAN == "a quarter to 8 times"
+    assert span_words(PROPERTIES) == "experts: a quarter to 8 times; in flight: 1 at least"

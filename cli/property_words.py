@@ -1,0 +1,64 @@
+"""Properties that a comparison varies, in words: the same in the terminal and in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from planner.procure.budget import format_money
+from planner.search.price_flips import GPU_HOUR, KWH
+from planner.units import format_rate, format_time
+
+PROPERTIES = {
+    "nic_rate": "NIC rate", "nic_latency": "NIC latency", "in_flight": "in-flight limit",
+    "oversubscription": "oversubscription", "seq": "sequence length", "experts": "experts",
+}  # fmt: skip
+_SPANS = {
+    "experts": "experts: a quarter to 8 times",  # planner.search.experts: 1/4 to 8
+    "in_flight": "in flight: 1 at least",  # a NIC that sends has a transaction in flight
+}
+_PRICE = "price "
+
+
+def property_words(name: str) -> str:
+    """Return what a property is called."""
+    return PROPERTIES.get(name, name.replace("_", " "))
+
+
+def span_words(varied: Collection[str]) -> str:
+    """Return which of the properties *varied* are not looked at as far as the others.
+
+    >>> span_words(["nic_rate", "experts", "in_flight"])
+    'experts: a quarter to 8 times; in flight: 1 at least'
+    """
+    return "; ".join(words for name, words in _SPANS.items() if name in varied)
+
+
+def factor_words(factor: float) -> str:
+    """Return a factor by three digits, or as many more as tell it from 1."""
+    return f"{factor:.5g}" if abs(factor - 1.0) < 0.01 else f"{factor:.3g}"
+
+
+def property_value(name: str, value: float, currency: str) -> str:
+    """Return a property's value on the winner as people read it.
+
+    >>> property_value("oversubscription", 1.4, ""), property_value("nic_rate", 35.8e9, "")
+    ('1.4 : 1', '35.8 GB/s')
+    >>> property_value("price nic", 1500.0, "USD"), property_value("price kwh", 0.09, "USD")
+    ('1,500 USD each', '0.09 USD a kWh')
+    """
+    if name == "nic_rate":
+        return format_rate(value)
+    if name == "nic_latency":
+        return format_time(value)
+    if name.startswith(_PRICE):
+        return f"{format_money(value, currency)} {_priced_by(name.removeprefix(_PRICE))}"
+    if name == "oversubscription":
+        return f"{value:.3g} : 1"
+    unit = {"seq": " tokens", "in_flight": " in flight"}.get(name, "")
+    return f"{value:,.0f}{unit}" if name in {"seq", "experts"} else f"{value:.3g}{unit}"
+
+
+def _priced_by(item: str) -> str:
+    if item == KWH:
+        return "a kWh"
+    return "an hour" if item.startswith(GPU_HOUR) else "each"
