@@ -126,7 +126,7 @@ def read_host_names(path: Path) -> tuple[str, ...]:
     from topologies.text_lines import numbered_lines
 
     names: list[str] = []
-    for number, raw in numbered_lines(decoded(read_bytes(path), str(path))):
+    for number, raw in numbered_lines(decoded(read_bytes(path), str(path)), str(path)):
         if line := raw.split("#", 1)[0].strip():
             try:
                 names += expand_hosts(line)

@@ -86,8 +86,9 @@ def free_gpus(text: str, name: str, fabric: Fabric) -> tuple[int, ...]:
     known = _Known(_known_hosts(fabric), room=MOST_HOSTS + len(fabric.gpus))
     faults: list[str] = []
     listed_at: dict[int, int] = {}
-    for number, line in numbered_lines(text):
-        for gpus in _line_gpus(line.split("#", 1)[0], f"{name}:{number}", known, faults):
+    for number, raw in numbered_lines(text, name):
+        line = raw.split("#", 1)[0].strip()
+        for gpus in _line_gpus(line, f"{name}:{number}", known, faults) if line else ():
             twice = [gpu for gpu in gpus if gpu in listed_at]
             if twice:
                 faults.append(

@@ -23,7 +23,9 @@ _TIMES = re.compile(
     r"(?P<hosts>\S+?)(?:\s+slots\s*=\s*(?P<slots>\d{1,6})|[*:](?P<times>\d{1,6}))?"
     r"(?:\s+max[-_]slots\s*=\s*(?P<most>\d{1,6}))?"
 )
+_OF_A_JOB = re.compile("SLURM_|NodeList")
 _COUNTED = re.compile(r"[*:=]")
+_LISTED = re.compile(r"[,\[]")
 _OUTSIDE = re.compile(r"(?:[^,\[]++|\[[^\]]*+\]?+)++")  # a run without comma, brackets whole
 _LONGEST_NAME = 4096  # of a term before its count: patterns keep a mark for each character
 Named = Callable[[str, str], Sequence[str]]
@@ -70,7 +72,7 @@ def read_allocation(text: str, name: str, named: Named | None = None) -> Allocat
         return _rank_map(lines, name)
     if re.match(r"rank\s", lines[0][1], re.IGNORECASE):
         return _rankfile(lines, name)
-    job = job_variables(lines)
+    job = job_variables(lines) if _OF_A_JOB.search(text) else {}
     if (listed := job_node_list(job)) is None:
         return _hostfile(lines, name, named)
     given = _hostfile([listed], name, named)
@@ -83,7 +85,7 @@ def read_allocation(text: str, name: str, named: Named | None = None) -> Allocat
 def _said(text: str, name: str) -> list[tuple[int, str]]:
     """Return the lines that say something, each with its number."""
     lines = []
-    for number, raw in numbered_lines(text):
+    for number, raw in numbered_lines(text, name):
         if line := raw.split("#", 1)[0].strip():
             lines.append((number, line))
         if len(lines) > MOST_RANKS + 1:  # a header stands above a rank map
@@ -163,6 +165,8 @@ def _rankfile(lines: list[tuple[int, str]], name: str) -> Allocation:
 def _by_rank(
     kind: str, found: dict[int, tuple[str, int]], faults: list[str], name: str
 ) -> Allocation:
+    if not faults and not found:
+        faults.append(f"{name}: seats no rank: expected a line for each from 0")
     if not faults and sorted(found) != list(range(len(found))):
         missing = next(r for r in range(len(found) + 1) if r not in found)
         faults.append(f"{name}: rank {missing} has no seat: expected 0 to {max(found, default=0)}")
@@ -185,7 +189,7 @@ def _terms(line: str) -> list[_Term]:
     """Return what a line names: one host list, or several terms where any of them has a count."""
     if not _COUNTED.search(line):
         return [_Term(hosts=line, times=0)]
-    parts = [line] if "{" in line else _OUTSIDE.findall(line)
+    parts = _OUTSIDE.findall(line) if _LISTED.search(line) and "{" not in line else [line]
     if max(map(len, parts), default=0) > _LONGEST_NAME:
         return [_Term(hosts=line, times=0)]
     counted = [_TIMES.fullmatch(part.strip()) for part in parts]
@@ -224,8 +228,7 @@ def _hostfile(lines: list[tuple[int, str]], name: str, named: Named | None) -> A
                 raise SpecError(
                     *faults[:_SHOWN], f"{name}:{number}: more than {MOST_HOSTS:,} machines"
                 )
-            for host in names:
-                hosts += [host] * max(1, term.times)
+            hosts += (host for host in names for _ in range(max(1, term.times)))
         if len(faults) > _SHOWN:
             break
     _refuse(faults)

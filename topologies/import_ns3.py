@@ -55,7 +55,9 @@ def import_ns3(text: str, name: str) -> ImportedFabric:
     Raises:
         SpecError: every fault, with its line.
     """
-    lines = ((number, words) for number, line in numbered_lines(text) if (words := line.split()))
+    lines = (
+        (number, words) for number, line in numbered_lines(text, name) if (words := line.split())
+    )
     number, words = next(lines, (1, []))
     head = _header(words, f"{name}:{number}")
     switches = _switches(lines, head, name)

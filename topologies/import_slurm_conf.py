@@ -41,7 +41,7 @@ def import_slurm_conf(text: str, name: str) -> ImportedFabric:
     ('slurm-tree', ['n0', 'n1'])
     """
     reader = _Reader(name)
-    for number, line in _logical_lines(text):
+    for number, line in _logical_lines(text, name):
         reader.take(number, line)
         if len(reader.switches) + len(reader.blocks) > _MOST_ROWS:
             reader.faults.append(f"{name}:{number}: more than {_MOST_ROWS:,} switches or blocks")
@@ -65,10 +65,10 @@ def import_slurm_conf(text: str, name: str) -> ImportedFabric:
     )  # fmt: skip
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+def _logical_lines(text: str, name: str) -> Iterator[tuple[int, str]]:
     """Yield lines without comments, those that end in a backslash joined to the next."""
     held, began = "", 0
-    for number, raw in numbered_lines(text):
+    for number, raw in numbered_lines(text, name):
         line = raw.split("#", 1)[0].strip()
         began = began if held else number
         if line.endswith("\\"):

@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 
+from cli.export_command import read_host_names
 from cli.plan_cluster import read_planned
 from cli.plan_seats import seats_of_plan
 from cli.planner_inputs import Asked, inputs_document, read_inputs
 from planner.errors import PlannerError
+from tests.hostile import encoded, restructured
 from topologies.fabric_catalogue import load_cluster
 from topologies.fabric_groups import machines_by_function
+from topologies.fabric_import import decoded
+from topologies.free_list import read_free_list
 from topologies.import_allocation import read_allocation
 
 ODD: tuple[Any, ...] = (
@@ -92,15 +96,64 @@ def test_two_thousand_changed_plans_are_read_or_refused_by_name(
         tried(plan, draw, tmp_path / "plan.json")
 
 
-@pytest.mark.parametrize("text", ALLOCATIONS)
-def test_changed_allocations_are_read_or_refused_by_name(text: str, tmp_path: Path) -> None:
-    (tmp_path / "topology.conf").write_text(TREE, encoding="utf-8")
-    fabric = load_cluster(f"{tmp_path / 'topology.conf'},gpus-per-node=2")
+def lists_tried(text: str, rounds: int, folder: Path) -> None:
+    """Read changed forms of *text* as an allocation, a free list and a file of names."""
+    (folder / "topology.conf").write_text(TREE, encoding="utf-8")
+    fabric = load_cluster(f"{folder / 'topology.conf'},gpus-per-node=2")
     named = machines_by_function(fabric)
-    draw = random.Random(9)
-    for _ in range(500):
+    draw, path = random.Random(9), folder / "list"
+    for _ in range(rounds):
         at = draw.randrange(len(text))
         odd = draw.choice(["9" * 30, "[", "{", "}", "n[1-99999999]", ",", "\x00", "slot", "=", ""])
         changed = text[:at] + odd + text[at + draw.randrange(3) :]
+        if draw.random() < 0.5:
+            changed = restructured(changed, draw)
+        path.write_bytes(encoded(changed, draw))
+        started = time.process_time()
         with suppress(PlannerError):
-            assert read_allocation(changed, "f", named).hosts
+            text_of = decoded(path.read_bytes(), "f")
+            assert read_allocation(text_of, "f", named).hosts
+        with suppress(PlannerError):
+            assert read_free_list(path, fabric).gpus
+        with suppress(PlannerError):
+            read_host_names(path)
+        assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("text", ALLOCATIONS)
+def test_changed_lists_are_read_or_refused_by_name(text: str, tmp_path: Path) -> None:
+    lists_tried(text, 100, tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("text", ALLOCATIONS)
+def test_two_thousand_changed_lists_are_read_or_refused_by_name(text: str, tmp_path: Path) -> None:
+    lists_tried(text, 2000, tmp_path)
+
+
+LONG = {
+    "one a line": "a\n" * 8_000_000, "lists": "n[1-131072]\n" * 1000,
+    "terms": ",".join(f"n{i}" for i in range(200_000)),
+    "brackets": ",".join(f"n[{i}]" for i in range(200_000)),
+    "slots": "".join(f"n{i} slots=8\n" for i in range(200_000)),
+    "ranks": "".join(f"rank {i}=n{i} slot=0\n" for i in range(200_000)),
+    "map": "rank,host,slot\n" + "".join(f"{i},n{i},0\n" for i in range(200_000)),
+    "commas": "," * 15_000_000, "blank": "\n" * 15_000_000, "open": "[" * 15_000_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_long_lists_are_refused_soon(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_text(LONG[kind], encoding="utf-8")
+    fabric = load_cluster("generic", supernode=8, gpus=64)
+
+    for read in (
+        lambda: read_free_list(path, fabric),
+        lambda: read_host_names(path),
+        lambda: read_allocation(decoded(path.read_bytes(), "f"), "f", None),
+    ):
+        started = time.process_time()
+        with suppress(PlannerError):
+            read()
+        assert time.process_time() - started < 2
