@@ -17,6 +17,8 @@ from planner.errors import PlannerError
 INTERRUPTED = 130
 REFUSED = 2
 TROUBLE = 4
+_LONGEST_LINE = 4000
+"""Characters of one line; the longest that we write ourselves lists forty names."""
 
 _USERS_OS_ERRORS = {
     errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
@@ -130,10 +132,20 @@ def _trouble(error: BaseException) -> int:
     return TROUBLE
 
 
+def _shown(line: str) -> str:
+    r"""Return *line* as a terminal may be given it: nothing in it moves the cursor or is endless.
+
+    >>> _shown("f:1: '\x1b[31mred' is no name")
+    "f:1: '\\x1b[31mred' is no name"
+    """
+    cut = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
+
+
 def _say(lines: Iterable[str]) -> None:
     try:
         sys.stdout.flush()
-        sys.stderr.write("\n".join(lines) + "\n")
+        sys.stderr.write("".join(_shown(one) + "\n" for line in lines for one in line.split("\n")))
         sys.stderr.flush()
     except OSError:
         _let_go_of_stdout()

@@ -133,13 +133,14 @@ class DocumentTree:
 
     def alias(self, anchor: str | None, place: Place) -> None:
         """Take the value of *anchor* again; it counts as often as it is used."""
+        shown = (anchor or "")[:60]
         if any(inside.anchor == anchor for inside in self._open):
-            self._stop(place, f"alias *{anchor} stands inside its own value")
+            self._stop(place, f"alias *{shown} stands inside its own value")
         if self.wants_key():
             self._stop(place, "an alias cannot be a key")
         node, nodes = self._anchored.get(anchor or "", (None, 0))
         if node is None:
-            self._stop(place, f"alias *{anchor} is not defined before this line")
+            self._stop(place, f"alias *{shown} is not defined before this line")
         self._count(place, nodes)
         self._keep(node, None, nodes)
 

@@ -172,7 +172,7 @@ def _argument_words(script: Script) -> list[Word]:
         lost = [one for one in commands if one is not best and _known(one)]
         if lost and best[0].raw.startswith("--"):
             raise SpecError(
-                f"line {best[0].line}: {best[0].raw[:60]} begins a command of its own: the one "
+                f"line {best[0].line}: {best[0].raw[:60]!a} begins a command of its own: the one "
                 f"of line {lost[0][0].line} ends before it, at a comment or without a backslash"
             )
         return best

@@ -298,7 +298,7 @@ def test_a_comment_between_continued_lines_ends_the_command_and_that_is_said() -
     text = f"torchrun t.py \\\n --tensor-model-parallel-size 8 \\\n# --x 1 \\\n {SHAPE}\n"
 
     with pytest.raises(
-        SpecError, match=r"run\.sh: line 4: --num-layers begins a command of its own"
+        SpecError, match=r"run\.sh: line 4: '--num-layers' begins a command of its own"
     ):
         import_megatron_script(text, name="run.sh")
 
