@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.report_html_read import untouched
+from cli.report_html_read import shortened, untouched
 from cli.report_html_schema import AMOUNT, TEXT, TEXTS, TIERS, published_schema, schema_faults
 from cli.report_html_words import DIGITS
 from planner.errors import InputError
@@ -203,7 +203,9 @@ def checked_comparison(document: Mapping[str, Any], path: Path) -> ComparisonFil
         if len(faults) > _MOST_FAULTS:
             shown.append(f"{path}: and {len(faults) - _MOST_FAULTS} faults more")
         raise InputError(*shown)
-    return ComparisonFile(name=path.name, document=document, untouched=untouched(document))
+    return ComparisonFile(
+        name=path.name, document=shortened(document), untouched=untouched(document)
+    )
 
 
 def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:

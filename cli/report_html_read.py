@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 PLAN = "planner.place/1"
 MOST_BYTES = 256 * 2**20
 _MOST_FAULTS = 20
+_LONGEST_TEXT = 400  # characters of a page: sources of ours have fewer
+_LONG_WORD = re.compile(r"(\S{127})\S{2,}")  # names of ours have 128 characters at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,24 @@ def checked_plan(document: Any, path: Path) -> PlanFile:
     ] or list(recounted(plan))
     if wrong:
         raise _refused(path, wrong)
-    return plan
+    return replace(plan, document=shortened(document))
+
+
+def shortened(value: Any) -> Any:
+    """Return *value* with every text cut that is too long for a page, wherever it stands.
+
+    >>> len(shortened({"a": ["x" * 9000]})["a"][0]), len(shortened("a word " * 900))
+    (128, 400)
+    """
+    if isinstance(value, str):
+        whole = _LONG_WORD.sub(r"\1…", value)
+        return whole if len(whole) <= _LONGEST_TEXT else whole[: _LONGEST_TEXT - 1] + "…"
+    if isinstance(value, dict):
+        return {shortened(key): shortened(one) for key, one in value.items()}
+    if isinstance(value, list):
+        texts = not all(type(one) is int for one in value)  # long lists of ranks stay as they are
+        return [shortened(one) for one in value] if texts else value
+    return value
 
 
 def _refused(path: Path, faults: Sequence[str]) -> InputError:

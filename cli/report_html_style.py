@@ -75,7 +75,7 @@ svg .on-hatch{fill:var(--ink)}
 
 _PAGE = """
 *{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+body{margin:0;overflow-wrap:break-word;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
 main,header,footer,nav{max-width:1020px;margin:0 auto;padding:0 24px}
 header{padding-top:28px}
 h1{font-size:26px;line-height:1.25;margin:0 0 4px}
@@ -85,6 +85,8 @@ p{margin:6px 0;max-width:76ch}
 a{color:var(--link)}
 nav b{font-weight:600}
 nav ul{display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:6px 0;list-style:none;font-size:14px}
+nav li,.figures dt,.legend li{overflow-wrap:anywhere;min-width:0}
+.figures{overflow-wrap:anywhere}
 .skip{position:absolute;left:-999px}
 .skip:focus{left:8px;top:8px;background:var(--page);padding:6px 10px}
 .lead{font-size:17px}
@@ -113,7 +115,7 @@ pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wr
 .legend{display:flex;flex-wrap:wrap;gap:2px 18px;list-style:none;padding:0;margin:4px 0 12px;font-size:13.5px}
 .legend .key{display:inline-block;width:12px;height:12px;margin:0 4px 0 0;vertical-align:-1px}
 .seats input[type=radio]{margin:0 4px 0 0;vertical-align:-2px}
-.seats>label{display:inline-block;margin:2px 18px 2px 0}
+.seats>label{display:inline-block;max-width:100%;margin:2px 18px 2px 0}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px}
 .k[data-r]{cursor:pointer}
 .filter{display:block;font-size:13.5px;margin-top:10px}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,3 +144,30 @@ def test_printed_no_picture_is_taller_than_a_page(
     tallest = "Math.max(...[...document.querySelectorAll('svg')].map(s => s.clientHeight))"
     assert browser.value(tallest) <= 1016  # A4 less its margins
     assert browser.value("getComputedStyle(document.querySelector('.filter')).display") == "none"
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_names_of_ten_thousand_characters_keep_the_page_within_its_width(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path, width: int
+) -> None:
+    plan = json.loads(plan_file.read_text(encoding="utf-8"))
+    for name in ("supernode", "sn00", plan["inputs"]["model"], plan["placement"]["gpus"][0]):
+        plan = renamed(plan, name, name[:1] + "W" * 10_000)
+    hostile = tmp_path / "hostile.json"
+    hostile.write_text(json.dumps(plan), encoding="utf-8")
+    browser.send("Emulation.setDeviceMetricsOverride", width=width, height=900,
+                 deviceScaleFactor=1, mobile=False)  # fmt: skip
+
+    opened(browser, planner, tmp_path / "report.html", hostile)
+
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.troubles() == []
+
+
+def renamed(value: Any, old: str, new: str) -> Any:
+    """Return a document with every text *old* made *new*, but for the kinds of its wiring."""
+    if isinstance(value, dict):
+        return {k: v if k == "kind" else renamed(v, old, new) for k, v in value.items()}
+    if isinstance(value, list):
+        return [renamed(one, old, new) for one in value]
+    return new if value == old else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,16 @@ def test_every_key_may_be_missing_without_a_traceback(tmp_path: Path) -> None:
                 report([saved(tmp_path, damaged(small_plan(), where, value))])
             except InputError:
                 continue
+
+
+def test_a_name_of_ten_thousand_characters_is_cut(tmp_path: Path) -> None:
+    long = "W" * 10_000
+    document = damaged(small_plan(), "inputs.model", long)
+    document["inputs"]["assumed"] = {long: "a source " * 1000}
+
+    plan = saved(tmp_path, document)
+    page = report([plan])
+
+    assert plan.document["inputs"]["model"] == "W" * 127 + "…"
+    assert max(map(len, re.findall(r"W+", page))) == 127
+    assert len(plan.document["inputs"]["assumed"]["W" * 127 + "…"]) == 400
