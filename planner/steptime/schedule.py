@@ -1,13 +1,13 @@
 """How long a pipeline of stages takes, in closed form: GPipe, 1F1B, interleaved, ZB-H1, DualPipe.
 
 Stages may differ: the ends carry the embedding and the logits. With t_i = f_i + b_i a stage's
-time for one micro-batch, m micro-batches and v > 1 chunks a stage,
+time for one micro-batch, m micro-batches and v chunks a stage, alike stages take in 1F1B
 
-    T = m t_max + (Σ t_i - t_max) / v + hops.
+    T = m t + (p - 1) t / v + hops:
 
-The first term is the busiest stage at work, the second the bubble: the pipe fills and drains.
-GPipe does so once forward and once backward, T = Σ t_i + (m - 1) (f_max + b_max) + hops. What one
-chunk a stage takes in 1F1B is the longest path of ``longest_1f1b``.
+a stage at work, and the bubble while the pipe fills and drains. Where they differ it is the longest
+path of ``longest_1f1b``. GPipe runs all forwards, then all backwards, on stages of any kind:
+T = Σ t_i + (m - 1) (f_max + b_max) + hops.
 
 Source: arXiv 2104.04473 (1F1B, interleaved: bubble (p-1)/v of a micro-batch), 1811.06965 (GPipe),
 2401.10241 (ZB-H1: (p-1)(f + b - 2w) with b the whole backward and w its weight gradients),
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.steptime.columns import LayoutColumns, Values, larger, select, smaller
-from planner.steptime.longest_1f1b import Passes, longest_1f1b_s
+from planner.steptime.longest_1f1b import Passes, longest_1f1b
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,77 +113,101 @@ def pipeline(
         weights: the weight gradients alone.
         hop_s: one hop between neighbouring stages [s].
     """
-    pp, m = columns.pp, columns.micro_batches
-    piped = pp > 1
-    busy = m * stage_sum((forward, backward)).most(pp)
-    bubble = select(piped, _bubble_s(columns, forward, backward, weights), 0.0)
-    hops = select(piped, _hops_s(columns, forward, backward, weights, hop_s), 0.0)
-    plain = piped * (columns.schedule == 0) * (columns.vpp <= 1)
-    if np.any(plain):
-        work = _passes(columns, forward, backward)
-        alone = longest_1f1b_s(work, 0.0)
-        bubble = select(plain, alone - busy, bubble)
-        hops = select(plain, longest_1f1b_s(work, hop_s) - alone, hops)
+    both = stage_sum((forward, backward))
+    busy = columns.micro_batches * both.most(columns.pp)
+    in_turn = columns.schedule == 0
+    waits = _NONE
+    if np.any(in_turn):
+        waits = _waits_in_turn(columns, forward, backward, both, hop_s)
+    if not np.all(in_turn):
+        other = _waits_of_others(columns, forward, backward, weights, hop_s)
+        waits = _Waits(
+            bubble_s=select(in_turn, waits.bubble_s, other.bubble_s),
+            hops_s=select(in_turn, waits.hops_s, other.hops_s),
+        )
+    piped = columns.pp > 1
+    bubble, hops = select(piped, waits.bubble_s, 0.0), select(piped, waits.hops_s, 0.0)
     return Pipeline(total_s=busy + bubble + hops, busy_s=busy, bubble_s=bubble, hops_s=hops)
 
 
-def _passes(columns: LayoutColumns, forward: StageSeconds, backward: StageSeconds) -> Passes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waits:
+    """What a pipeline adds to its busiest stage's own work [s]."""
+
+    bubble_s: Values
+    hops_s: Values
+
+
+_NONE = _Waits(bubble_s=0.0, hops_s=0.0)
+
+
+def _waits_in_turn(
+    columns: LayoutColumns,
+    forward: StageSeconds,
+    backward: StageSeconds,
+    both: StageSeconds,
+    hop_s: Values,
+) -> _Waits:
+    """Return 1F1B's. Interleaved, filling and draining pass 2 (p v - 1) hops.
+
+    Each other hides under the other direction's pass of a chunk, or, where the stages wait for
+    each other, a chunk pays one each way: found by comparing with the explicit graph.
+    """
+    pp, v, m = columns.pp, columns.vpp, columns.micro_batches
+    total = both.total(pp)
+    longest = longest_1f1b(_passes(columns, forward, backward, total), hop_s)
+    least = smaller(forward.total(pp), backward.total(pp)) / pp / v
+    shown = select(columns.overlap_hops, larger(0.0, hop_s - least), 2.0 * hop_s)
+    interleaved = 2.0 * (pp * v - 1.0) * hop_s + larger(0.0, m - pp) * v * shown
+    return _Waits(
+        bubble_s=longest.alone_s - m * both.most(pp),
+        hops_s=select(v > 1, interleaved, longest.total_s - longest.alone_s),
+    )
+
+
+def _passes(
+    columns: LayoutColumns, forward: StageSeconds, backward: StageSeconds, total_s: Values
+) -> Passes:
     between = columns.pp > 2
-    both = stage_sum((forward, backward))
     return Passes(
         first_forward_s=forward.first,
-        middle_forward_s=select(between, forward.middle, forward.first),
         first_backward_s=backward.first,
+        middle_forward_s=select(between, forward.middle, forward.first),
         middle_backward_s=select(between, backward.middle, backward.first),
-        last_s=both.last,
-        all_s=both.total(columns.pp),
+        last_forward_s=forward.last,
+        last_backward_s=backward.last,
+        all_s=total_s,
         stages=columns.pp,
+        chunks=columns.vpp,
         micro_batches=columns.micro_batches,
     )
 
 
-def _bubble_s(
-    columns: LayoutColumns, forward: StageSeconds, backward: StageSeconds, weights: StageSeconds
-) -> Values:
-    """Return the bubble of GPipe, interleaved, ZB-H1 and DualPipe [s]; see the module."""
-    pp, m, code = columns.pp, columns.micro_batches, columns.schedule
-    both = stage_sum((forward, backward))
-    most, total = both.most(pp), both.total(pp)
-    rest = total - most
-    filled = rest / columns.vpp
-    apart = rest + (m - 1.0) * (forward.most(pp) + backward.most(pp) - most)
-    w = weights.total(pp)
-    zero_bubble = larger(0.0, rest * (1.0 - 2.0 * w / total))
-    dual = larger(0.0, (pp / 2.0 - 1.0) / pp * (total + backward.total(pp) - 3.0 * w))
-    other = select(code == 2, zero_bubble, dual)
-    return select(code == 0, filled, select(code == 1, apart, other))
-
-
-def _hops_s(
+def _waits_of_others(
     columns: LayoutColumns,
     forward: StageSeconds,
     backward: StageSeconds,
     weights: StageSeconds,
     hop_s: Values,
-) -> Values:
-    """Return what hops add, but for 1F1B [s], found by comparing with the explicit graph.
+) -> _Waits:
+    """Return those of GPipe, ZB-H1 and DualPipe; see the module.
 
-    Filling and draining pass 2 (p - 1) hops (interleaved: 2 (p v - 1); ZB-H1: 4 (p - 1)).
-    Interleaved: a hop hides under the other direction's pass of a chunk, or, where the stages
-    wait for each other, a chunk pays one each way. ZB-H1: under the weight gradients. GPipe:
-    under the next micro-batch.
+    Filling and draining pass 2 (p - 1) hops (ZB-H1: 4 (p - 1)). Others hide under the next
+    micro-batch, ZB-H1's under the weight gradients: found by comparing with the explicit graph.
     """
-    pp, v, m = columns.pp, columns.vpp, columns.micro_batches
+    pp, m, code = columns.pp, columns.micro_batches, columns.schedule
     both = stage_sum((forward, backward))
+    most, total, w = both.most(pp), both.total(pp), weights.total(pp)
+    rest = total - most
+    apart = rest + (m - 1.0) * (forward.most(pp) + backward.most(pp) - most)
+    zero_bubble = larger(0.0, rest * (1.0 - 2.0 * w / total))
+    dual = larger(0.0, (pp / 2.0 - 1.0) / pp * (total + backward.total(pp) - 3.0 * w))
     around = 2.0 * (pp - 1.0) * hop_s
-    wait = pp * both.most(pp) - both.total(pp)
-    least = smaller(forward.total(pp), backward.total(pp)) / pp / v
-    shown = select(columns.overlap_hops, larger(0.0, hop_s - least), 2.0 * hop_s)
-    interleaved = 2.0 * (pp * v - 1.0) * hop_s + larger(0.0, m - pp) * v * shown
-    idle = larger(0.0, around - wait - weights.total(pp)) / pp
-    zero_bubble = 2.0 * around + larger(0.0, m - pp) * idle
-    code = columns.schedule
-    return select(code == 0, interleaved, select(code == 2, zero_bubble, around))
+    idle = larger(0.0, around - (pp * most - total) - w) / pp
+    return _Waits(
+        bubble_s=select(code == 1, apart, select(code == 2, zero_bubble, dual)),
+        hops_s=select(code == 2, 2.0 * around + larger(0.0, m - pp) * idle, around),
+    )
 
 
 def in_flight(columns: LayoutColumns, stage: str) -> Values:

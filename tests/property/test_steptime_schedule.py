@@ -181,6 +181,34 @@ def test_1f1b_with_any_ends_and_hops_is_never_longer_than_its_graph_and_hardly_s
     assert 0.975 * explicit <= found.total_s <= explicit * (1.0 + 1e-9)
 
 
+@given(st.sampled_from([2, 3, 4, 6]), st.integers(2, 4), ROUNDS, st.floats(0.5, 1.0),
+       st.floats(0.5, 1.45), st.floats(1.0, 3.0))  # fmt: skip
+@settings(max_examples=60)
+def test_an_interleaved_schedule_is_its_graph_where_the_first_stage_is_no_busier_than_others(
+    stages: int, chunks: int, rounds: int, first: float, last: float, backward_s: float
+) -> None:
+    scales = [first if stages > 2 else 1.0, *[1.0] * (stages - 2), last]
+    work = [StageWork(forward_s=s, backward_s=s * backward_s) for s in scales]
+
+    found = closed("1f1b", work, chunks, stages * rounds, 0.0)
+
+    explicit = explicit_s("1f1b", work, chunks, stages * rounds, 0.0)
+    assert found.total_s == pytest.approx(explicit, rel=1e-9)
+
+
+@given(st.sampled_from([2, 3, 4, 6]), st.integers(2, 4), ROUNDS, PASS, PASS)
+@settings(max_examples=60)
+def test_an_interleaved_schedule_is_never_longer_than_its_graph_and_hardly_shorter(
+    stages: int, chunks: int, rounds: int, first: tuple[float, float], last: tuple[float, float]
+) -> None:
+    work = with_ends(stages, first, last)
+
+    found = closed("1f1b", work, chunks, stages * rounds, 0.0)
+
+    explicit = explicit_s("1f1b", work, chunks, stages * rounds, 0.0)
+    assert 0.94 * explicit <= found.total_s <= explicit * (1.0 + 1e-9)
+
+
 @given(st.lists(PASS, min_size=1, max_size=7), st.integers(1, 12), st.floats(0.0, 0.3))
 @settings(max_examples=40)
 def test_gpipe_is_its_graph_on_stages_of_any_kind(
