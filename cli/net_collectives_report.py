@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from planner.units import format_bytes, format_rate, format_share, format_time
 from topologies.collective_catalogue import measured_links_named, shipped_calibration
 from topologies.collective_table import TableRow
 
+Interval: TypeAlias = tuple[float, float | None]
+"""Least and most [s]; None for no upper end."""
 SOURCE = "public NCCL tables, named in the catalogue's collectives.yaml"
 _FACTORS = {"all_reduce": 2.0, "all_gather": 1.0, "reduce_scatter": 1.0, "all_to_all": 1.0}
 
@@ -45,9 +47,11 @@ def question_body(
     where = f"{told.scale_up}.{told.network}" if crosses else told.scale_up
     errors = shipped_calibration().errors
     own = errors.get(f"{where}.{collective}")
+    error = own or errors.get("generic" if told.assumed else "all")
     return {
         "time": {
             "time_s": time_s,
+            "interval_s": _interval_s(time_s, error),
             "startup_s": float(once.startup_s),
             "inside_s": float(once.inside_s),
             "across_s": float(once.across_s),
@@ -57,7 +61,7 @@ def question_body(
             "class": where,
             "assumed": told.assumed,
         },
-        "unseen_error": own or errors.get("generic" if told.assumed else "all"),
+        "unseen_error": error,
         "unseen_error_is_of": (
             f"{where}.{collective}" if own else "generic" if told.assumed else "all"
         ),
@@ -67,6 +71,18 @@ def question_body(
         "premises": _premises(told.assumed),
         "source": SOURCE,
     }
+
+
+def _interval_s(time_s: float, error: FitError | None) -> Interval | None:
+    """Return what nine of ten measured times lie between, where unseen tables had *error* [s].
+
+    |predicted / measured - 1| <= p90 is predicted / (1 + p90) <= measured <= predicted / (1 - p90);
+    None for no upper end where p90 is 1 or more.
+    """
+    if error is None:
+        return None
+    p90 = error.p90_share
+    return time_s / (1 + p90), time_s / (1 - p90) if p90 < 1 else None
 
 
 def table_body(rows: Sequence[TableRow]) -> tuple[dict[str, Any], list[float]]:
@@ -133,6 +149,7 @@ def question_text(inputs: Mapping[str, Any], body: Mapping[str, Any]) -> str:
     )
     rows = [
         Row("time", format_time(time["time_s"]), time["algorithm"].replace("_", " ")),
+        *_interval_rows(time["interval_s"]),
         Row("bus bandwidth", format_rate(time["bus_bytes_per_s"])),
         Row("start-ups", format_time(time["startup_s"]), "launch, hops, and filling a tree"),
         Row("inside", format_time(time["inside_s"]), "the busiest scale-up port"),
@@ -143,6 +160,16 @@ def question_text(inputs: Mapping[str, Any], body: Mapping[str, Any]) -> str:
     if time["assumed"]:
         says.append(f"Assumed: {time['assumed']}.")
     return net_text("A collective", case, rows, says, body["premises"], body["source"])
+
+
+def _interval_rows(interval_s: Interval | None) -> list[Row]:
+    if interval_s is None:
+        return []
+    least, most = interval_s
+    if most is None:
+        return [Row("nine in ten", f"{format_time(least)} up", "by the error on unseen tables")]
+    span = f"{format_time(least)} to {format_time(most)}"
+    return [Row("nine in ten", span, "measured, by the error on unseen tables")]
 
 
 def _error_sentence(error: FitError | None, owner: str) -> str:

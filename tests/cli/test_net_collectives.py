@@ -41,6 +41,7 @@ def test_one_collective_has_its_algorithm_its_parts_and_the_error_of_its_like(
     assert time["time_s"] == pytest.approx(parts)
     page = planner("net", "collectives").out
     assert "off at the median" in page
+    assert "nine in ten" in page
     assert "Premises" in page
     assert max(map(len, page.splitlines())) <= 80
 
@@ -139,3 +140,19 @@ def test_every_fault_of_the_options_is_named_at_once(planner: Planner, tmp_path:
         assert option in ran.err
     assert planner("net", "collectives", "--table", str(tmp_path / "none.csv")).code == 2
     assert planner("net", "collectives", "--predictions", str(tmp_path / "p.csv")).code == 2
+
+
+@pytest.mark.parametrize("bus_bytes_per_s", [113.9e9, 152.5e9])
+def test_the_interval_holds_both_of_one_sites_runs_of_32_a100(
+    planner: Planner, bus_bytes_per_s: float
+) -> None:
+    """coreweave/nccl-tests README at 703d6eb and 5a79e81: all-reduce of 1 GiB, 25 GB/s a NIC."""
+    a100 = ("--gpu", "A100", "--ranks", "32", "--nic", "25GB/s", "--size", "1GiB")
+
+    time = told(planner, *a100)["time"]
+
+    least_s, most_s = time["interval_s"]
+
+    measured_s = 2 * 31 / 32 * 2**30 / bus_bytes_per_s
+    assert least_s < time["time_s"] < most_s
+    assert least_s < measured_s < most_s
