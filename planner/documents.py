@@ -36,6 +36,7 @@ __all__ = [
     "Node",
     "Place",
     "document_from_text",
+    "no_collection",
     "read_bytes",
     "read_document",
     "read_documents",
@@ -164,7 +165,7 @@ def _documents(content: str | bytes, name: str, kind: str) -> tuple[Document, ..
     faults = Faults()
     _refuse_unseen(text, name, faults)
     roots = _json_root(text, name, faults) if kind == "json" else _yaml_roots(text, name, faults)
-    with _no_collection():
+    with no_collection():
         documents = tuple(
             Document(name=name, sha256=sha256, root=root, faults=root.faults) for root in roots
         )
@@ -174,8 +175,8 @@ def _documents(content: str | bytes, name: str, kind: str) -> tuple[Document, ..
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the collector of cycles from walking a tree that only grows: a quarter of the time."""
+def no_collection() -> Iterator[None]:
+    """Keep the collector of cycles from walking what only grows: a quarter of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-from planner.documents import document_from_text, read_bytes
+from planner.documents import document_from_text, no_collection, read_bytes
 from planner.errors import SpecError
 from planner.fabric import Fabric
 from topologies.fabric_accelerators import load_accelerator
@@ -218,7 +218,9 @@ def import_fabric_text(content: bytes, name: str, asked: ImportAsked) -> Importe
     text = decoded(content, name)
     if asked.topology and kind != "slurm-yaml":
         raise SpecError(f"{name}: --topology names one of several in a Slurm topology.yaml only")
-    found = read(text, name, topology=asked.topology) if kind == "slurm-yaml" else read(text, name)
+    options = {"topology": asked.topology} if kind == "slurm-yaml" else {}
+    with no_collection():
+        found = read(text, name, **options)
     if asked.blocks_scale_up:
         if found.kind != "slurm-block":
             raise SpecError(f"{name}: is {found.kind}; only Slurm's blocks can be scale-up domains")
@@ -230,7 +232,9 @@ def import_fabric_text(content: bytes, name: str, asked: ImportAsked) -> Importe
 
 def fabric_of(found: ImportedFabric, asked: ImportAsked) -> Fabric:
     """Return the Fabric of *found*, what it lacks taken as *asked* says."""
-    return fabric_from_import(*_lent(found, asked))
+    found, borrowed = _lent(found, asked)
+    with no_collection():
+        return fabric_from_import(found, borrowed)
 
 
 def resolved_import(found: ImportedFabric, asked: ImportAsked) -> ImportedFabric:

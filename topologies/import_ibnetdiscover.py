@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportedLink, ImportFinding
+from topologies.text_lines import numbered_lines
 
 _RECORD = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d{1,4})\s+"([^"]{1,128})"(.*)', re.IGNORECASE)
 _PORT = re.compile(r'\[(\d{1,4})\](?:\([0-9a-fx]+\))?\s*"([^"]{1,128})"\s*\[(\d{1,4})\](.*)')
@@ -30,11 +31,31 @@ _MOST_PORTS = 300_000
 
 
 @dataclass(slots=True)
+class _Port:
+    """Where a port's cable leads, what the line says of it, and which line it is."""
+
+    node: str
+    port: int
+    about: str
+    line: int
+
+
+@dataclass(slots=True)
 class _Node:
     kind: str
-    where: str
+    line: int
     about: str
-    ports: dict[int, tuple[str, int, str, str]] = field(default_factory=dict)
+    ports: dict[int, _Port] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cables:
+    """Each cable once, and the texts of rates between each kind of ends with their lines."""
+
+    links: list[ImportedLink] = field(default_factory=list)
+    rates: dict[tuple[str, str], list[tuple[str, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
 
 def import_ibnetdiscover(text: str, name: str) -> ImportedFabric:
@@ -58,12 +79,13 @@ def import_ibnetdiscover(text: str, name: str) -> ImportedFabric:
     names |= _switch_names(switches, hosts)
     if routers := [node for node in nodes.values() if node.kind == "rt"]:
         message = f"{len(routers)} routers to other subnets: left out"
-        findings.append(ImportFinding(severity="note", where=routers[0].where, message=message))
-    links, rates = _links(nodes, names, findings)
-    _report_widths(links, {names[i] for i in switches}, findings)
-    _report_rates(rates, findings)
-    linked: Counter[str] = Counter(end for a, b, *_ in links for end in (a, b))
-    kept = [host for host in hosts if linked[host]]
+        where = f"{name}:{routers[0].line}"
+        findings.append(ImportFinding(severity="note", where=where, message=message))
+    cables = _cables(nodes, names, findings, name)
+    _report_widths(cables.links, {names[i] for i in switches}, findings)
+    _report_rates(cables, findings, name)
+    linked = {end for one in cables.links for end in (one.a, one.b)}
+    kept = [host for host in hosts if host in linked]
     if not kept:
         raise SpecError(f"{name}: no machine is linked to a switch")
     return ImportedFabric(
@@ -72,7 +94,7 @@ def import_ibnetdiscover(text: str, name: str) -> ImportedFabric:
         provenance=f"InfiniBand dump {name}",
         hosts=tuple(ImportedHost(name=h, gpus=len(hosts[h]), supernode=h) for h in kept),
         switches=tuple(names[i] for i in switches),
-        links=tuple(ImportedLink(a=a, b=b, links=1, bytes_per_s=rate) for a, b, rate in links),
+        links=tuple(cables.links),
         assumed={
             "gpus_per_node": "one for each adapter: the dump says nothing of GPUs",
             "supernode": "each machine is one: the dump says nothing of scale-up links",
@@ -86,27 +108,28 @@ def _records(text: str, name: str) -> tuple[dict[str, _Node], list[str]]:
     faults: list[str] = []
     here: _Node | None = None
     ports = 0
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in numbered_lines(text, name):
         line = raw.strip()
-        where = f"{name}:{number}"
         if record := _RECORD.match(line):
             kind, ident = record.group(1).lower(), record.group(3)
             about = re.search(r'#\s*"([^"]*)"', record.group(4))
-            here = _Node(kind, where, about.group(1) if about else ident)
+            here = _Node(kind, number, about.group(1) if about else ident)
             if ident in nodes:
-                faults.append(f"{where}: {ident!r} is described again; {nodes[ident].where}")
+                first = f"{name}:{nodes[ident].line}"
+                faults.append(f"{name}:{number}: {ident!r} is described again; {first}")
             nodes[ident] = here
         elif line.startswith("["):
             ports += 1
             port = _PORT.match(line)
             if port is None or here is None:
-                faults.append(f'{where}: {line[:50]!r}: expected [port] "node"[port] of a node')
+                faults.append(
+                    f'{name}:{number}: {line[:50]!r}: expected [port] "node"[port] of a node'
+                )
             else:
-                here.ports[int(port.group(1))] = (
-                    port.group(2), int(port.group(3)), port.group(4), where,
-                )  # fmt: skip
+                at, other, there, about_it = port.groups()
+                here.ports[int(at)] = _Port(other, int(there), about_it, number)
         if ports > _MOST_PORTS:
-            faults.append(f"{where}: more than {_MOST_PORTS:,} ports")
+            faults.append(f"{name}:{number}: more than {_MOST_PORTS:,} ports")
         if len(faults) >= _SHOWN or ports > _MOST_PORTS:
             break
     return nodes, faults
@@ -140,7 +163,7 @@ def _hosts(
     for host, members in hosts.items():
         if len(members) > _MANY_ADAPTERS:
             message = f"{host!r} has {len(members)} adapters: is it the first word of many names?"
-            where = nodes[members[0]].where
+            where = f"{name}:{nodes[members[0]].line}"
             findings.append(ImportFinding(severity="warning", where=where, message=message))
     return hosts
 
@@ -165,56 +188,63 @@ def _switch_names(switches: Mapping[str, _Node], hosts: Collection[str]) -> dict
     return named
 
 
-def _links(
-    nodes: dict[str, _Node], names: dict[str, str], findings: list[ImportFinding]
-) -> tuple[list[tuple[str, str, float | None]], dict[tuple[str, str], list[tuple[str, str]]]]:
-    """Return each cable once, and the rate texts between each kind of ends."""
-    seen: set[tuple[tuple[str, int], tuple[str, int]]] = set()
-    links: list[tuple[str, str, float | None]] = []
-    rates: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+def _cables(
+    nodes: dict[str, _Node], names: dict[str, str], findings: list[ImportFinding], name: str
+) -> _Cables:
+    """Return the cables between nodes that have a name."""
+    seen: set[tuple[str, int]] = set()
+    found = _Cables()
+
+    def say(port: _Port, message: str) -> None:
+        where = f"{name}:{port.line}"
+        findings.append(ImportFinding(severity="warning", where=where, message=message))
+
     for ident, node in nodes.items():
-        for port, (other, other_port, rest, where) in node.ports.items():
-            a, b = sorted(((ident, port), (other, other_port)))
-            if (a, b) in seen:
+        for number, port in node.ports.items():
+            if (ident, number) in seen:
                 continue
-            seen.add((a, b))
-            if other not in nodes:
-                message = f"port {port} leads to {other[:60]!r}, which the dump does not describe"
-                findings.append(ImportFinding(severity="warning", where=where, message=message))
+            leads = f"port {number} leads to {port.node[:60]!r}"
+            there = nodes.get(port.node)
+            if there is None:
+                say(port, f"{leads}, which the dump does not describe")
                 continue
-            back = nodes[other].ports.get(other_port)
-            if back is None or back[:2] != (ident, port):
-                message = f"port {port} leads to {other[:60]!r} port {other_port}, but not back"
-                findings.append(ImportFinding(severity="warning", where=where, message=message))
-            if ident not in names or other not in names:
+            back = there.ports.get(port.port)
+            if back is None or (back.node, back.port) != (ident, number):
+                say(port, f"{leads} port {port.port}, but not back")
+            else:
+                seen.add((port.node, port.port))
+            if ident not in names or port.node not in names:
                 continue
-            text = _RATE.search(rest)
+            text = _RATE.search(port.about)
             rate = None
             if text:
                 rate = int(text.group(1)) * _DATA_GBIT[text.group(2)] * 1e9 / 8
-                kinds = sorted((node.kind, nodes[other].kind))
-                rates[kinds[0], kinds[1]].append((text.group(), where))
-            links.append((names[ident], names[other], rate))
-    return links, rates
+                low, high = sorted((node.kind, there.kind))
+                found.rates[low, high].append((text.group(), port.line))
+            found.links.append(ImportedLink(a=names[ident], b=names[port.node], bytes_per_s=rate))
+    return found
 
 
-def _report_rates(
-    rates: dict[tuple[str, str], list[tuple[str, str]]], findings: list[ImportFinding]
-) -> None:
-    for found in rates.values():
+def _report_rates(cables: _Cables, findings: list[ImportFinding], name: str) -> None:
+    for found in cables.rates.values():
         usual = Counter(text for text, _ in found).most_common(1)[0][0]
-        for text, where in [one for one in found if one[0] != usual][:_SHOWN]:
+        for text, line in [one for one in found if one[0] != usual][:_SHOWN]:
             message = f"link at {text}, most are {usual}"
+            where = f"{name}:{line}"
             findings.append(ImportFinding(severity="warning", where=where, message=message))
 
 
 def _report_widths(
-    links: Iterable[tuple[str, str, float | None]],
+    links: Iterable[ImportedLink],
     switches: Set[str],
     findings: list[ImportFinding],
 ) -> None:
     """Report pairs of switches with fewer parallel links than is usual."""
-    pairs = Counter(tuple(sorted((a, b))) for a, b, _ in links if {a, b} <= switches)
+    pairs = Counter(
+        (min(one.a, one.b), max(one.a, one.b))
+        for one in links
+        if one.a in switches and one.b in switches
+    )
     if not pairs:
         return
     usual = Counter(pairs.values()).most_common(1)[0][0]

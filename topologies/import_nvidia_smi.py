@@ -8,6 +8,7 @@ from itertools import combinations
 from planner.errors import SpecError
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportFinding
 from topologies.imported_links import NO_SCALE_UP, Sets
+from topologies.text_lines import numbered_lines
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|NV(\d{1,2})|C2C")
@@ -25,7 +26,7 @@ def import_nvidia_smi(text: str, name: str) -> ImportedFabric:
     Raises:
         SpecError: no header, a row too short, a cell that is no relation.
     """
-    lines = [_ESCAPE.sub("", raw).rstrip() for raw in text.splitlines()]
+    lines = [_ESCAPE.sub("", raw).rstrip() for _, raw in numbered_lines(text, name)]
     head = next((i for i, line in enumerate(lines) if line.split()[:1] == ["GPU0"]), -1)
     columns = re.findall(r"GPU\d+(?!\s*NUMA)", lines[head]) if head >= 0 else []
     if not columns or columns != [f"GPU{i}" for i in range(len(columns))] or len(columns) > 256:
