@@ -1,173 +1,265 @@
-"""The best steps of some clusters under changes: among candidates, and searched anew."""
+"""The best steps of some clusters under changes, of all layouts of their spaces.
+
+No step gets shorter on a slower network. Networks that are all slower than now, or all faster,
+therefore have few layouts that can be the best on any of them:
+
+- slower: what a step takes at least now must not be longer than the best step there;
+- faster: what it takes at least on a network as fast as any that is asked about must not be longer
+  than the best step now.
+
+Of those, a step that is known under one network bounds it on all slower ones.
+
+A step is not monotone in the sequence length (collectives change their algorithm with the message,
+and what is hidden changes with it): every length is searched by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
-from math import inf, isfinite
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.search.anew import Work, faster_rows, work_of
-from planner.search.pool import Change, Pool, steps_at_once_s
+from planner.search.fastest import shortest_steps
+from planner.search.pool import AS_IT_IS, Best, Change, Pool, best_of, steps_at_once_s
 from planner.search.together import grouped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
 BEHIND = 1e-3
 """By how much a winner may be behind before another is called the winner [1]."""
+_ROUNDING = 1e-9
+_MANY_ROWS = 4_096
+"""More rows than that are not timed before a closer bound has been asked about them, nor together
+with another network's."""
+_GROW_SLOWER = {"nic_latency", "crowding"}
+_NETWORK = tuple(f.name for f in fields(Change) if f.name != "seq")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """What of a space can be the best on networks that are all slower, or all faster, than now.
+
+    Args:
+        pools: the clusters that share the space.
+        rows: of the space.
+        least_s: networks and, for each pool, what its rows' steps take at least there, shape
+            [pools, rows] [s]; grows with what is asked.
+    """
+
+    pools: tuple[Pool, ...]
+    rows: Ints
+    least_s: list[tuple[str, Change, Floats]]
 
 
 class Steps:
-    """The best steps of some pools, each change evaluated once.
+    """The best steps of some clusters, each change evaluated once.
 
-    Every step is monotone in every property of the network. Between two changes of one property
-    that are known, a row can therefore be the best only if the smaller of its two steps there is no
-    longer than the least of all larger ones; the others are not evaluated again. A step is not
-    monotone in the sequence length (collectives change their algorithm with the message, and what
-    is hidden changes with it): there every row is evaluated at every length.
+    They are exact for today's winner, and for the others where these are among the first two, or
+    within ``BEHIND`` of the second; else only as much is known as that they are not.
+
+    Args:
+        pools: the clusters with a few layouts that are good now, the best among them.
+        slowest, fastest: the networks furthest from now that are asked about.
     """
 
-    def __init__(self, pools: Sequence[Pool]) -> None:
+    def __init__(self, pools: Sequence[Pool], slowest: Sequence[Change], fastest: Change) -> None:
         self._pools = tuple(pools)
-        self._known: dict[tuple[str, Change], tuple[float, int]] = {}
-        self._steps_s: dict[str, dict[tuple[str, float], NDArray[np.float64]]] = {}
-        self._won: dict[int, NDArray[np.int64]] = {}
-        self._won_pools: dict[str, Pool] = {}
-        self._of_won: dict[tuple[str, Change], tuple[float, int]] = {}
-        self._searched: set[tuple[str, Change, bool]] = set()
-        self._work: dict[int, Work] = {}
+        self._slowest, self._fastest = tuple(slowest), fastest
+        self._known = {(pool.name, AS_IT_IS): pool.best() for pool in pools}
+        self._alike: dict[str, Best] = {}
+        self._sides: dict[str, list[_Side]] = {}
+        self.winner = self.ranked(AS_IT_IS)[0][0]
 
-    def best(self, pool: Pool, change: Change) -> tuple[float, int]:
-        """Return the shortest step [s] under *change*, and its row of the space; -1 if none fits.
-
-        Where ``search`` has been, of what it found; else of all candidates.
-        """
-        self._ask_won([pool], change)
-        step_s, row = self._of_won.get((pool.name, change), (inf, -1))
-        if (pool.name, change) not in self._known and row >= 0:
-            return step_s, row
+    def best(self, pool: Pool, change: Change) -> Best:
+        """Return the shortest step under *change* and its layout."""
         if (pool.name, change) not in self._known:
-            self._find([(pool, change)])
+            self.find([change])
         return self._known[pool.name, change]
-
-    def _ask_won(self, pools: Sequence[Pool], change: Change) -> None:
-        """Time what ``search`` found, at once for all of *pools* that share a space."""
-        new = [one for one in pools
-               if (one.name, change) not in self._known and (one.name, change) not in self._of_won
-               and id(one.swept.space) in self._won]  # fmt: skip
-        for some in grouped(new, key=lambda pool: id(pool.swept.space)):
-            rows = self._won[id(new[some[0]].swept.space)]
-            together = [self._with_won(new[at], rows) for at in some]
-            totals = steps_at_once_s([(one, change) for one in together])
-            for one, total in zip(together, totals, strict=True):
-                first = int(total.argmin())
-                self._of_won[one.name, change] = (
-                    (float(total[first]), int(rows[first])) if isfinite(total[first]) else (inf, -1)
-                )
-
-    def _with_won(self, pool: Pool, rows: NDArray[np.int64]) -> Pool:
-        had = self._won_pools.get(pool.name)
-        if had is None or len(had.rows) != len(rows):
-            had = self._won_pools[pool.name] = pool.with_rows(rows)
-        return had
-
-    def search(self, change: Change, of: Pool | None = None) -> bool:
-        """Search the whole space under *change*; return whether a candidate was beaten.
-
-        What beats it joins the candidates. Of pools that the first two leave behind, only what
-        could be among these matters.
-
-        Args:
-            change: what is different.
-            of: the one pool that matters; left out, all.
-        """
-        first_two = of is None
-        pools = [pool for pool in self._pools if of in (None, pool)
-                 and (pool.name, change, first_two) not in self._searched]  # fmt: skip
-        if not pools:
-            return False
-        ranked = self.ranked(change)
-        enough = ranked[min(1, len(ranked) - 1)][1] * (1.0 + BEHIND) if first_two else inf
-        beaten = False
-        for some in grouped(pools, key=lambda pool: id(pool.swept.space)):
-            alike = [pools[at] for at in some]
-            space = id(alike[0].swept.space)
-            if space not in self._work:
-                self._work[space] = work_of(alike[0].swept)
-            known = [self.best(pool, change) for pool in alike]
-            below = [min(one[0], enough * pool.tokens)
-                     for one, pool in zip(known, alike, strict=True)]  # fmt: skip
-            faster = faster_rows(alike, change, below, self._work[space])
-            for pool, one, new in zip(alike, known, faster, strict=True):
-                beaten |= new is not None
-                self._known[pool.name, change] = one if new is None else new
-                self._add(pool, self._known[pool.name, change][1])
-        self._searched |= {(pool.name, change, first_two) for pool in pools}
-        return beaten
-
-    def _add(self, pool: Pool, row: int) -> None:
-        space = id(pool.swept.space)
-        had = self._won.get(space, np.empty(0, np.int64))
-        if row >= 0 and row not in had:
-            self._won[space] = np.append(had, row)
-            self._of_won.clear()
-
-    def find(self, changes: Sequence[Change]) -> None:
-        """Find the best steps of all pools under *changes*.
-
-        Of one pool all changes of the network are asked at once; of one length all pools alike.
-        """
-        network = [change for change in changes if change.seq == 1.0]
-        if network:
-            for pool in self._pools:
-                self._find([(pool, change) for change in network])
-        for some in grouped(self._pools, key=lambda pool: id(pool.swept.space)):
-            for change in changes:
-                if change.seq != 1.0:
-                    self._find([(self._pools[at], change) for at in some])
-
-    def _find(self, asked: Sequence[tuple[Pool, Change]]) -> None:
-        among = [self._among(pool.name, *_varied(change)) for pool, change in asked]
-        bounded = [rows for rows in among if rows is not None]
-        wanted = np.logical_or.reduce(bounded) if len(bounded) == len(among) else None
-        for (pool, change), total in zip(asked, steps_at_once_s(asked, wanted), strict=True):
-            row = int(total.argmin())
-            self._known[pool.name, change] = (
-                (float(total[row]), int(pool.rows[row])) if isfinite(total[row]) else (inf, -1)
-            )
-            self._steps_s.setdefault(pool.name, {})[_varied(change)] = total
-
-    def _among(self, pool: str, name: str, factor: float) -> NDArray[np.bool_] | None:
-        """Return the rows that can be the best at *factor*, or None where nothing bounds it."""
-        if name == "seq":
-            return None
-        known = self._steps_s.get(pool, {})
-        at = {f: total for (n, f), total in known.items() if n == name or f == 1.0}
-        below = max((f for f in at if f < factor), default=None)
-        above = min((f for f in at if f > factor), default=None)
-        if below is None or above is None:
-            return None
-        one, two = at[below], at[above]
-        among: NDArray[np.bool_] = np.minimum(one, two) <= np.maximum(one, two).min() * (1.0 + 1e-9)
-        return among
 
     def ranked(self, change: Change) -> list[tuple[Pool, float]]:
         """Return the pools and their best steps for each of today's tokens [s], fastest first."""
-        self._ask_won(self._pools, change)
         steps = [(pool, self.token_s(pool, change)) for pool in self._pools]
         return sorted(steps, key=lambda one: one[1])
 
     def token_s(self, pool: Pool, change: Change) -> float:
         """Return the best step of one pool for each of today's tokens [s]."""
-        return self.best(pool, change)[0] / pool.tokens
+        return self.best(pool, change).step_s / pool.tokens
+
+    def find(self, changes: Sequence[Change]) -> None:
+        """Find the best steps under *changes*, those of the network at once."""
+        new = [change for change in dict.fromkeys(changes)
+               if any((pool.name, change) not in self._known for pool in self._pools)]  # fmt: skip
+        for change in new:
+            if change.seq != 1.0:
+                self._search(change)
+        slower = [c for c in new if c.seq == 1.0 and is_as_fast(AS_IT_IS, c)]
+        faster = [c for c in new if c.seq == 1.0 and c not in slower]
+        for name, some in (("slower", slower), ("faster", faster)):
+            for side in self._side(name) if some else ():
+                self._find_on(side, some)
+
+    def _find_on(self, side: _Side, changes: Sequence[Change]) -> None:
+        """Find the best steps under *changes*; networks that are alike are asked about once."""
+        asked: dict[str, list[tuple[Pool, Change]]] = {}
+        for change in changes:
+            for pool in side.pools:
+                asked.setdefault(_key(pool, change), []).append((pool, change))
+        new = [pairs[0] for key, pairs in asked.items() if key not in self._alike]
+        if new:
+            self._time(side, new)
+        for key, pairs in asked.items():
+            self._known |= {(pool.name, change): self._alike[key] for pool, change in pairs}
+
+    def _time(self, side: _Side, asked: Sequence[tuple[Pool, Change]]) -> None:
+        """Time what can be the best under each change; those with few such rows at once."""
+        start = {pool.name: pool for pool in self._pools}
+        caps = steps_at_once_s([(start[pool.name], change) for pool, change in asked]).min(axis=1)
+        whole, few = side.pools[0].whole, []
+        for (pool, change), cap in zip(asked, caps, strict=True):
+            least_s = np.maximum.reduce(
+                [bound_s for name, one, bound_s in side.least_s
+                 if name == pool.name and is_as_fast(one, change)]
+            )  # fmt: skip
+            near = np.flatnonzero(least_s <= cap * (1.0 + _ROUNDING))
+            if near.size > _MANY_ROWS:
+                closer_s = whole.least_s([pool.changed(change)], 1.0, side.rows[near])[0]
+                near = near[closer_s <= cap * (1.0 + _ROUNDING)]
+            one = _Asked(pool=pool, change=change, least_s=least_s, near=near)
+            if near.size > _MANY_ROWS:
+                self._time_at_once(side, [one])
+            else:
+                few.append(one)
+        if few:
+            self._time_at_once(side, few)
+
+    def _time_at_once(self, side: _Side, asked: Sequence[_Asked]) -> None:
+        near = np.unique(np.concatenate([one.near for one in asked]))
+        rows = side.rows[near]
+        pools = {one.pool.name: one.pool for one in asked}
+        some = {name: pool.with_rows(rows) for name, pool in pools.items()}
+        found = steps_at_once_s([(some[one.pool.name], one.change) for one in asked])
+        for one, steps_s in zip(asked, found, strict=True):
+            self._alike[_key(one.pool, one.change)] = best_of(rows, steps_s)
+            known_s = one.least_s.copy()
+            known_s[near] = steps_s
+            side.least_s.append((one.pool.name, one.change, known_s))
+
+    def _side(self, name: str) -> list[_Side]:
+        """Return what of each space can be the best on any network of that side."""
+        if name not in self._sides:
+            bound = AS_IT_IS if name == "slower" else self._fastest
+            limits = self._limits_up_to(self._slowest if name == "slower" else (AS_IT_IS,))
+            self._sides[name] = [self._side_of(pools, bound, limits) for pools in self._groups()]
+        return self._sides[name]
+
+    def _side_of(self, pools: Sequence[Pool], bound: Change, limits: Mapping[str, float]) -> _Side:
+        whole, below_s = pools[0].whole, [limits[pool.name] for pool in pools]
+        machines = [pool.changed(bound) for pool in pools]
+        rows = np.union1d(whole.below(machines, below_s), pools[0].rows)
+        if rows.size > _MANY_ROWS:
+            least_s = whole.least_s(machines, 1.0, rows)
+        else:
+            least_s = steps_at_once_s([(pool.with_rows(rows), bound) for pool in pools])
+        kept = (least_s <= np.asarray(below_s)[:, None] * (1.0 + _ROUNDING)).any(axis=0)
+        kept |= np.isin(rows, pools[0].rows)
+        known = [(pool.name, bound, one[kept]) for pool, one in zip(pools, least_s, strict=True)]
+        return _Side(pools=tuple(pools), rows=rows[kept], least_s=known)
+
+    def _limits_up_to(self, edges: Sequence[Change]) -> dict[str, float]:
+        """Return, by pool, the longest step that can matter on any network up to *edges* [s]."""
+        for change in edges:
+            if (self.winner.name, change) not in self._known:
+                self._search(change)
+        found = [self._limits(change) for change in edges]
+        return {pool.name: max(one[pool.name] for one in found) for pool in self._pools}
+
+    def _search(self, change: Change) -> None:
+        """Search every space under one change; what wins there is asked first from now on."""
+        limits = self._limits(change)
+        for pools in self._groups():
+            below_s = [limits[pool.name] for pool in pools]
+            machines = [pool.changed(change) for pool in pools]
+            found = shortest_steps(pools[0].whole, machines, change.seq, below_s)
+            for pool, best, limit_s in zip(pools, found, below_s, strict=True):
+                behind = Best(step_s=limit_s, row=-1) if isfinite(limit_s) else best
+                self._known[pool.name, change] = best if best.row >= 0 else behind
+            self._add(pools, {best.row for best in found if best.row >= 0})
+
+    def _groups(self) -> list[list[Pool]]:
+        """Return the pools of each space; they have the same rows."""
+        every = grouped(self._pools, key=lambda pool: id(pool.whole))
+        return [[self._pools[at] for at in some] for some in every]
+
+    def _limits(self, change: Change) -> dict[str, float]:
+        """Return, by pool, the longest step that can matter under *change* [s].
+
+        A pool that the first two leave behind matters only where it could be among them.
+        """
+        known: dict[str, float] = {}
+        for pools in self._groups():
+            steps_s = steps_at_once_s([(pool, change) for pool in pools])
+            known |= {pool.name: float(one.min()) for pool, one in zip(pools, steps_s, strict=True)}
+        by_token = sorted(known[pool.name] / pool.tokens for pool in self._pools)
+        enough = by_token[min(1, len(by_token) - 1)] * (1.0 + BEHIND)
+        return {
+            pool.name: known[pool.name] if pool is self.winner
+            else min(known[pool.name], enough * pool.tokens)
+            for pool in self._pools
+        }  # fmt: skip
+
+    def _add(self, pools: Sequence[Pool], rows: set[int]) -> None:
+        """Add *rows* to the layouts that are asked first."""
+        every = np.union1d(pools[0].rows, np.array(sorted(rows), dtype=np.int64))
+        if every.size > pools[0].rows.size:
+            more = {pool.name: pool.with_rows(every) for pool in pools}
+            self._pools = tuple(more.get(pool.name, pool) for pool in self._pools)
+            self.winner = next(pool for pool in self._pools if pool.name == self.winner.name)
 
 
-def _varied(change: Change) -> tuple[str, float]:
-    """Return the one property that differs, and by which factor."""
-    for one in fields(Change):
-        if getattr(change, one.name) != 1.0:
-            return one.name, float(getattr(change, one.name))
-    return "", 1.0
+def _key(pool: Pool, change: Change) -> str:
+    """Return what tells networks of a cluster apart: many changes bind nowhere."""
+    return f"{pool.name} {pool.changed_links(change)!r}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A change of one cluster, and which rows of a side can be the best under it.
+
+    Args:
+        pool, change: which.
+        least_s: what the side's rows take at least [s].
+        near: positions of those that can be the best.
+    """
+
+    pool: Pool
+    change: Change
+    least_s: Floats
+    near: Ints
+
+
+def is_as_fast(one: Change, other: Change) -> bool:
+    """Return whether no part of the network is slower under *one* than under *other*."""
+    return all(
+        getattr(one, name) <= getattr(other, name)
+        if name in _GROW_SLOWER
+        else getattr(one, name) >= getattr(other, name)
+        for name in _NETWORK
+    )
+
+
+def fastest_of(changes: Sequence[Change]) -> Change:
+    """Return a network of which every part is as fast as under any of *changes*, and as now."""
+    every = [AS_IT_IS, *changes]
+    return Change(
+        **{
+            name: (min if name in _GROW_SLOWER else max)(getattr(one, name) for one in every)
+            for name in _NETWORK
+        }
+    )

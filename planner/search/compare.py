@@ -6,10 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from planner.errors import InfeasibleError, LayoutError
-from planner.search.candidates import shared_pools, thinned, whole_pool
+from planner.search.fastest import fastest_on
 from planner.search.pool import Pool
-from planner.search.search import Finalist, Swept, fastest_seated, machine_of, seat, sweep_on
+from planner.search.search import Finalist, Swept, fastest_seated, machine_of, seat
 from planner.search.together import grouped
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from planner.model import ModelSpec
     from planner.search.rules import Rule
     from planner.steptime.rates import Efficiency
+
+_GOOD_ROWS = 32
+"""Of each cluster, the layouts that a search under any change starts from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +72,13 @@ class Compared:
     Args:
         ranked: every cluster with its best (or each given) layout, fastest first.
         moved: the other clusters' best layouts on each cluster, to see what falls on its cut.
-        pools: candidates of each cluster, in the order asked; empty where layouts were given.
-        swept: each cluster's whole space.
+        pools: each cluster with a few layouts that are good on some of them, in the order asked;
+            empty where layouts were given.
     """
 
     ranked: tuple[Entry, ...]
     moved: tuple[Entry, ...]
     pools: tuple[Pool, ...]
-    swept: tuple[Swept, ...]
 
 
 def compare(
@@ -87,30 +91,34 @@ def compare(
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating [s].
     """
-    swept = _swept(candidates)
+    searched = _searched(candidates)
     own = [
         Entry(candidate=one, label="own best", finalist=fastest_seated(
-            one.model, one.fabric, space, seed=seed, time_limit_s=time_limit_s))
-        for one, space in zip(candidates, swept, strict=True)
+            one.model, one.fabric, found.swept, seed=seed, time_limit_s=time_limit_s))
+        for one, found in zip(candidates, searched, strict=True)
     ]  # fmt: skip
-    pools = thinned([
-        whole_pool(one.name, one.model, one.fabric, space)
-        for one, space in zip(candidates, swept, strict=True)
-    ])  # fmt: skip
     return Compared(
-        ranked=_ranked(own), moved=_moved(own, seed, time_limit_s), pools=shared_pools(pools),
-        swept=tuple(swept),
+        ranked=_ranked(own), moved=_moved(own, seed, time_limit_s),
+        pools=tuple(one.pool for one in searched),
     )  # fmt: skip
 
 
-def _swept(candidates: Sequence[Candidate]) -> list[Swept]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Searched:
+    """A cluster's space: the fastest of it, and what else is good on clusters that share it."""
+
+    swept: Swept
+    pool: Pool
+
+
+def _searched(candidates: Sequence[Candidate]) -> list[_Searched]:
     """Return each cluster's space, once for all that differ in their network alone.
 
     Raises:
         LayoutError: no combination can run, on any of them.
         InfeasibleError: none fits; every cluster that holds none is named.
     """
-    found: dict[int, Swept] = {}
+    found: dict[int, _Searched] = {}
     faults: list[str] = []
     impossible: list[str] = []
     for some in grouped(candidates, key=_but_for_the_network):
@@ -118,14 +126,22 @@ def _swept(candidates: Sequence[Candidate]) -> list[Swept]:
         first = alike[0]
         machines = [machine_of(one.fabric, one.gpus, one.efficiency) for one in alike]
         try:
-            swept = sweep_on(first.model, machines, first.gpus, first.fixed, rules=first.rules)
+            whole, swept = fastest_on(
+                first.model, machines, first.gpus, first.fixed, rules=first.rules
+            )
         except InfeasibleError as error:
             names = ", ".join(one.name for one in alike)
             impossible += [f"{names}: {fault}" for fault in error.faults]
         except LayoutError as error:
             faults += error.faults
         else:
-            found |= zip(some, swept, strict=True)
+            rows = np.unique(np.concatenate([one.layout_rows(_GOOD_ROWS) for one in swept]))
+            pools = [
+                Pool.of(one.name, one.fabric, machine, whole, rows, one.rules)
+                for one, machine in zip(alike, machines, strict=True)
+            ]
+            for at, one, pool in zip(some, swept, pools, strict=True):
+                found[at] = _Searched(swept=one, pool=pool)
     if faults:
         raise LayoutError(*dict.fromkeys(faults))
     if impossible:
@@ -153,7 +169,7 @@ def compare_layouts(
         for one in candidates
         for name, layout in layouts.items()
     ]  # fmt: skip
-    return Compared(ranked=_ranked(entries), moved=(), pools=(), swept=())
+    return Compared(ranked=_ranked(entries), moved=(), pools=())
 
 
 def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:

@@ -170,3 +170,14 @@ def taken(columns: LayoutColumns, rows: Any) -> LayoutColumns:
     return LayoutColumns(
         **{name: v[rows] if isinstance(v, np.ndarray) else v for name, v in values.items()}
     )
+
+
+def filled(columns: LayoutColumns) -> LayoutColumns:
+    """Return *columns* with every value an array of one length."""
+    count = len(columns.tp)
+    return LayoutColumns(
+        **{
+            f.name: np.broadcast_to(np.asarray(getattr(columns, f.name), float), count)
+            for f in fields(LayoutColumns)
+        }
+    )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.errors import SpecError
-from planner.layout import EP_COPIES, SCHEDULES
-from planner.search.evaluate import evaluate_on, taken, times_on
-from planner.search.space import DEGREES, RUN, Choices, degree_reasons, layout_space, rule_values
+from planner.search.evaluate import times_on
+from planner.search.fastest import shortest_steps
+from planner.search.search import space_on
 from planner.search.together import grouped
-from planner.steptime.columns import CP_KINDS, RECOMPUTE, LayoutColumns
-from planner.steptime.memory import step_memory
+from planner.search.whole import Whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from planner.model import ModelSpec
     from planner.search.pool import Pool
 
+    Ints = NDArray[np.int64]
+
 _DOUBLINGS, _HALVINGS = 3, 2
-_VARIED_ROWS = 320
-_USUAL_OF_BOTH = Choices(vpp=(1, 2, 4, 8), micro_batch=(1, 2, 4), zero_stage=(1, 3))
 
 
 def expert_counts(experts: int) -> tuple[int, ...]:
@@ -41,7 +40,7 @@ def expert_counts(experts: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Best:
+class ExpertsBest:
     """The fastest layout when a model has another number of experts.
 
     Args:
@@ -53,107 +52,85 @@ class Best:
     layout: Layout | None
 
 
-NONE_FITS = Best(step_s=float("inf"), layout=None)
+NONE_FITS = ExpertsBest(step_s=float("inf"), layout=None)
 
 
-def best_with_experts(pools: Sequence[Pool], experts: int) -> list[Best]:
-    """Return each pool's fastest layout when its model has *experts* experts.
+class Experts:
+    """The fastest layouts of some clusters when their model has more or fewer experts.
 
-    Tokens still visit ``top_k`` of them. With more experts the pool's candidates are tried, the
-    best of them with their experts over 1/8 to 8 times as many GPUs too. With fewer, layouts fit
-    that no candidate stands for: the usual ways to run a step are searched anew.
+    Tokens still visit ``top_k`` of them. One space for the most of them holds those of all: only
+    the expert-parallel degrees must divide another number.
 
     Args:
-        pools: the clusters' candidates.
-        experts: of each of their models [1].
+        pools: the clusters, each with a few layouts that are good now, the best among them; all
+            with one number of experts.
     """
-    found = dict.fromkeys(range(len(pools)), NONE_FITS)
-    for some in grouped(pools, key=lambda pool: id(pool.swept.space)):
-        alike = [pools[position] for position in some]
-        try:
-            model = replace(alike[0].model, experts=experts)
-        except SpecError:  # a shape that cannot have so many
-            continue
-        if experts < alike[0].model.experts:
-            found |= zip(some, _anew(alike, model), strict=True)
-        else:
-            found |= zip(some, [_of_candidates(pool, model) for pool in alike], strict=True)
-    return [found[position] for position in range(len(pools))]
+
+    def __init__(self, pools: Sequence[Pool]) -> None:
+        self._pools = tuple(pools)
+        self._groups = [
+            [pools[at] for at in some] for some in grouped(pools, key=lambda pool: id(pool.whole))
+        ]
+        self._wholes: dict[int, Whole] = {}
+
+    def best(self, experts: int) -> list[ExpertsBest]:
+        """Return each pool's fastest layout with *experts* experts."""
+        found: dict[str, ExpertsBest] = {}
+        for pools in self._groups:
+            model = _with_experts(pools[0].model, experts)
+            if model is None:  # a shape that cannot have so many
+                continue
+            best = [_now(pool) for pool in pools]
+            if model != pools[0].model:
+                best = self._searched(pools, model)
+            found |= {pool.name: one for pool, one in zip(pools, best, strict=True)}
+        return [found.get(pool.name, NONE_FITS) for pool in self._pools]
+
+    def _searched(self, pools: Sequence[Pool], model: ModelSpec) -> list[ExpertsBest]:
+        machines = [pool.machine for pool in pools]
+        most = self._most(pools)
+        whole = most.of_another(model, model.experts % most.space.table["ep"] == 0)
+        near = whole.that_can(1.0, _same_degrees(pools[0], whole))
+        below_s = [float("inf")] * len(pools)
+        if near.size:
+            steps_s = times_on(model, whole.longer(near, 1.0), machines)[0]
+            below_s = steps_s.min(axis=1).tolist()
+        found = shortest_steps(whole, machines, 1.0, below_s)
+        return [
+            ExpertsBest(step_s=one.step_s, layout=whole.space.layout(one.row, whole.fixed))
+            if one.row >= 0 else NONE_FITS
+            for one in found
+        ]  # fmt: skip
+
+    def _most(self, pools: Sequence[Pool]) -> Whole:
+        """Return the layouts of a group's model with the most experts that are asked about."""
+        whole = pools[0].whole
+        if id(whole) not in self._wholes:
+            counts = (*expert_counts(whole.model.experts), whole.model.experts)
+            models = [_with_experts(whole.model, count) for count in sorted(counts, reverse=True)]
+            most = next(model for model in models if model is not None)
+            machines = [pool.machine for pool in pools]
+            gpus = int(pools[0].columns.gpus[0])
+            space = space_on(most, machines, gpus, whole.fixed, rules=pools[0].rules)
+            self._wholes[id(whole)] = Whole.of(most, space, whole.fixed, machines[0])
+        return self._wholes[id(whole)]
 
 
-def _of_candidates(pool: Pool, model: ModelSpec) -> Best:
-    columns = _candidates(pool, model)
-    if not len(columns.tp):
-        return NONE_FITS
-    fits = step_memory(model, columns, pool.machine.accelerator.memory_bytes).fits
-    kept = np.flatnonzero(np.broadcast_to(fits, columns.tp.shape))
-    if not kept.size:
-        return NONE_FITS
-    columns = taken(columns, kept)
-    total, _ = times_on(model, columns, (pool.machine,))[:, 0]
-    best = int(total.argmin())
-    return Best(step_s=float(total[best]), layout=_layout(pool, columns, best))
+def _with_experts(model: ModelSpec, experts: int) -> ModelSpec | None:
+    try:
+        return replace(model, experts=experts)
+    except SpecError:
+        return None
 
 
-def _layout(pool: Pool, columns: LayoutColumns, row: int) -> Layout:
-    counts: dict[str, Any] = {
-        name: int(getattr(columns, name)[row])
-        for name in (*DEGREES, "vpp", "micro_batch", "zero_stage")
-    }
-    return replace(
-        pool.layout(0), **counts, recompute=RECOMPUTE[int(columns.recompute[row])],
-        cp_kind=CP_KINDS[int(columns.cp_kind[row])],
-        schedule=SCHEDULES[int(columns.schedule[row])],
-        ep_copies=EP_COPIES[int(columns.domain_copies[row])],
-        sequence_parallel=bool(columns.sequence_parallel[row]),
-    )  # fmt: skip
+def _now(pool: Pool) -> ExpertsBest:
+    best = pool.best()
+    return ExpertsBest(step_s=best.step_s, layout=pool.layout(best.row))
 
 
-def _anew(pools: Sequence[Pool], model: ModelSpec) -> list[Best]:
-    """Return each pool's fastest layout of *model*; the pools differ in their network alone."""
-    fixed, gpus = pools[0].swept.fixed, int(pools[0].columns.gpus[0])
-    space = layout_space(model, gpus, fixed, _USUAL_OF_BOTH, rules=pools[0].swept.rules)
-    if not space.size:
-        return [NONE_FITS] * len(pools)
-    found = evaluate_on(model, space, fixed, [pool.machine for pool in pools])
-    if not len(found[0].rows):
-        return [NONE_FITS] * len(pools)
-    best = [int(one.total_s.argmin()) for one in found]
-    return [
-        Best(step_s=float(one.total_s[entry]), layout=space.layout(int(one.rows[entry]), fixed))
-        for one, entry in zip(found, best, strict=True)
-    ]
-
-
-def _run_of(columns: LayoutColumns) -> dict[str, NDArray[np.int64]]:
-    """Return how each layout is run, by the names of ``RUN``."""
-    names = {"ep_copies": "domain_copies"}
-    return {
-        name: np.asarray(getattr(columns, names.get(name, name))).astype(np.int64) for name in RUN
-    }
-
-
-def _candidates(pool: Pool, model: ModelSpec) -> LayoutColumns:
-    """Return the pool's rows, and the best of them run in other ways, that can be."""
-    fixed = pool.swept.fixed
-    everything, rows = pool.columns, np.arange(len(pool.rows))
-    best = np.argsort(pool.steps_s(), kind="stable")[:_VARIED_ROWS]
-    spans = (0,) if "ep" in fixed else range(-_DOUBLINGS, _DOUBLINGS + 1)
-    some = taken(everything, best)
-    parts = [taken(everything, rows), *(replace(some, ep=some.ep * 2.0**span) for span in spans)]
-    columns = LayoutColumns(
-        **{
-            f.name: np.concatenate([np.asarray(getattr(part, f.name)) for part in parts])
-            for f in fields(LayoutColumns)
-        }
-    )
-    can = (columns.ep >= 1.0) & (columns.ep == np.floor(columns.ep))
-    columns = taken(columns, np.flatnonzero(can))
-    table = {name: np.asarray(getattr(columns, name)).astype(np.int64) for name in DEGREES}
-    can = np.ones(len(columns.tp), dtype=bool)
-    for falls in degree_reasons(model, {"order": "tp-cp-ep-dp-pp", **fixed}, table).values():
-        can &= ~falls
-    values = rule_values(_run_of(columns) | table, fixed)
-    for rule in pool.swept.rules:
-        can &= np.broadcast_to(rule.holds(values), can.shape)
-    return taken(columns, np.flatnonzero(can))
+def _same_degrees(pool: Pool, whole: Whole) -> Ints:
+    """Return the rows of *whole* with TP, CP and PP of the pool's best layout."""
+    best = pool.layout(pool.best().row)
+    alike = [whole.space.table[name] == getattr(best, name) for name in ("tp", "cp", "pp")]
+    rows = np.flatnonzero(np.logical_and.reduce(alike))
+    return rows[whole.fails_from_ratio[rows] > 0]

@@ -1,33 +1,26 @@
-"""Where the winner changes: bisection on the model, property by property."""
+"""Where the winner changes: a grid, then bisection, on the model, property by property.
+
+All searches go on side by side: what they ask next is timed at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from math import exp, isfinite, log
+from math import isfinite
 from typing import TYPE_CHECKING
 
-from planner.search.best_steps import BEHIND, Steps
-from planner.search.experts import Best, best_with_experts, expert_counts
+from planner.search.axes import Axis, axes_of
+from planner.search.best_steps import BEHIND, Steps, fastest_of, is_as_fast
+from planner.search.experts import Experts, expert_counts
 from planner.search.pool import AS_IT_IS, Change, Pool
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
     from planner.layout import Layout
 
-WIDEST_FACTOR = 32.0
-_GRID = 8
-_CLOSE = 1e-3
-
-PROPERTIES: dict[str, Callable[[float], Change]] = {
-    "nic_rate": lambda x: Change(nic_rate=x),
-    "nic_latency": lambda x: Change(nic_latency=x),
-    "in_flight": lambda x: Change(in_flight=x),
-    "oversubscription": lambda x: Change(crowding=x),
-    "seq": lambda x: Change(seq=x),
-}
-"""What is varied, on all clusters alike, as a factor of what it is."""
+    Search = Generator[list[float], None, "Flip | None"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +32,9 @@ class Flip:
         kind: ``winner`` (another cluster is fastest), ``tie`` (the runner-up can no longer be told
             from the winner, or now can), ``layout`` (another layout is best on the winner),
             ``cheapest`` (another cluster trains a token for the least money).
-        factor: of the property as it is, at the change [1].
+        factor: of the property as it is, the nearest that was asked about beyond the change [1].
         before, after: what holds on the near side and beyond.
-        held_factor: the last factor looked at before the change; *before* holds there [1].
+        held_factor: the last factor asked about before the change; *before* holds there [1].
     """
 
     name: str
@@ -55,80 +48,107 @@ class Flip:
 def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
     """Return the nearest changes below and above the machines as they are, by property.
 
+    Each property is asked about at the factors of a grid first, of all layouts of the space: what
+    changes there and back again between two neighbours of it is not seen.
+
     Args:
-        pools: the clusters' candidates.
+        pools: the clusters, each with a few layouts that are good now, the best among them.
         spread: of the fit, in log [1].
     """
-    steps = Steps(pools)
-    winner = steps.ranked(AS_IT_IS)[0][0]
-    if len(pools) > 1:  # all of the grid is asked about
-        for factors in _far_to_near():
-            steps.find([change(x) for change in PROPERTIES.values() for x in factors])
-    found: list[Flip] = []
-    for name, change in PROPERTIES.items():
-        asked: dict[str, Callable[[float], str]] = {
-            "layout": partial(_layout_at, steps, winner, change)
-        }
+    axes = axes_of(pools)
+    steps = Steps(pools, *_ends(axes))
+    searches: list[tuple[Axis, Search]] = []
+    for axis in axes:
+        asked: dict[str, Callable[[float], str]] = {"layout": partial(_layout_at, steps, axis)}
         if len(pools) > 1:
             asked = {
-                "winner": partial(_winner_at, steps, winner, change),
-                "tie": partial(_tie_at, steps, change, spread),
+                "winner": partial(_winner_at, steps, axis),
+                "tie": partial(_tie_at, steps, axis, spread),
                 **asked,
             }
-        least_ratio = _least_in_flight(pools) if name == "in_flight" else 1.0 / WIDEST_FACTOR
-        for kind, ask in asked.items():
-            for direction in (-1, 1):
-                toward = partial(_next, name, kind, direction=direction, least_ratio=least_ratio)
-                flip = _confirmed(steps, winner, change, toward, ask)
-                found += [flip] if flip else []
-    return [*found, *_expert_flips(pools, winner, spread)]
+        searches += [
+            (axis, _first_along(axis, kind, ask, axis.grid(direction)))
+            for kind, ask in asked.items()
+            for direction in (-1, 1)
+        ]
+    return [*_side_by_side(steps, searches), *_expert_flips(pools, steps.winner, spread)]
 
 
-def _confirmed(
-    steps: Steps,
-    winner: Pool,
-    change: Callable[[float], Change],
-    toward: Callable[[Callable[[float], str]], Flip | None],
-    ask: Callable[[float], str],
-) -> Flip | None:
-    """Return a flip that holds on both sides with the whole space searched there.
+def _ends(axes: Sequence[Axis]) -> tuple[list[Change], Change]:
+    """Return the slowest networks that are asked about, and one as fast as any of them."""
+    ends = [(axis, grid[-1]) for axis in axes for grid in map(axis.grid, (-1, 1)) if grid]
+    changes = [axis.change(factor) for axis, factor in ends if axis.name != "seq"]
+    return [one for one in changes if is_as_fast(AS_IT_IS, one)], fastest_of(changes)
 
-    A layout found there joins those that are asked, and the flip is looked for again; there are
-    only so many layouts. For another layout at other lengths, of which no pool holds all that fit,
-    the grid on the way is searched, too.
+
+def _side_by_side(steps: Steps, searches: Sequence[tuple[Axis, Search]]) -> list[Flip]:
+    """Run all *searches* to their ends, a round of questions at once; return what they find."""
+    found: dict[int, Flip] = {}
+    left = dict(enumerate(searches))
+    while left:
+        wanted: list[Change] = []
+        for at, (axis, search) in list(left.items()):
+            try:
+                wanted += [axis.change(factor) for factor in next(search)]
+            except StopIteration as end:
+                del left[at]
+                if end.value is not None:
+                    found[at] = end.value
+        steps.find(wanted)
+    return [found[at] for at in sorted(found)]
+
+
+def _first_along(
+    axis: Axis, kind: str, ask: Callable[[float], str], grid: Sequence[float]
+) -> Search:
+    """Return the first flip along *grid*; yields the factors that it is going to ask about."""
+    yield [1.0, *grid]
+    before, held = ask(1.0), 1.0
+    for factor in grid:
+        if ask(factor) != before:
+            beyond = factor
+            while (middle := axis.between(held, beyond)) is not None:
+                yield [middle]
+                if ask(middle) == before:
+                    held = middle
+                else:
+                    beyond = middle
+            return Flip(name=axis.name, kind=kind, factor=beyond, before=before,
+                        after=ask(beyond), held_factor=held)  # fmt: skip
+        held = factor
+    return None
+
+
+def nearest(name: str, kind: str, ask: Callable[[float], str]) -> list[Flip]:
+    """Return where *ask* first answers otherwise, below and above 1, from x 1/32 to x 32.
+
+    >>> one, = nearest("price", "winner", lambda factor: "a" if factor < 2.0 else "b")
+    >>> one.held_factor < 2.0 <= one.factor < 2.002
+    True
     """
-    while True:
-        found = toward(cache(ask))
-        if found is None:
-            return None
-        asked = {found.held_factor, found.factor}
-        of = winner if found.kind == "layout" else None
-        if found.kind == "layout" and found.name == "seq":
-            asked |= {x for x in _on_the_way(found.factor) if x != 1.0}
-        beaten = sum(steps.search(change(factor), of) for factor in asked if factor != 1.0)
-        sides = ask(found.held_factor), ask(found.factor)
-        if not beaten and sides == (found.before, found.after):
-            return found
+    axis = Axis(name=name, change=lambda _: AS_IT_IS)
+    found = []
+    for direction in (-1, 1):
+        search = _first_along(axis, kind, ask, axis.grid(direction))
+        try:
+            while True:
+                next(search)
+        except StopIteration as end:
+            found += [end.value] if end.value is not None else []
+    return found
 
 
-def _on_the_way(factor: float) -> list[float]:
-    """Return the factors of the grid between 1 and *factor*."""
-    sign = 1 if factor > 1.0 else -1
-    return [x for x in (_factor(sign * i) for i in range(1, _GRID + 1))
-            if abs(log(x)) < abs(log(factor))]  # fmt: skip
-
-
-def _winner_at(steps: Steps, winner: Pool, change: Callable[[float], Change], factor: float) -> str:
+def _winner_at(steps: Steps, axis: Axis, factor: float) -> str:
     """Return who is fastest; the winner of today stays until it is 0.1 % behind."""
-    first, least = steps.ranked(change(factor))[0]
+    first, least = steps.ranked(axis.change(factor))[0]
     if not isfinite(least):
         return "nothing fits"
-    still = steps.token_s(winner, change(factor)) <= least * (1.0 + BEHIND)
-    return winner.name if still else first.name
+    still = steps.token_s(steps.winner, axis.change(factor)) <= least * (1.0 + BEHIND)
+    return steps.winner.name if still else first.name
 
 
-def _tie_at(steps: Steps, change: Callable[[float], Change], spread: float, factor: float) -> str:
-    (first, first_s), (_, second_s), *_ = steps.ranked(change(factor))
+def _tie_at(steps: Steps, axis: Axis, spread: float, factor: float) -> str:
+    (first, first_s), (_, second_s), *_ = steps.ranked(axis.change(factor))
     return _standing(first.name, first_s, second_s, spread)
 
 
@@ -139,11 +159,9 @@ def _standing(first: str, first_s: float, second_s: float, spread: float) -> str
     return f"{first} surely first" if told else "a tie at the top"
 
 
-def _layout_at(steps: Steps, pool: Pool, change: Callable[[float], Change], factor: float) -> str:
-    row = steps.best(pool, change(factor))[1]
-    if row < 0:
-        return "nothing fits"
-    return spelled_degrees(pool.swept.space.layout(row, pool.swept.fixed))
+def _layout_at(steps: Steps, axis: Axis, factor: float) -> str:
+    row = steps.best(steps.winner, axis.change(factor)).row
+    return "nothing fits" if row < 0 else spelled_degrees(steps.winner.layout(row))
 
 
 def spelled_degrees(layout: Layout) -> str:
@@ -158,21 +176,13 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
     if not experts or any(pool.model.experts != experts for pool in pools):
         return []
 
-    @cache
-    def best(count: int) -> list[Best]:
-        if count != experts:
-            return best_with_experts(pools, count)
-        now = [(pool, *pool.best()) for pool in pools]
-        return [
-            Best(step_s=step_s, layout=pool.layout(row) if row >= 0 else None)
-            for pool, step_s, row in now
-        ]
+    variants = Experts(pools)
+    best = cache(variants.best)
 
     def ranked(count: int) -> list[tuple[str, float]]:
         found = zip(pools, best(count), strict=True)
-        return sorted(
-            ((pool.name, one.step_s / pool.tokens) for pool, one in found), key=lambda one: one[1]
-        )
+        steps = [(pool.name, one.step_s / pool.tokens) for pool, one in found]
+        return sorted(steps, key=lambda one: one[1])
 
     def winner_at(count: int) -> str:
         (first, least), *_ = ranked(count)
@@ -184,7 +194,7 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
         return _standing(first, first_s, second_s, spread)
 
     def layout_at(count: int) -> str:
-        layout = best(count)[[pool is winner for pool in pools].index(True)].layout
+        layout = best(count)[[pool.name for pool in pools].index(winner.name)].layout
         return "nothing fits" if layout is None else spelled_degrees(layout)
 
     asked: dict[str, Callable[[int], str]]
@@ -204,66 +214,6 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
                          after=ask(changed))
                 )  # fmt: skip
     return found
-
-
-def _far_to_near() -> list[list[float]]:
-    """Return the factors of the grid by rounds, each half way between two of rounds before it."""
-    rounds = [[_GRID]]
-    step = _GRID
-    while step > 1:
-        rounds.append(list(range(step // 2, _GRID, step)))
-        step //= 2
-    return [[_factor(sign * i) for i in positions for sign in (-1, 1)] for positions in rounds]
-
-
-def _factor(position: int) -> float:
-    """Return the factor at a position of the grid, -``_GRID`` to ``_GRID``."""
-    return exp(log(WIDEST_FACTOR) * position / _GRID)
-
-
-def _least_in_flight(pools: Sequence[Pool]) -> float:
-    """Return the factor that leaves a NIC one transaction, there is no less; x 1/32 at least."""
-    return max(1.0 / WIDEST_FACTOR, *(1.0 / pool.nic.in_flight for pool in pools))
-
-
-def nearest(
-    name: str, kind: str, ask: Callable[[float], str], least_ratio: float = 1.0 / WIDEST_FACTOR
-) -> list[Flip]:
-    """Return where *ask* first answers otherwise, below and above 1, within *least_ratio* to x 32.
-
-    >>> nearest("in_flight", "tie", lambda factor: str(factor < 0.1), 0.125)
-    []
-    """
-    some = [_next(name, kind, ask, direction=d, least_ratio=least_ratio) for d in (-1, 1)]
-    return [one for one in some if one]
-
-
-def _next(
-    name: str, kind: str, ask: Callable[[float], str], *, direction: int, least_ratio: float
-) -> Flip | None:
-    """Return where *ask* first answers otherwise, above 1 or, with *direction* -1, below."""
-    low, before = 0.0, ask(1.0)
-    for i in range(1, _GRID + 1):
-        high = max(log(_factor(direction * i)), log(least_ratio))
-        if ask(exp(high)) != before:
-            low, high = _bisected(low, high, before, ask)
-            return Flip(name=name, kind=kind, factor=exp(high), before=before,
-                        after=ask(exp(high)), held_factor=exp(low))  # fmt: skip
-        low = high
-    return None
-
-
-def _bisected(
-    low: float, high: float, before: str, ask: Callable[[float], str]
-) -> tuple[float, float]:
-    """Return logs of factors 0.1 % apart: *before* still holds at the first, not at the second."""
-    while abs(high - low) > _CLOSE:
-        middle = (low + high) / 2.0
-        if ask(exp(middle)) == before:
-            low = middle
-        else:
-            high = middle
-    return low, high
 
 
 def is_told_apart(first_s: float, second_s: float, spread: float) -> bool:

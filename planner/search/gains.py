@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.search.pool import AS_IT_IS, Change, Pool
+import numpy as np
+
+from planner.search.best_steps import fastest_of
+from planner.search.evaluate import times_on
+from planner.search.fastest import shortest_steps
+from planner.search.pool import Change, Pool, steps_at_once_s
 from planner.search.search import machine_of
 
 if TYPE_CHECKING:
@@ -41,22 +47,37 @@ def gains(pool: Pool, *, nics_per_gpu: float = 1.0, bigger: Fabric | None = None
     """Return what each better part would bring, the most first.
 
     Args:
-        pool: the cluster's candidates.
+        pool: the cluster with a few layouts that are good now, the best among them.
         nics_per_gpu: NICs that a GPU has now; one more of the same is (n + 1) / n times the rate.
         bigger: the cluster with supernodes of twice the size, where it can be built.
     """
-    now, _ = pool.best()
+    now_s = pool.best().step_s
     changes = {ONE_MORE_NIC: Change(nic_rate=(nics_per_gpu + 1.0) / nics_per_gpu), **GAINS}
-    steps = {name: pool.best(change)[0] for name, change in changes.items()}
+    steps = dict(zip(changes, _bests_s(pool, list(changes.values()), now_s), strict=True))
     if bigger is not None:
-        gpus = int(pool.columns.gpus[0])
-        machine = machine_of(bigger, gpus, pool.machine.efficiency)
-        steps[BIGGER_SUPERNODE] = pool.on(machine).best(AS_IT_IS)[0]
+        machine = machine_of(bigger, int(pool.columns.gpus[0]), pool.machine.efficiency)
+        columns = pool.whole.space.columns(pool.whole.fixed, pool.rows)
+        near_s = float(times_on(pool.model, columns, (machine,))[0].min())
+        (best,) = shortest_steps(pool.whole, (machine,), 1.0, (near_s,))
+        steps[BIGGER_SUPERNODE] = best.step_s
     found = [
-        Gain(name=name, step_s=then, gain_share=max(0.0, now / then - 1.0))
+        Gain(name=name, step_s=then, gain_share=max(0.0, now_s / then - 1.0))
         for name, then in steps.items()
     ]
     return sorted(found, key=lambda one: (-round(one.gain_share, 9), one.name))
+
+
+def _bests_s(pool: Pool, changes: Sequence[Change], now_s: float) -> list[float]:
+    """Return the shortest step under each of *changes*, none of which slows anything [s].
+
+    A layout can only be the best where it would not be slower, with all of them together, than
+    the best is now.
+    """
+    machine = pool.changed(fastest_of(changes))
+    rows = pool.whole.below((machine,), (now_s,))
+    some = pool.with_rows(np.union1d(rows, pool.rows))
+    steps_s = steps_at_once_s([(some, change) for change in changes])
+    return [min(now_s, float(one.min())) for one in steps_s]
 
 
 def worth(gain: Gain, cost: float, gpus: int) -> float:

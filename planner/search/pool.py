@@ -1,30 +1,30 @@
 """Some layouts of a cluster's space, timed again whenever the machine changes.
 
-``candidates.py`` says which. Pools of one space that have the same rows are timed together.
+Pools of one space that have the same rows are timed together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, TierNumbers, in_flight_bytes_per_s
-from planner.search.evaluate import CHUNK_ROWS, Machine, step_of, taken
+from planner.search.evaluate import CHUNK_ROWS, Machine, filled, step_of, taken
 from planner.search.seats import rows_of
 from planner.search.together import grouped, shape_of, stacked_links, stacked_spreads
-from planner.steptime.columns import LayoutColumns
-from planner.steptime.memory import step_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from planner.fabric import Nic
+    from planner.fabric import Fabric, Nic
     from planner.layout import Layout
     from planner.model import ModelSpec
-    from planner.search.search import Swept
+    from planner.search.rules import Rule
+    from planner.search.whole import Whole
+    from planner.steptime.columns import LayoutColumns
     from planner.steptime.spread import Spreads
 
 
@@ -50,91 +50,95 @@ class Change:
 
 
 AS_IT_IS = Change()
+_ROUNDING = 1e-12  # twins of other degrees differ by it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The shortest step of some rows.
+
+    Args:
+        step_s: itself, infinite where none fits [s].
+        row: of the space, -1 where none fits.
+    """
+
+    step_s: float
+    row: int
+
+
+NONE_FITS = Best(step_s=float("inf"), row=-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """Candidate layouts of one cluster.
+    """Some layouts of one cluster's space.
 
     Args:
         name: of the cluster.
-        model: the transformer's shape.
         machine: the cluster as it is.
         raw_bytes_per_s: what the links of each outer tier carry for a GPU, whatever its NIC can
             keep in flight [bytes/s].
         nic: the NIC, whose in-flight limit bounds them.
+        whole: the space they are of.
+        rules: conditions that all of it meets.
+        rows: their rows in it, ascending.
         columns: the layouts.
-        swept: the space they are of.
-        rows: their rows in it.
         spreads: how their groups sit, in each seating.
-        fitting: by sequence length, as a factor, which fit; filled when asked.
     """
 
     name: str
-    model: ModelSpec
     machine: Machine
     raw_bytes_per_s: tuple[float, ...]
     nic: Nic
-    columns: LayoutColumns
-    swept: Swept
+    whole: Whole
+    rules: tuple[Rule, ...]
     rows: NDArray[np.int64]
+    columns: LayoutColumns
     spreads: Spreads
-    fitting: dict[float, NDArray[np.bool_]] = field(default_factory=dict, compare=False)
-
-    def best(self, change: Change = AS_IT_IS) -> tuple[float, int]:
-        """Return the shortest step [s] under *change*, and the row that has it; -1 if none fits."""
-        total = self.steps_s(change)
-        row = int(total.argmin())
-        return (float(total[row]), row) if np.isfinite(total[row]) else (float("inf"), -1)
-
-    def steps_s(self, change: Change = AS_IT_IS) -> NDArray[np.float64]:
-        """Return the step of every row under *change* [s], infinite where it does not fit."""
-        total: NDArray[np.float64] = steps_at_once_s([(self, change)])[0]
-        return total
-
-    def fits(self, seq: float) -> NDArray[np.bool_]:
-        """Return which rows fit when sequences are *seq* times as long."""
-        if seq not in self.fitting:
-            columns = replace(self.columns, seq=self.columns.seq * seq)
-            capacity = self.machine.accelerator.memory_bytes
-            self.fitting[seq] = step_memory(self.model, columns, capacity).fits
-        return self.fitting[seq]
 
     @classmethod
     def of(
-        cls, swept: Swept, rows: NDArray[np.int64], *, name: str, model: ModelSpec,
-        raw_bytes_per_s: tuple[float, ...], nic: Nic,
+        cls, name: str, fabric: Fabric, machine: Machine, whole: Whole, rows: NDArray[np.int64],
+        rules: tuple[Rule, ...] = (),
     ) -> Pool:  # fmt: skip
-        """Return the pool of some *rows* of a space."""
-        columns = _filled(swept.space.columns(swept.fixed, rows))
+        """Return the pool of some *rows* of a space on *fabric*."""
+        names = [tier.name for tier in fabric.tiers]
+        outer = fabric.tiers[names.index("supernode") + 1 :]
+        columns = filled(whole.space.columns(whole.fixed, rows))
         return cls(
-            name=name, model=model, machine=swept.machine, raw_bytes_per_s=raw_bytes_per_s,
-            nic=nic, columns=columns, swept=swept, rows=rows,
-            spreads=swept.machine.seats.spreads(columns),
+            name=name, machine=machine, nic=fabric.nic, whole=whole, rules=rules, rows=rows,
+            raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), columns=columns,
+            spreads=machine.seats.spreads(columns),
         )  # fmt: skip
 
     def with_rows(self, rows: NDArray[np.int64]) -> Pool:
         """Return the pool with other *rows* of its space."""
-        return Pool.of(self.swept, rows, name=self.name, model=self.model,
-                       raw_bytes_per_s=self.raw_bytes_per_s, nic=self.nic)  # fmt: skip
-
-    def on(self, machine: Machine) -> Pool:
-        """Return the same candidates on another machine, its NICs in flight as they are."""
-        outer = machine.links.outer
+        columns = filled(self.whole.space.columns(self.whole.fixed, rows))
         return replace(
-            self, machine=machine, spreads=machine.seats.spreads(self.columns),
-            raw_bytes_per_s=tuple(float(np.asarray(tier.bytes_per_s)) for tier in outer),
-            fitting={},
-        )  # fmt: skip
+            self, rows=rows, columns=columns, spreads=self.machine.seats.spreads(columns)
+        )
+
+    @property
+    def model(self) -> ModelSpec:
+        """The transformer's shape."""
+        return self.whole.model
 
     @property
     def tokens(self) -> float:
         """Tokens of a step on the machine as it is [1]."""
-        return float(self.swept.fixed["global_batch"] * self.swept.fixed["seq"])
+        return float(self.whole.fixed["global_batch"] * self.whole.fixed["seq"])
 
     def layout(self, row: int) -> Layout:
-        """Return the layout of one row."""
-        return self.swept.space.layout(int(self.rows[row]), self.swept.fixed)
+        """Return the layout of one row of the space."""
+        return self.whole.space.layout(row, self.whole.fixed)
+
+    def best(self, change: Change = AS_IT_IS) -> Best:
+        """Return the best of the pool's rows under *change*."""
+        return best_of(self.rows, steps_at_once_s([(self, change)])[0])
+
+    def changed(self, change: Change) -> Machine:
+        """Return the machine under *change*."""
+        return replace(self.machine, links=self.changed_links(change))
 
     def changed_links(self, change: Change) -> LinkNumbers:
         """Return the links under *change*; the in-flight limit is applied anew."""
@@ -170,6 +174,19 @@ class Pool:
         return replace(links, tiers=tuple(tiers))
 
 
+def best_of(rows: NDArray[np.int64], steps_s: NDArray[np.float64]) -> Best:
+    """Return the shortest of *steps_s* and its row; of equal ones, to rounding, the first.
+
+    >>> best_of(np.array([3, 5, 8]), np.array([2.0, 1.0, 1.0])).row
+    5
+    """
+    least_s = float(steps_s.min(initial=np.inf))
+    if not np.isfinite(least_s):
+        return NONE_FITS
+    first = int(np.flatnonzero(steps_s <= least_s * (1.0 + _ROUNDING))[0])
+    return Best(step_s=float(steps_s[first]), row=int(rows[first]))
+
+
 def steps_at_once_s(
     asked: Sequence[tuple[Pool, Change]], among: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
@@ -183,8 +200,8 @@ def steps_at_once_s(
         Shape [asked, rows].
     """
     first, seq = asked[0][0], asked[0][1].seq
-    wanted = first.fits(seq) if among is None else first.fits(seq) & among
-    rows = np.flatnonzero(wanted)
+    wanted = np.isin(first.rows, first.whole.that_can(seq, first.rows), assume_unique=True)
+    rows = np.flatnonzero(wanted if among is None else wanted & among)
     columns = replace(first.columns, seq=first.columns.seq * seq)
     links = [pool.changed_links(change) for pool, change in asked]
     found = np.full((len(asked), len(first.rows)), np.inf)
@@ -200,13 +217,3 @@ def steps_at_once_s(
             found[np.asarray(some)[:, None], few] = np.broadcast_to(step.total_s, shape).min(axis=1)
     return found
 
-
-def _filled(columns: LayoutColumns) -> LayoutColumns:
-    """Return *columns* with every value an array of one length."""
-    count = len(columns.tp)
-    return LayoutColumns(
-        **{
-            f.name: np.broadcast_to(np.asarray(getattr(columns, f.name), float), count)
-            for f in fields(LayoutColumns)
-        }
-    )

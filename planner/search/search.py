@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from planner.search.rules import Rule
     from planner.steptime.rates import Efficiency
 
-_SEATED = 4
+SEATED = 4
+"""Layouts that ``fastest_seated`` seats at most."""
 _KEPT_SHARE = 0.002
 TOO_LARGE = "does not fit in memory"
 
@@ -114,6 +115,10 @@ class Swept:
         """Return the layout of one entry of ``evaluated``."""
         return self.space.layout(int(self.evaluated.rows[entry]), self.fixed)
 
+    def layout_rows(self, most: int) -> NDArray[np.int64]:
+        """Return the rows of the best *most* sets of degrees."""
+        return self.evaluated.rows[self.best[:most]]
+
     def entry(self, layout: Layout) -> int | None:
         """Return the entry of ``evaluated`` that is *layout*, or None where it has none."""
         rows = self.space.rows_like(layout)
@@ -166,15 +171,7 @@ def sweep_on(
         LayoutError: no combination can run; says how many fell to each reason.
         InfeasibleError: none fits in memory; says by how much the nearest misses.
     """
-    sizes = sorted({size for one in machines for size in one.seats.supernode_gpus})
-    space = layout_space(
-        model, gpus, fixed, choices or wide_choices(model, rules), rules=rules, domain_gpus=sizes
-    )
-    if not space.size:
-        counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
-        raise LayoutError(
-            f"no layout for {gpus} GPUs is left: of {space.considered:,} considered, {counted}"
-        )
+    space = space_on(model, machines, gpus, fixed, choices, rules)
     found = evaluate_on(model, space, fixed, machines)
     if not len(found[0].rows):
         nearest = space.layout(found[0].nearest, fixed)
@@ -189,6 +186,31 @@ def sweep_on(
               best=best_of_each(one, sets), rules=tuple(rules))
         for machine, one in zip(machines, found, strict=True)
     ]  # fmt: skip
+
+
+def space_on(
+    model: ModelSpec,
+    machines: Sequence[Machine],
+    gpus: int,
+    fixed: Mapping[str, Any],
+    choices: Choices | None = None,
+    rules: Sequence[Rule] = (),
+) -> Space:
+    """Return the layouts that can run, whether they fit or not; see ``sweep_on``.
+
+    Raises:
+        LayoutError: there is none; says how many fell to each reason.
+    """
+    sizes = sorted({size for one in machines for size in one.seats.supernode_gpus})
+    space = layout_space(
+        model, gpus, fixed, choices or wide_choices(model, rules), rules=rules, domain_gpus=sizes
+    )
+    if not space.size:
+        counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
+        raise LayoutError(
+            f"no layout for {gpus} GPUs is left: of {space.considered:,} considered, {counted}"
+        )
+    return space
 
 
 def best_of_each(found: Evaluated, sets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -230,7 +252,7 @@ def finalists(
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating [s].
     """
-    entries = _unlike(swept.evaluated, swept.best)
+    entries = unlike(swept.evaluated, swept.best)
     leader = None if first is None else swept.entry(first)
     if leader is not None:
         entries = _led_by(leader, entries, swept)
@@ -250,10 +272,10 @@ def fastest_seated(
     """Return the fastest layout as seated.
 
     The first whose seats keep what its closed form promised is taken; where one falls short of
-    that, the next is seated too, up to ``_SEATED`` of them, and the fastest as seated is taken.
+    that, the next is seated too, up to ``SEATED`` of them, and the fastest as seated is taken.
     """
     best: Finalist | None = None
-    for entry, twins in _unlike(swept.evaluated, swept.best)[:_SEATED]:
+    for entry, twins in unlike(swept.evaluated, swept.best)[:SEATED]:
         promised = float(swept.evaluated.total_s[entry])
         if best is not None and best.step_s <= promised * (1.0 + _KEPT_SHARE):
             break
@@ -280,7 +302,7 @@ def _led_by(leader: int, entries: list[tuple[int, int]], swept: Swept) -> list[t
     return [(leader, 0), *others]
 
 
-def _unlike(found: Evaluated, best: NDArray[np.int64]) -> list[tuple[int, int]]:
+def unlike(found: Evaluated, best: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Return entries of different step or memory, the first of each, and how many are like it."""
     figures = np.stack([found.total_s[best], np.maximum(found.worst_bytes[best], 1.0)], axis=1)
     _, first, counts = np.unique(

@@ -75,7 +75,6 @@ UNITLESS = {
     "amount": "in the currency of the price list, or watts",
     "ask": "a question about a factor",
     "cost_of": "in the unit of the limit",
-    "fitting": "sequence lengths, times what they are now",
     "limit": "in the unit of what it limits",
     "nics_per_gpu": "NICs of a GPU, where several share one a mean",
     "rate_of": "tokens a second, by size",

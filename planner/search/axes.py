@@ -1,0 +1,90 @@
+"""What is varied to see where a winner changes, and at which of its values one can ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, log, log2, sqrt
+
+from planner.search.pool import Change, Pool
+
+WIDEST_FACTOR = 32.0
+GRID = 8
+"""Factors that are asked about on each side of now, before any bisection: 1.54 apart."""
+_CLOSE = 1e-3
+_PARTS = 8
+"""Whole multiples on the grid are of 2^k units, at least so many of them: they have factors."""
+_LENGTHS = 64
+"""Sequence lengths are multiples of a power of two, at most this part of today's: so ranks get
+whole and equal parts."""
+
+Vary = Callable[[float], Change]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A property that is varied on all clusters alike, as a factor of what it is.
+
+    Args:
+        name: of the property.
+        change: what a factor of it makes different.
+        unit_ratio: what it comes in whole multiples of, as a part of what it is; 0 where any value
+            can be [1].
+        least_ratio: the smallest factor there is [1].
+    """
+
+    name: str
+    change: Vary
+    unit_ratio: float = 0.0
+    least_ratio: float = 1.0 / WIDEST_FACTOR
+
+    def grid(self, direction: int) -> list[float]:
+        """Return the factors that are asked about first, near to far.
+
+        Args:
+            direction: 1 above 1, -1 below.
+
+        >>> [round(x, 2) for x in Axis(name="any", change=lambda x: Change()).grid(1)][:3]
+        [1.54, 2.38, 3.67]
+        """
+        found: list[float] = []
+        for position in range(1, GRID + 1):
+            factor = max(self.least_ratio, exp(direction * log(WIDEST_FACTOR) * position / GRID))
+            if self.unit_ratio:
+                some = 2.0 ** max(0, int(log2(factor / self.unit_ratio / _PARTS)))
+                factor = max(1, round(factor / self.unit_ratio / some)) * self.unit_ratio * some
+            if factor not in (1.0, *found):
+                found.append(factor)
+        return found
+
+    def between(self, held_ratio: float, beyond_ratio: float) -> float | None:
+        """Return a factor between two, or None where they are as close as one can ask.
+
+        Without a unit that is 0.1 %.
+        """
+        if abs(log(beyond_ratio / held_ratio)) <= _CLOSE:
+            return None
+        if not self.unit_ratio:
+            return sqrt(held_ratio * beyond_ratio)
+        low, high = sorted(round(one / self.unit_ratio) for one in (held_ratio, beyond_ratio))
+        middle = min(max(round(sqrt(low * high)), low + 1), high - 1)
+        return middle * self.unit_ratio if high - low > 1 else None
+
+
+def axes_of(pools: Sequence[Pool]) -> list[Axis]:
+    """Return what is varied on some clusters; of all of them by the same factors."""
+    transactions = min(pool.nic.in_flight for pool in pools)
+    tokens = min(int(pool.whole.fixed["seq"]) for pool in pools)
+    part = tokens & -tokens
+    while part > max(1, tokens // _LENGTHS):
+        part //= 2
+    return [
+        Axis(name="nic_rate", change=lambda x: Change(nic_rate=x)),
+        Axis(name="nic_latency", change=lambda x: Change(nic_latency=x)),
+        Axis(
+            name="in_flight", change=lambda x: Change(in_flight=x), unit_ratio=1.0 / transactions,
+            least_ratio=max(1.0 / WIDEST_FACTOR, 1.0 / transactions),
+        ),
+        Axis(name="oversubscription", change=lambda x: Change(crowding=x)),
+        Axis(name="seq", change=lambda x: Change(seq=x), unit_ratio=part / tokens),
+    ]  # fmt: skip
