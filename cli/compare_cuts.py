@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.compare_report import Comparison
-from cli.search_report import simple_table
+from cli.page_tables import simple_table
 from planner.search.compare import Entry
 from planner.search.placed import DIGITS
 from planner.units import format_bytes, format_share, format_time

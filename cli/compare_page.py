@@ -14,6 +14,7 @@ from cli.compare_report import (
     pareto_rows,
     worth_per_gpu,
 )
+from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.property_words import (
     PROPERTIES,
@@ -23,7 +24,7 @@ from cli.property_words import (
     span_words,
 )
 from cli.report_pictures_plane import Axis
-from cli.search_report import short_layout, simple_table, used_bytes
+from cli.search_report import short_layout, used_bytes
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
 from planner.search.given import spelled_layout

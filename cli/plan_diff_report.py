@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from cli.page_tables import simple_table
 from cli.planner_output import document
-from cli.search_report import simple_table
 from planner.documents import read_bytes
 from planner.errors import InputError
 from planner.search.plan_diff import Figure, PlanDiff, plan_faults

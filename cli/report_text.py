@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -10,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from cli.page_tables import labelled, memory_table, path_table
 from cli.place_extras import explain_lines, idle_line, missing_others, other_rows, rule_lines
 from cli.report_text_map import map_lines
 from cli.report_text_network import incast_lines, sharing_lines
@@ -27,11 +27,11 @@ from cli.report_text_parts import (
 )
 from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
-from cli.report_words import close_words, part_words
+from cli.report_words import close_words
 from planner.place.answer import Proof
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
-from planner.steptime.critical_path import PathEntry, critical_path
+from planner.steptime.critical_path import critical_path
 from planner.steptime.document import interval_s
 from planner.steptime.memory import STAGES
 from planner.units import format_bytes, format_rate, format_share, format_time
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from cli.place_extras import Extras
     from cli.planner_plan import Plan
 
-_LEAST_SHOWN_SHARE = 0.0005
 _DOMAINS_SHOWN = 8
 _WIDE = 100  # columns from which every baseline has one of its own
 _NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
@@ -65,7 +64,7 @@ def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = 
     if not plan.memory.fits:
         console.print(Text(_overfull(plan), style="bold red"))
     _heading(console, "Asked")
-    console.print(_labelled(_asked_lines(plan)))
+    console.print(labelled(_asked_lines(plan)))
     _heading(console, "What crosses, in bytes of one step")
     crossed = crossed_bytes(plan)
     shown = _NARROW_SEATINGS if console.width < _WIDE else len(crossed.seatings)
@@ -87,19 +86,19 @@ def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = 
     _heading(console, f"Where the ranks sit, by {plan.placement.tier}")
     for map_line in map_lines(plan, console.width):
         console.print(map_line, no_wrap=True, crop=False)
-    console.print(_labelled(seat_lines(plan, _DOMAINS_SHOWN)))
+    console.print(labelled(seat_lines(plan, _DOMAINS_SHOWN)))
     if more is not None and (idle := idle_line(plan, more)):
         console.print(Text(f"  {idle}"))
     _print_step(console, plan)
     _heading(console, "Links and ports")
-    console.print(_labelled([*sharing_lines(plan.step), *incast_lines(plan.incast)]))
+    console.print(labelled([*sharing_lines(plan.step), *incast_lines(plan.incast)]))
     _heading(console, f"Memory of the fullest GPU ({STAGES[int(plan.memory.stage)]} stage)")
-    console.print(_memory_table(plan, console.width))
+    console.print(memory_table(plan.memory, console.width))
     used = float(plan.memory.worst_stage_bytes) + plan.memory.margin_bytes
     if close := close_words(used, plan.memory.capacity_bytes):
         console.print(Text(close))
     _heading(console, "Assumed")
-    console.print(_labelled(_assumed_lines(plan)))
+    console.print(labelled(_assumed_lines(plan)))
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {plan.placement.seed}", style="dim"))
 
@@ -108,10 +107,10 @@ def _print_more(console: Console, plan: Plan, more: Extras) -> None:
     """Print the rules and their price, why each degree crosses, and second answers."""
     if plan.placement.rule_price is not None:
         _heading(console, "Rules")
-        console.print(_labelled(rule_lines(plan)))
+        console.print(labelled(rule_lines(plan)))
     if more.explanation is not None:
         _heading(console, "Why it crosses")
-        console.print(_labelled(explain_lines(plan, more.explanation)))
+        console.print(labelled(explain_lines(plan, more.explanation)))
     if more.others_asked:
         _heading(console, "The next best that cross something else")
         if more.others:
@@ -140,16 +139,6 @@ def _others_table(plan: Plan, more: Extras, width: int) -> Table:
 def _heading(console: Console, text: str) -> None:
     console.print()
     console.print(Text(text, style="bold"))
-
-
-def _labelled(lines: Iterable[tuple[str, str]]) -> Table:
-    """Return label and text in two columns, the text wrapped beside the label."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1)
-    for label, text in lines:
-        table.add_row(Text(f"  {label}"), Text(text))
-    return table
 
 
 def _overfull(plan: Plan) -> str:
@@ -303,49 +292,8 @@ def _print_step(console: Console, plan: Plan) -> None:
         f"(90 % of such estimates: {format_time(low)} to {format_time(high)})",
     )
     entries = critical_path(plan.step)
-    console.print(_path_table(entries, console.width))
+    console.print(path_table(entries, console.width))
     console.print(Text(limiting_sentence(plan, entries)))
-
-
-def _path_table(entries: tuple[PathEntry, ...], width: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    table.add_column("  part", no_wrap=True)
-    for title in ("in the step", "share", "hidden", "gain if free"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for entry in entries:
-        hidden = max(0.0, entry.own_s - entry.seconds)
-        if entry.share < _LEAST_SHOWN_SHARE and hidden < _LEAST_SHOWN_SHARE * entries[0].seconds:
-            continue
-        table.add_row(
-            f"  {part_words(entry.kind, entry.name)}",
-            format_time(entry.seconds),
-            format_share(entry.share, digits=2 if entry.share < 0.1 else 3),
-            format_time(hidden) if hidden > 1e-9 else "",
-            format_time(entry.gain_if_free_s),
-            "█" * round(entry.share * (width - 73)),
-        )
-    return table
-
-
-def _memory_table(plan: Plan, width: int) -> Table:
-    memory = plan.memory
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True)
-    used = float(memory.worst_stage_bytes) + memory.margin_bytes
-    scale = max(used, memory.capacity_bytes)
-    parts = sorted(memory.parts.items(), key=lambda item: -float(item[1]))
-    rows: list[tuple[str, float]] = [(name, float(value)) for name, value in parts if value > 0]
-    for name, value in [*rows, ("margin", memory.margin_bytes)]:
-        bar = "█" * round(value / scale * (width - 40))
-        table.add_row(f"  {name}", format_bytes(value), bar)
-    table.add_row(
-        "  all", format_bytes(used),
-        f"of {format_bytes(memory.capacity_bytes)}, {format_share(used / memory.capacity_bytes)}",
-    )  # fmt: skip
-    return table
 
 
 def _assumed_lines(plan: Plan) -> list[tuple[str, str]]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.report_pictures_plane import Axis
-from cli.search_report import Search, front_rows, short_layout, simple_table, used_bytes
+from cli.search_report import Search, front_rows, short_layout, used_bytes
 from planner.layout import Layout
 from planner.procure.bill import Bill
 from planner.procure.run import Run

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich import box
-from rich.table import Table
 
 from cli.planner_inputs import Inputs, question_document
 from cli.planner_output import document
@@ -206,15 +204,6 @@ def search_csv(found: Search) -> str:
         cells = [row["layout"][name] for name in degrees] + [row[name] for name in figures]
         lines.append(",".join("" if cell is None else str(cell) for cell in cells))
     return "\n".join(lines) + "\n"
-
-
-def simple_table(*columns: str, left: int = 1) -> Table:
-    """Return an unframed table, its first *left* columns to the left."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position < left else "right",
-                         no_wrap=position >= left, overflow="fold")  # fmt: skip
-    return table
 
 
 def short_layout(layout: Layout) -> str:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from cli.page_tables import simple_table
 from cli.planner_inputs import Asked
 from cli.planner_output import document, note, plain
 from cli.planner_version import __version__
 from cli.search_inputs import read_searched
-from cli.search_report import finalist_document, make_search, simple_table
+from cli.search_report import finalist_document, make_search
 from planner.documents import read_bytes, read_document
 from planner.errors import InfeasibleError, InputError
 from planner.procure.price_file import read_prices

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
+from cli.page_tables import labelled, memory_table, path_table, simple_table
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import seated_step
@@ -20,6 +19,7 @@ from planner.collectives.links import links_of
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import LayoutColumns, columns_of
 from planner.steptime.communication import pipeline_hop_s
+from planner.steptime.critical_path import critical_path
 from planner.steptime.document import interval_s, memory_document, step_document
 from planner.steptime.memory import STAGES, Memory, step_memory
 from planner.steptime.rates import rates_of
@@ -32,6 +32,7 @@ from planner.units import format_bytes, format_share, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from cli.step_inputs import Seated
     from planner.fabric import Fabric
@@ -151,20 +152,14 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
         )
     )
     _section(console, "Critical path")
-    console.print(_path_table(body))
-    console.print(
-        Text(
-            f"serial {format_time(float(step.serial_s))}: without overlap; overlapped "
-            f"{format_time(float(step.total_s))}"
-        )
-    )
-    for premise in _premises(body):
-        console.print(Text(f"holds while {premise}", style="dim"))
+    console.print(path_table(critical_path(step), console.width))
+    console.print(Text(f"Without overlap a step would take {format_time(float(step.serial_s))}."))
+    _section(console, "It holds while")
+    console.print(labelled(_premises(body)))
     _section(console, "Links")
-    for label, text in sharing_lines(step):
-        console.print(Text(f"{label}: {text}"))
+    console.print(labelled(sharing_lines(step)))
     _section(console, f"Memory of the fullest GPU ({STAGES[int(body.memory.stage)]} stage)")
-    console.print(_memory_table(body.memory))
+    console.print(memory_table(body.memory, console.width))
     for remedy in body.remedies[:_REMEDIES_SHOWN]:
         console.print(
             Text(
@@ -178,8 +173,7 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
     _section(console, "What would change it")
     console.print(_sensitivity_table(body.sensitivities))
     _section(console, "Assumed")
-    for name, reason in sorted({**inputs.assumed, **step.assumed}.items()):
-        console.print(Text(f"  {name}: {reason}"))
+    console.print(labelled(sorted({**inputs.assumed, **step.assumed}.items())))
     console.print()
     console.print(Text(f"inputs sha256 {body.document['inputs']['sha256']}", style="dim"))
 
@@ -198,54 +192,27 @@ def _overfull(body: StepBody) -> str:
     )
 
 
-def _path_table(body: StepBody) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("part", no_wrap=True)
-    for name in ("adds", "share", "own time", "free saves", "limit"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for entry in body.document["step"]["critical_path"]:
-        if entry["own_s"] <= 0:
-            continue
-        gain = entry["gain_if_free_s"]
-        table.add_row(
-            Text(part_words(entry["kind"], entry["name"])),
-            Text(format_time(entry["seconds"]) if entry["seconds"] else "hidden"),
-            Text(format_share(entry["share"], digits=2)),
-            Text(format_time(entry["own_s"])),
-            Text(format_time(gain) if gain else "0"),
-            Text(f"{entry['speedup_limit']:.3g}x"),
-        )
-    return table
-
-
-def _premises(body: StepBody) -> list[str]:
-    """Return on what the largest parts rest, once each."""
+def _premises(body: StepBody) -> list[tuple[str, str]]:
+    """Return on what the largest parts rest: each premise once, beside the largest part of it."""
     entries = body.document["step"]["critical_path"][:_PREMISES_SHOWN]
-    return list(dict.fromkeys(entry["premise"] for entry in entries))
+    parts: dict[str, str] = {}
+    for entry in entries:
+        parts.setdefault(entry["premise"], part_words(entry["kind"], entry["name"]))
+    return [(part, premise) for premise, part in parts.items()]
 
 
-def _memory_table(memory: Memory) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("part", no_wrap=True)
-    table.add_column("bytes", justify="right", no_wrap=True)
-    for name, value in memory.parts.items():
-        table.add_row(Text(name), Text(format_bytes(float(value))))
-    table.add_row(Text("together"), Text(format_bytes(float(memory.worst_stage_bytes))))
-    table.add_row(Text("margin"), Text(format_bytes(memory.margin_bytes)))
-    table.add_row(Text("capacity"), Text(format_bytes(memory.capacity_bytes)))
-    return table
+_SPELLED = {"nic_bandwidth": "NIC bandwidth", "nic_latency": "NIC latency",
+            "scale_up_bandwidth": "scale-up bandwidth",
+            "scale_up_latency": "scale-up latency"}  # fmt: skip
 
 
 def _sensitivity_table(answers: tuple[Sensitivity, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("property", no_wrap=True)
-    for name in ("elasticity", "step if doubled", "twice as good saves"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = simple_table("  property", "elasticity", "step if doubled", "twice as good saves")
     for one in answers:
         table.add_row(
-            Text(one.name.replace("_", " ")),
-            Text(f"{one.elasticity_ratio:+.3f}"),
-            Text(format_time(one.doubled_s)),
-            Text(format_time(one.gain_s) if one.gain_s else "0"),
+            f"  {_SPELLED.get(one.name, one.name.replace('_', ' '))}",
+            f"{one.elasticity_ratio:+.3f}",
+            format_time(one.doubled_s),
+            format_time(one.gain_s) if one.gain_s else "nothing",
         )
     return table

@@ -71,7 +71,7 @@ def test_step_prints_the_time_the_path_and_what_would_change_it(planner: Planner
 
     assert ran.code == 0, ran.err
     for words in ("a step", "MFU", "Critical path", "matrix products", "Memory of the fullest GPU",
-                  "elasticity", "nic bandwidth", "Assumed", "inputs sha256"):  # fmt: skip
+                  "elasticity", "NIC bandwidth", "Assumed", "inputs sha256"):  # fmt: skip
         assert words in ran.out
 
 
