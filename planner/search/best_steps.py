@@ -96,9 +96,8 @@ class Steps:
         """Find the best steps under *changes*, those of the network at once."""
         new = [change for change in dict.fromkeys(changes)
                if any((pool.name, change) not in self._known for pool in self._pools)]  # fmt: skip
-        for change in new:
-            if change.seq != 1.0:
-                self._search(change)
+        for change in sorted((one for one in new if one.seq != 1.0), key=lambda one: -one.seq):
+            self._search(change)  # the longest first: what fits there fits wherever it is shorter
         slower = [c for c in new if c.seq == 1.0 and is_as_fast(AS_IT_IS, c)]
         faster = [c for c in new if c.seq == 1.0 and c not in slower]
         for name, some in (("slower", slower), ("faster", faster)):

@@ -90,7 +90,7 @@ class Experts:
         machines = [pool.machine for pool in pools]
         most = self._most(pools)
         whole = most.of_another(model, model.experts % most.space.table["ep"] == 0)
-        near = whole.that_can(1.0, _same_degrees(pools[0], whole))
+        near = whole.that_can(1.0, _alike_but_for_experts(pools, whole))
         below_s = [float("inf")] * len(pools)
         if near.size:
             steps_s = times_on(model, whole.longer(near, 1.0), machines)[0]
@@ -128,9 +128,12 @@ def _now(pool: Pool) -> ExpertsBest:
     return ExpertsBest(step_s=best.step_s, layout=pool.layout(best.row))
 
 
-def _same_degrees(pool: Pool, whole: Whole) -> Ints:
-    """Return the rows of *whole* with TP, CP and PP of the pool's best layout."""
-    best = pool.layout(pool.best().row)
-    alike = [whole.space.table[name] == getattr(best, name) for name in ("tp", "cp", "pp")]
-    rows = np.flatnonzero(np.logical_and.reduce(alike))
-    return rows[whole.fails_from_ratio[rows] > 0]
+def _alike_but_for_experts(pools: Sequence[Pool], whole: Whole) -> Ints:
+    """Return the rows of *whole* that differ from the pools' best layouts in EP alone."""
+    table = pools[0].whole.space.table
+    rows = whole.fails_from_ratio < 0
+    for best in {pool.best().row for pool in pools}:
+        alike = [whole.space.table[name] == column[best]
+                 for name, column in table.items() if name != "ep"]  # fmt: skip
+        rows |= np.logical_and.reduce(alike)
+    return np.flatnonzero(rows & (whole.fails_from_ratio > 0))

@@ -113,6 +113,8 @@ def shortest_steps(
         race.start()
     left = whole.near(seq, float(race.limits_s.max()))
     least_s = whole.least_s(machines, seq, left)
+    near = least_s <= race.limits_s[:, None] * (1.0 + _SAME)
+    race.keep(np.logical_or.reduce(near, axis=1))
     count = _FIRST_ROWS
     while left.size:
         ratio = (least_s / race.limits_s[:, None]).min(axis=0)
@@ -132,6 +134,7 @@ class _Race:
         self, whole: Whole, machines: Sequence[Machine], seq: float, below_s: Sequence[float]
     ) -> None:
         self._whole, self._machines, self._seq = whole, machines, seq
+        self._running = np.arange(len(machines))
         self.limits_s = np.asarray(below_s, dtype=float)
         self._rows: list[Ints] = [np.empty(0, np.int64)]
         self._steps_s = [np.empty((len(machines), 0))]
@@ -150,12 +153,18 @@ class _Race:
             self.time(np.sort(rows[done : done + count]))
             done, count = done + count, min(2 * count, CHUNK_ROWS)
 
+    def keep(self, running: NDArray[np.bool_]) -> None:
+        """Time the others no more: nothing that is left can matter to them."""
+        self._running = np.flatnonzero(running)
+
     def time(self, rows: Ints) -> None:
         """Time those of *rows* that fit, ascending."""
         rows = self._whole.that_can(self._seq, rows)
         if rows.size:
             columns = self._whole.longer(rows, self._seq)
-            total_s, _ = times_on(self._whole.model, columns, self._machines)
+            total_s = np.full((len(self._machines), rows.size), np.inf)
+            running = [self._machines[int(at)] for at in self._running]
+            total_s[self._running] = times_on(self._whole.model, columns, running)[0]
             self._rows.append(rows)
             self._steps_s.append(total_s)
             self.limits_s = np.minimum(self.limits_s, total_s.min(axis=1))

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
-from cli.compare_page import _factor, _shown
+from cli.property_words import factor_words, property_value
 from planner.procure.budget import format_money
-
-EUR: Any = SimpleNamespace(prices=SimpleNamespace(currency="EUR"))
 
 
 @pytest.mark.parametrize(
@@ -20,17 +15,17 @@ EUR: Any = SimpleNamespace(prices=SimpleNamespace(currency="EUR"))
         ("price kwh", 0.12, "0.12 EUR a kWh"),
         ("price gpu_hour H100-SXM", 2.5, "2.5 EUR an hour"),
         ("seq", 8220.0, "8,220 tokens"),
-        ("oversubscription", 1.4, "1.4:1"),
+        ("oversubscription", 1.4, "1.4 : 1"),
         ("in_flight", 1.37, "1.37 in flight"),
         ("experts", 512.0, "512"),
     ],
 )
 def test_a_flip_is_written_with_its_unit(name: str, value: float, text: str) -> None:
-    assert _shown(name, value, EUR) == text
+    assert property_value(name, value, "EUR") == text
 
 
 def test_a_factor_that_is_not_one_is_not_written_as_one() -> None:
-    assert [_factor(f) for f in (7.07, 1.0034, 0.9996)] == ["7.07", "1.0034", "0.9996"]
+    assert [factor_words(f) for f in (7.07, 1.0034, 0.9996)] == ["7.07", "1.0034", "0.9996"]
 
 
 def test_large_amounts_are_in_words_and_not_in_powers() -> None:
