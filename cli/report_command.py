@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,7 @@ HtmlOut = Annotated[
         "--out",
         metavar="FILE",
         show_default=False,
-        help="Where the page goes; left out, to stdout.",
+        help="Where the page goes; left out, to stdout, unless that is a terminal.",
     ),
 ]
 
@@ -61,6 +62,8 @@ def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: Html
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
 
+    if out is None and sys.stdout.isatty():
+        raise InputError("a page is HTML, which no terminal shows: name its file with --out FILE")
     faults: list[str] = []
     listed, given = None, None
     if prices is not None:

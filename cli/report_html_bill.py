@@ -187,7 +187,9 @@ def _lines(
         [NAMES.get(line.item, line.item), Num(line.count, f"{line.count:,}"),
          Num(line.link_bytes_per_s, format_rate(line.link_bytes_per_s))
          if line.link_bytes_per_s else Num(0, ""),
-         _power(line.power_w, 1), _power(line.power_w, line.count),
+         Num(0.0, "not stated") if line.power_w is None and not line.link_bytes_per_s
+         else _power(line.power_w, 1),
+         _power(line.power_w, line.count),
          _money(line.price, currency),
          _money(None if line.price is None else line.price * line.count, currency),
          line.source or ("" if prices is None else "no price")]

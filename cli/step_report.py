@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _REMEDIES_SHOWN = 3
 _PREMISES_SHOWN = 4
+_SEATED = {"order": "seated in rank order", "optimal": "seated where the least crosses"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +136,7 @@ def trace_text(body: StepBody) -> str:
 
 def print_step(console: Console, body: StepBody, layout: str) -> None:
     """Print the page: the verdict, the critical path, memory, what would help, what is assumed."""
-    step, inputs = body.step, body.seated.inputs
+    step, inputs, source = body.step, body.seated.inputs, body.seated.source
     low, high = interval_s(step)
     verdict = (
         f"{format_time(float(step.total_s))} a step ({format_time(low)} to {format_time(high)} in "
@@ -148,7 +149,7 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
     console.print(
         Text(
             f"{inputs.model.name} on {inputs.gpus:,} {inputs.fabric.accelerator.name} of "
-            f"{inputs.fabric.name}, {layout}, ranks {body.seated.source}"
+            f"{inputs.fabric.name}, {layout}; {_SEATED.get(source, f'seats of {source}')}"
         )
     )
     _section(console, "Critical path")

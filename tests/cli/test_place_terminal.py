@@ -17,12 +17,14 @@ SMALL = ("place", "--supernode", "8", "--gpus", "32", "--model", "llama-3.1-8b",
          "--pp", "4", "--dp", "2", "--global-batch", "32", "--ignore-memory")  # fmt: skip
 
 
-def on_a_terminal(folder: Path, **environment: str) -> str:
+def on_a_terminal(
+    folder: Path, *, arguments: tuple[str, ...] = SMALL, code: int = 0, **environment: str
+) -> str:
     """Return what the command writes to a terminal of 80 columns."""
     leader, follower = pty.openpty()
     plain = {k: v for k, v in os.environ.items() if k not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS"}}
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli.planner_app", *SMALL],
+        [sys.executable, "-m", "cli.planner_app", *arguments],
         cwd=folder, stdin=subprocess.DEVNULL, stdout=follower, stderr=subprocess.DEVNULL,
         env={**plain, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "80",
              "COLORTERM": "truecolor", "PYTHONUTF8": "1", **environment},
@@ -38,7 +40,7 @@ def on_a_terminal(folder: Path, **environment: str) -> str:
             break
         chunks.append(chunk)
     os.close(leader)
-    assert process.wait(60) == 0
+    assert process.wait(60) == code
     return b"".join(chunks).decode().replace("\r\n", "\n")
 
 
@@ -54,3 +56,8 @@ def test_a_terminal_gets_colour_and_no_color_takes_it_away(tmp_path: Path) -> No
     assert bare[0] == bare[1]
     assert max(map(len, bare[0].splitlines())) <= 80
     assert "pipeline stage" in bare[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_page_of_html_is_not_poured_over_a_terminal(tmp_path: Path) -> None:
+    assert on_a_terminal(tmp_path, arguments=("report", "plan.json"), code=2) == ""
