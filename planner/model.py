@@ -43,7 +43,8 @@ class Attention:
         rope_head_dim: MLA's shared rotary key width, 0 for GQA [1].
         qkv_bias: biases on the q, k, v projections (MLA: on the two that compress).
         out_bias: bias on the output projection.
-        qk_norm: a norm of width *head_dim* on the queries and one on the keys.
+        qk_norm: a norm on the queries and one on the keys.
+        qk_norm_elements: of both, 0 where they are as wide as one head, without bias [1].
         sinks: one learned logit per head (gpt-oss).
     """
 
@@ -58,6 +59,7 @@ class Attention:
     qkv_bias: bool = False
     out_bias: bool = False
     qk_norm: bool = False
+    qk_norm_elements: int = 0
     sinks: bool = False
 
     def __post_init__(self) -> None:
@@ -103,14 +105,14 @@ class Attention:
 
     def vector_parameters(self, hidden: int) -> int:
         """Return the elements of its biases, inner norms and sinks [1]."""
+        norms = self.qk_norm * (self.qk_norm_elements or 2 * self.head_dim)
         if self.kind == "mla":
-            inner_norms = self.q_lora_rank + self.kv_lora_rank
+            norms += self.q_lora_rank + self.kv_lora_rank
             biased = self.q_lora_rank + self.kv_lora_rank + self.rope_head_dim
         else:
-            inner_norms = 0
             biased = self.heads * self.head_dim + self.kv_heads * (self.head_dim + self.v_head_dim)
         bias = self.qkv_bias * biased + self.out_bias * hidden
-        return inner_norms + bias + self.qk_norm * 2 * self.head_dim + self.sinks * self.heads
+        return norms + bias + self.sinks * self.heads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +143,7 @@ class ModelSpec:
         norms_per_layer: norm vectors of width h in a layer [1].
         norm_bias: norms carry a bias (LayerNorm).
         embedding_norm: a norm right after the input embedding (BLOOM).
-        parallel_block: attention and feed-forward side by side (Command-R, Falcon, GPT-NeoX), so
-            that a tensor-parallel layer reduces once, not twice.
+        parallel_block: attention and feed-forward side by side (Falcon): one reduction, not two.
         max_positions: longest sequence it was made for, 0 where unknown [tokens].
         router_groups: groups that routing is limited within (DeepSeek ``n_group``), 0 for none.
         router_top_groups: groups a token may visit (``topk_group``), 0 for no limit.
@@ -294,8 +295,8 @@ class ModelSpec:
 
     @property
     def final_norm_parameters(self) -> int:
-        """Parameters of the norm after the last layer [1]."""
-        return self.hidden * (1 + self.norm_bias)
+        """Parameters of the norm after the last layer; OLMo's norms have none [1]."""
+        return self.hidden * (1 + self.norm_bias) if self.norms_per_layer else 0
 
     @property
     def mtp_parameters(self) -> int:

@@ -29,6 +29,8 @@ class HfFamily:
         norm_bias: LayerNorm with bias, not RMSNorm.
         norms: norm vectors of width h in a layer.
         qk_norm: a norm on queries and keys where no key says.
+        qk_norm_wide: it is as wide as all heads together, not as one.
+        qk_norm_bias: it has a bias.
         parallel: attention and feed-forward side by side.
         positions: a learned position table.
         position_offset: entries the table has beyond the longest sequence (OPT).
@@ -51,6 +53,8 @@ class HfFamily:
     norm_bias: bool = False
     norms: int = 2
     qk_norm: bool = False
+    qk_norm_wide: bool = False
+    qk_norm_bias: bool = False
     parallel: bool = False
     positions: bool = False
     position_offset: int = 0
@@ -81,8 +85,8 @@ _FALCON = HfFamily(
     tied=True, gated=False, bias_keys=("bias",), mlp_bias_keys=("bias",), norm_bias=True,
     ffn_ratio=4,
 )  # fmt: skip
-_PHI = replace(_GPT2, tied=False, positions=False, parallel=True, norms=1)
-_COHERE = HfFamily(tied=True, norms=1, parallel=True)
+_PHI = replace(_GPT2, tied=False, positions=False, parallel=True, norms=1, qk_norm_bias=True)
+_COHERE = HfFamily(tied=True, norms=1, parallel=True, qk_norm_wide=True)
 
 FAMILIES: dict[str, HfFamily] = {
     "aquila": LLAMA,
@@ -144,7 +148,9 @@ FAMILIES: dict[str, HfFamily] = {
     "llama4": HfFamily(expert_is_intermediate=True, windows="chunk"),
     "llama4_text": HfFamily(expert_is_intermediate=True, windows="chunk"),
     "minicpm": HfFamily(tied=True),
-    "minimax_m2": HfFamily(expert_is_intermediate=True, router_bias=True, qk_norm=True),
+    "minimax_m2": HfFamily(
+        expert_is_intermediate=True, router_bias=True, qk_norm=True, qk_norm_wide=True
+    ),
     "ministral": _MISTRAL,
     "mistral": _MISTRAL,
     "mistral3": _MISTRAL,
@@ -152,16 +158,16 @@ FAMILIES: dict[str, HfFamily] = {
     "mpt": HfFamily(tied=True, gated=False, bias_keys=(), mlp_bias_keys=(), ffn_ratio=4),
     "nemotron": HfFamily(gated=False, norm_bias=True),
     "olmo": HfFamily(norms=0),
-    "olmo2": HfFamily(qk_norm=True),
-    "olmo3": HfFamily(qk_norm=True, windows="pattern", window_pattern=4),
-    "olmoe": HfFamily(expert_is_intermediate=True, qk_norm=True),
+    "olmo2": HfFamily(qk_norm=True, qk_norm_wide=True),
+    "olmo3": HfFamily(qk_norm=True, qk_norm_wide=True, windows="pattern", window_pattern=4),
+    "olmoe": HfFamily(expert_is_intermediate=True, qk_norm=True, qk_norm_wide=True),
     "opt": replace(
         _GPT2, bias_keys=("enable_bias",), mlp_bias_keys=("enable_bias",), position_offset=2,
         ffn_ratio=0,
     ),
     "persimmon": HfFamily(
         gated=False, qkv_bias=True, out_bias=True, mlp_bias=True, bias_keys=(), mlp_bias_keys=(),
-        norm_bias=True, qk_norm=True,
+        norm_bias=True, qk_norm=True, qk_norm_bias=True,
     ),
     "phi": _PHI,
     "phi-msft": _PHI,
@@ -180,7 +186,9 @@ FAMILIES: dict[str, HfFamily] = {
     "qwen3_omni_moe_text": _QWEN3,
     "seed_oss": HfFamily(qkv_bias=True, bias_keys=("attention_bias",), out_follows=False),
     "smollm3": HfFamily(tied=True),
-    "stablelm": HfFamily(norm_bias=True, bias_keys=("use_qkv_bias",), out_follows=False),
+    "stablelm": HfFamily(
+        norm_bias=True, bias_keys=("use_qkv_bias",), out_follows=False, qk_norm_wide=True
+    ),
     "starcoder2": HfFamily(
         tied=True, gated=False, qkv_bias=True, out_bias=True, mlp_bias=True,
         bias_keys=("use_bias",), mlp_bias_keys=("use_bias",), norm_bias=True, windows="all",

@@ -240,9 +240,12 @@ def _attention(keys: HfKeys, family: HfFamily | None, hidden: int) -> dict[str, 
             "q_lora_rank": keys.count("q_lora_rank", default=0, minimum=0),
             "kv_lora_rank": keys.count("kv_lora_rank"),
         }  # fmt: skip
-    width = _head_width(keys, hidden, heads)
+    width, groups = _head_width(keys, hidden, heads), _kv_heads(keys, heads)
+    own = common["qk_norm"] and (family.qk_norm_wide or family.qk_norm_bias)
+    normed = (heads + groups if family.qk_norm_wide else 2) * (1 + family.qk_norm_bias)
     return common | {
-        "kv_heads": _kv_heads(keys, heads), "head_dim": width,
+        "kv_heads": groups, "head_dim": width,
+        "qk_norm_elements": normed * width if own else 0,
         "v_head_dim": keys.count("v_head_dim", default=width),
     }  # fmt: skip
 

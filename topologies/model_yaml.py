@@ -35,7 +35,7 @@ _TOP = (
 )  # fmt: skip
 _ATTENTION = (
     "kind", "heads", "kv_heads", "head_dim", "v_head_dim", "q_lora_rank", "kv_lora_rank",
-    "rope_head_dim", "qkv_bias", "out_bias", "qk_norm", "sinks",
+    "rope_head_dim", "qkv_bias", "out_bias", "qk_norm", "qk_norm_elements", "sinks",
 )  # fmt: skip
 _MOE = (
     "experts", "top_k", "expert_ffn", "shared_expert_ffn", "shared_expert_gate", "router_bias",
@@ -135,7 +135,7 @@ def _attention_fields(node: Node) -> dict[str, Any]:
         "kv_heads": node.count("kv_heads", default=heads),
         "v_head_dim": node.count("v_head_dim", default=head_dim),
     }  # fmt: skip
-    for key in ("q_lora_rank", "kv_lora_rank", "rope_head_dim"):
+    for key in ("q_lora_rank", "kv_lora_rank", "rope_head_dim", "qk_norm_elements"):
         fields[key] = node.count(key, default=0, minimum=0)
     for key in ("qkv_bias", "out_bias", "qk_norm", "sinks"):
         fields[key] = node.flag(key, default=False)

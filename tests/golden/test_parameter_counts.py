@@ -195,7 +195,28 @@ CONFIGS: dict[str, tuple[dict[str, object], Published]] = {
             {"model_type": "olmo", "hidden_size": 4096, "intermediate_size": 11008,
              "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
              "vocab_size": 50304, "tie_word_embeddings": False},
-            Published(model="OLMo-7B", total=6.9e9, source="arXiv:2402.00838: 6.9B"),
+            Published(
+                model="OLMo-7B", total=6_888_095_744,
+                source="arXiv:2402.00838: 6.9B; counted by Hugging Face's class",
+            ),
+        ),
+        (
+            {"model_type": "olmo2", "hidden_size": 4096, "intermediate_size": 11008,
+             "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+             "vocab_size": 100352, "tie_word_embeddings": False},
+            Published(
+                model="OLMo-2-7B", total=7_298_617_344,
+                source="arXiv:2501.00656: 7B; counted by Hugging Face's class",
+            ),
+        ),
+        (
+            {"model_type": "olmo2", "hidden_size": 5120, "intermediate_size": 27648,
+             "num_attention_heads": 40, "num_hidden_layers": 64, "num_key_value_heads": 8,
+             "vocab_size": 100352, "tie_word_embeddings": False},
+            Published(
+                model="OLMo-2-32B", total=32_234_279_936,
+                source="model page: 32B; counted by Hugging Face's class",
+            ),
         ),
         (
             {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40,
@@ -255,8 +276,8 @@ CONFIGS: dict[str, tuple[dict[str, object], Published]] = {
              "num_experts": 64, "num_experts_per_tok": 8, "vocab_size": 50304,
              "tie_word_embeddings": False},
             Published(
-                model="OLMoE-1B-7B", total=6.9e9, active=1.3e9, counts="both",
-                source="arXiv:2409.02060: 6.9B/1.3B",
+                model="OLMoE-1B-7B", total=6_919_161_856, active=1.3e9, counts="both",
+                source="arXiv:2409.02060: 6.9B/1.3B; counted by Hugging Face's class",
             ),
         ),
     )
