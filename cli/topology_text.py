@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -144,15 +145,15 @@ def tier_rows(fabric: Fabric) -> list[dict[str, Any]]:
 def show_body(spec: FabricSpec | None, fabric: Fabric) -> dict[str, Any]:
     """Return what ``show`` puts into its JSON document; an imported cluster has no *spec*."""
     parts = parts_of(fabric.graph)
-    about, label, dead = _words_of(spec, fabric)
+    told = _words_of(spec, fabric)
     return {
         "cluster": fabric.name,
-        "about": about,
-        "network": label,
+        "about": told.about,
+        "network": told.network,
         "gpus": len(fabric.gpus),
         "job_gpus": fabric.job_gpus,
         "spare_gpus": len(fabric.gpus) - fabric.job_gpus,
-        "dead_gpus": dead,
+        "dead_gpus": told.dead_gpus,
         "tiers": tier_rows(fabric),
         "accelerator": fabric.accelerator,
         "nic": fabric.nic,
@@ -163,24 +164,33 @@ def show_body(spec: FabricSpec | None, fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def _words_of(spec: FabricSpec | None, fabric: Fabric) -> tuple[str, str, int]:
-    """Return what the cluster is, what its network is called, and how many GPUs are dead."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What the cluster is, what its network is called, and how many GPUs are dead."""
+
+    about: str
+    network: str
+    dead_gpus: int
+
+
+def _words_of(spec: FabricSpec | None, fabric: Fabric) -> _Told:
+    """Return what a cluster's file says of itself; an imported one says where it is from."""
     if spec is None:
-        return fabric.sources.get("fabric", ""), "imported", 0
-    return spec.about, spec.network_label, len(spec.dead.gpus)
+        return _Told(about=fabric.sources.get("fabric", ""), network="imported", dead_gpus=0)
+    return _Told(about=spec.about, network=spec.network_label, dead_gpus=len(spec.dead.gpus))
 
 
 def show_text(spec: FabricSpec | None, fabric: Fabric) -> None:
     """Print a cluster: what it is, its tiers, its parts, and where its figures come from."""
     screen = console()
-    about, label, dead = _words_of(spec, fabric)
+    told = _words_of(spec, fabric)
     spare = len(fabric.gpus) - fabric.job_gpus
-    screen.print(Text(f"{fabric.name}: {about or label}", style="bold"))
+    screen.print(Text(f"{fabric.name}: {told.about or told.network}", style="bold"))
     screen.print(
         Text(
             f"{len(fabric.gpus)} usable {fabric.accelerator.name}"
             + (f", {fabric.job_gpus} for the job and {spare} spare" if spare else "")
-            + (f", {dead} dead" if dead else "")
+            + (f", {told.dead_gpus} dead" if told.dead_gpus else "")
             + f"; NIC {format_rate(fabric.nic.line_bytes_per_s)} each; {_network_words(spec)}"
         )
     )

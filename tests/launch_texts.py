@@ -8,9 +8,19 @@ import pytest
 
 from planner.errors import SpecError
 from topologies.import_megatron import import_megatron_script
-from topologies.imported_run import ImportedRun
+from topologies.imported_run import Field, ImportedRun
+from topologies.launch_reader import open_launch_file, run_from
+from topologies.layout_reader import read_layout_run
 
 MINIMAL = "--tensor-model-parallel-size 2 --num-layers 4 --hidden-size 64 --num-attention-heads 8 "
+
+
+def read_run(path: Path) -> ImportedRun:
+    return run_from(open_launch_file(path))
+
+
+def read_layout(path: Path) -> dict[str, Field]:
+    return dict(read_layout_run(path).layout)
 
 
 def script(text: str) -> ImportedRun:

@@ -128,19 +128,13 @@ def _layout(keys: _Keys) -> dict[str, Field]:
         fields[ours] = max(keys.count(theirs, 1, minimum=0), 1)
     if autotp is not None:
         fields["tp"] = max(autotp.as_count(minimum=0), 1)
-    micro, steps, batch = _batches(keys)
-    if micro:
-        fields["micro_batch"] = micro
     if keys.find("seq_length") is not None:
         fields["seq"] = keys.count("seq_length")
-    if batch:
-        fields["global_batch"] = batch
-    if micro and steps and batch and not batch % (micro * steps):
-        fields["dp"] = batch // (micro * steps)
-    return fields
+    return fields | _batches(keys)
 
 
-def _batches(keys: _Keys) -> tuple[int, int, int]:
+def _batches(keys: _Keys) -> dict[str, Field]:
+    """Return the batches that are stated, and the replicas where they follow from all three."""
     micro = keys.count("train_micro_batch_size_per_gpu")
     steps = keys.count("gradient_accumulation_steps")
     batch = keys.count("train_batch_size")
@@ -149,7 +143,10 @@ def _batches(keys: _Keys) -> tuple[int, int, int]:
             f"train_batch_size={batch} is no multiple of train_micro_batch_size_per_gpu x "
             f"gradient_accumulation_steps = {micro} x {max(steps, 1)}"
         )
-    return micro, steps, batch
+    stated: dict[str, Field] = {"micro_batch": micro, "global_batch": batch}
+    if micro and steps and batch and not batch % (micro * steps):
+        stated["dp"] = batch // (micro * steps)
+    return {name: value for name, value in stated.items() if value}
 
 
 def _precision(keys: _Keys) -> str:

@@ -10,7 +10,6 @@ there, the model is taken from our catalogue if the file names one that we have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from planner.documents import Document, Node, document_from_text
@@ -187,8 +186,3 @@ def text_of(node: Node) -> str:
 def _has_map(node: Node, key: str) -> bool:
     inner: Node | None = node.optional(key) if node.kind == "map" else None
     return inner is not None and inner.kind == "map"
-
-
-def arguments_of(values: Mapping[str, str], where: str) -> dict[str, Argument]:
-    """Return plain texts as arguments that all stand at *where*."""
-    return {name: Argument(text, where) for name, text in values.items()}

@@ -157,7 +157,7 @@ def _layout(reader: _Toml, commented: int | None) -> tuple[dict[str, Field], int
     if not shard:
         reader.fault(part, "data_parallel_shard_degree", "expected -1 (the rest) or at least 1")
     gpus = replicas * shard * tp * cp * pp if shard > 0 else commented
-    if replicas > 1:
+    if replicas > 1 and shard != 1:
         reader.assumed["data_parallel_replicate_degree"] = (
             f"{replicas} replicas of what is sharded: not modelled, taken as sharded over all"
         )

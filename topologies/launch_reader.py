@@ -81,15 +81,6 @@ def open_launch_file(path: Path | str) -> LaunchFile:
     )  # fmt: skip
 
 
-def read_run(path: Path | str) -> ImportedRun:
-    """Return the run that the launch file at *path* describes.
-
-    Raises:
-        SpecError: every fault, or a file that is no launch file of a kind we know.
-    """
-    return run_from(open_launch_file(path))
-
-
 def run_from(opened: LaunchFile) -> ImportedRun:
     """Return the run that an opened launch file describes."""
     if opened.kind == "mlperf":

@@ -34,18 +34,6 @@ _WORDS = {
 _MOST = {"zero_stage": 3} | {name: 64 for name in _KINDS if name.endswith("_bytes")}
 
 
-def read_layout(path: Path | str) -> dict[str, Field]:
-    """Return the fields of ``planner.layout.Layout`` that the file *path* states.
-
-    Args:
-        path: our own YAML, or a launch file.
-
-    Raises:
-        SpecError: every fault of the file, with its line.
-    """
-    return dict(read_layout_run(path).layout)
-
-
 def read_layout_run(path: Path | str) -> ImportedRun:
     """Return what the file at *path* states: a layout, and model and GPUs where it has them.
 

@@ -17,9 +17,8 @@ import pytest
 
 from planner.errors import InputError
 from tests.hostile import encoded, restructured
+from tests.launch_texts import read_layout, read_run
 from topologies.imported_run import ImportedRun, layout_of
-from topologies.launch_reader import read_run
-from topologies.layout_reader import read_layout
 from topologies.model_reader import read_model
 
 CONFIG: dict[str, object] = {

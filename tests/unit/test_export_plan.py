@@ -15,6 +15,7 @@ from planner.documents import read_documents
 from planner.errors import InputError, SpecError
 from planner.fabric import Fabric
 from planner.layout import Layout
+from tests.launch_texts import read_run
 from topologies.allocated_seats import allocated_gpus, part_of
 from topologies.export_graph import (
     astra_sim_text,
@@ -38,7 +39,6 @@ from topologies.export_seats import SeatedPlan, seated_plan
 from topologies.fabric_catalogue import generic_cluster
 from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
 from topologies.import_allocation import read_allocation
-from topologies.launch_reader import read_run
 
 LAYOUT = Layout(tp=4, dp=4, pp=2, global_batch=8, order="tp-cp-ep-pp-dp")
 SWAPPED = (*range(8, 16), *range(8), *range(16, 32))  # machines 0 and 1 change places

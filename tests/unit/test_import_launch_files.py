@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from planner.errors import LayoutError, SpecError
-from tests.launch_texts import megatron, written
+from tests.launch_texts import megatron, read_run, written
 from topologies.import_mlperf import import_mlperf_name
 from topologies.imported_run import layout_of
-from topologies.launch_reader import read_run
 
 NEMO = """
 trainer: {num_nodes: 16, devices: 8, precision: bf16}

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import SpecError
-from tests.launch_texts import written
+from tests.launch_texts import read_run, written
 from topologies.imported_run import layout_of
-from topologies.launch_reader import read_run
 
 
 def test_a_test_yaml_of_megatron_is_read(tmp_path: Path) -> None:

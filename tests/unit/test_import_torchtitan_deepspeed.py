@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import SpecError
-from tests.launch_texts import written
+from tests.launch_texts import read_run, written
 from topologies.imported_run import layout_of
-from topologies.launch_reader import read_run
 
 TITAN = """# NOTE: this toml config is a preset for 128 H100 GPUs.
 [model]
@@ -164,3 +163,18 @@ def test_a_trainers_file_that_only_names_a_deepspeed_file_is_none(tmp_path: Path
 
     with pytest.raises(SpecError, match="no launch file of a kind we know"):
         read_run(written(tmp_path, "ax.yaml", text))
+
+
+def test_replicas_of_what_is_not_sharded_are_plain_data_parallel(tmp_path: Path) -> None:
+    degrees = "data_parallel_replicate_degree = 4\ndata_parallel_shard_degree = {}\n"
+    head = "[training]\nlocal_batch_size = 1\n[parallelism]\n"
+
+    plain = read_run(written(tmp_path, "plain.toml", head + degrees.format(1)))
+    hybrid = read_run(written(tmp_path, "hybrid.toml", head + degrees.format(8)))
+
+    assert (plain.layout["dp"], plain.layout["zero_stage"]) == (4, 0)
+    assert "data_parallel_replicate_degree" not in plain.assumed
+    assert (hybrid.layout["dp"], hybrid.layout["zero_stage"]) == (32, 3)
+    assert "not modelled, taken as sharded over all" in (
+        hybrid.assumed["data_parallel_replicate_degree"]
+    )

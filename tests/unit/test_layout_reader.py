@@ -10,8 +10,9 @@ import pytest
 
 from planner.errors import LayoutError, SpecError
 from planner.layout import Layout
+from tests.launch_texts import read_layout
 from topologies.imported_run import layout_of
-from topologies.layout_reader import read_layout, read_layout_run
+from topologies.layout_reader import read_layout_run
 
 Write = Callable[..., Path]
 
