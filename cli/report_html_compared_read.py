@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.report_html_contradictions import (
+    bound_recounted,
+    differ,
+    memory_recounted,
+    same_bytes,
+    step_recounted,
+)
 from cli.report_html_read import shortened, untouched
 from cli.report_html_schema import AMOUNT, TEXT, TEXTS, TIERS, published_schema, schema_faults
 from cli.report_html_words import DIGITS
 from planner.errors import InputError
+from planner.units import format_bytes
 
 _MOST_FAULTS = 20
 _STEP = {
@@ -208,15 +216,35 @@ def checked_comparison(document: Mapping[str, Any], path: Path) -> ComparisonFil
     )
 
 
+def _recounted(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where figures of an entry are not what its parts give."""
+    yield from step_recounted(entry["step"], entry["layout"])
+    yield from memory_recounted(entry["memory"])
+    cut, layout = entry["cut"], entry["layout"]
+    crossed = sum(entry["crossed_bytes"].values())
+    if not same_bytes(entry["seated_bytes"], crossed):
+        yield f"seated_bytes: {differ(entry['seated_bytes'], crossed)}"
+    least = cut["lower_bound_bytes"]
+    if crossed < least and not same_bytes(crossed, least):
+        yield f"seated_bytes: {format_bytes(crossed)} is below the bound, {format_bytes(least)}"
+    total = sum(cut["by_family"].values())
+    for name in ("objective_bytes", "checked_bytes"):
+        if not same_bytes(cut[name], total):
+            yield f"cut.{name}: {differ(cut[name], total)}"
+    yield from bound_recounted(cut, total)
+    ranks = layout["tp"] * layout["cp"] * layout["dp"] * layout["pp"]
+    if ranks != entry["gpus"]:
+        yield f"gpus: expected {ranks} by the layout, got {entry['gpus']}"
+
+
 def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
     known = ranked_names(document["inputs"]["clusters"])
     for key in ("ranked", "moved"):
         for i, entry in enumerate(document[key]):
             if entry["cluster"] not in known:
                 yield f"{key}[{i}].cluster: expected one of {known}, got {entry['cluster']!r:.60}"
-            low, high = entry["step"]["interval_s"]
-            if not low <= high:
-                yield f"{key}[{i}].step.interval_s: expected the lesser first, got {low} and {high}"
+            for fault in _recounted(entry):
+                yield f"{key}[{i}].{fault}"
             unknown = [digit for digit in entry["crossed_bytes"] if digit not in DIGITS]
             if unknown:
                 yield f"{key}[{i}].crossed_bytes: expected some of {list(DIGITS)}, got {unknown}"

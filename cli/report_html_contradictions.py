@@ -179,8 +179,9 @@ def recounted(plan: PlanFile) -> Iterator[str]:
     """Yield where figures of a plan are not what its seats, its traffic and its parts give."""
     yield from _seats_recounted(plan)
     yield from _cut_recounted(plan)
-    yield from _step_recounted(plan.document)
-    yield from _memory_recounted(plan.document["memory"])
+    document = plan.document
+    yield from step_recounted(document["step"], document["inputs"]["layout"])
+    yield from memory_recounted(document["memory"])
 
 
 def _seats_recounted(plan: PlanFile) -> Iterator[str]:
@@ -202,29 +203,29 @@ def _cut_recounted(plan: PlanFile) -> Iterator[str]:
     found = crossings(plan)
     total = sum(crossing.cut_bytes for crossing in found)
     for key in ("objective_bytes", "checked_bytes"):
-        if not _same_bytes(cut[key], total):
-            yield f"cut.{key}: {_differ(cut[key], total)}"
+        if not same_bytes(cut[key], total):
+            yield f"cut.{key}: {differ(cut[key], total)}"
     by_family = {crossing.family["family"]: crossing.cut_bytes for crossing in found}
     for name, written in cut["by_family"].items():
-        if not _same_bytes(written, by_family.get(name, 0.0)):
-            yield f"cut.by_family.{name[:60]}: {_differ(written, by_family.get(name, 0.0))}"
+        if not same_bytes(written, by_family.get(name, 0.0)):
+            yield f"cut.by_family.{name[:60]}: {differ(written, by_family.get(name, 0.0))}"
     for name, counted in by_family.items():
         if name not in cut["by_family"] and counted > _SAME_BYTES:
             yield f"cut.by_family.{name[:60]}: is missing; {format_bytes(counted)} of it cross"
     filed = {tier["tier"]: tier["capacities"] for tier in document["inputs"]["fabric"]["tiers"]}
     for i, tier in enumerate(document["tiers"]):
         counted = total_cut_bytes(plan, homes_in(plan, filed[tier["tier"]]))
-        if not _same_bytes(tier["cut_bytes"], counted):
-            yield f"tiers[{i}].cut_bytes: {_differ(tier['cut_bytes'], counted)}"
+        if not same_bytes(tier["cut_bytes"], counted):
+            yield f"tiers[{i}].cut_bytes: {differ(tier['cut_bytes'], counted)}"
     if cut["objective"] == "total":
-        yield from _bound_contradictions(document, total)
+        yield from bound_recounted(cut, total)
+        yield from _baseline_contradictions(document)
 
 
-def _bound_contradictions(document: Mapping[str, Any], total: float) -> Iterator[str]:
-    """Yield where bound, gap, proof and baselines cannot all be true of what crosses."""
-    cut = document["cut"]
+def bound_recounted(cut: Mapping[str, Any], total: float) -> Iterator[str]:
+    """Yield where bound, gap and proof of a cut cannot all be true of the *total* that crosses."""
     least = cut["lower_bound_bytes"]
-    if least > total and not _same_bytes(least, total):
+    if least > total and not same_bytes(least, total):
         yield (
             f"cut.lower_bound_bytes: {format_bytes(least)} is above the {format_bytes(total)} that "
             "cross: it is no bound"
@@ -234,19 +235,23 @@ def _bound_contradictions(document: Mapping[str, Any], total: float) -> Iterator
         yield f"cut.gap: expected {format_share(gap)} by the bound, got {format_share(cut['gap'])}"
     if cut["proof"] != "time_limit" and gap > _SAME_SHARE:
         yield f"cut.proof: {cut['proof']!r} with a gap of {format_share(gap)}: nothing is proved"
+
+
+def _baseline_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which baselines cross less than what was proved the least."""
+    least = document["cut"]["lower_bound_bytes"]
     if "rules" in document:  # a baseline need not keep them
         return
     for i, baseline in enumerate(document["baselines"]):
-        if baseline["cut_bytes"] < least and not _same_bytes(baseline["cut_bytes"], least):
+        if baseline["cut_bytes"] < least and not same_bytes(baseline["cut_bytes"], least):
             yield (
                 f"baselines[{i}].cut_bytes: {format_bytes(baseline['cut_bytes'])} is below the "
                 f"lower bound, {format_bytes(least)}"
             )
 
 
-def _step_recounted(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the step's figures do not follow from its parts."""
-    step, layout = document["step"], document["inputs"]["layout"]
+def step_recounted(step: Mapping[str, Any], layout: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the figures of a step do not follow from its parts and its layout."""
     total_s = step["total_s"]
     low_s, high_s = step["interval_s"]
     if not low_s <= high_s:
@@ -274,18 +279,18 @@ def _step_recounted(document: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def _memory_recounted(memory: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the memory's figures do not follow from its parts."""
+def memory_recounted(memory: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the figures of a memory do not follow from its parts."""
     worst, parts = memory["worst_stage_bytes"], sum(memory["parts"].values())
-    if not _same_bytes(worst, parts):
-        yield f"memory.worst_stage_bytes: {_differ(worst, parts)}"
+    if not same_bytes(worst, parts):
+        yield f"memory.worst_stage_bytes: {differ(worst, parts)}"
     fullest = max(
         (sum(stage["parts"].values()) for stage in memory.get("by_stage", ())), default=worst
     )
-    if not _same_bytes(worst, fullest):
-        yield f"memory.by_stage: {_differ(fullest, worst)}"
+    if not same_bytes(worst, fullest):
+        yield f"memory.by_stage: {differ(fullest, worst)}"
     needed, capacity = worst + memory.get("margin_bytes", 0.0), memory["capacity_bytes"]
-    if memory["fits"] != (needed <= capacity) and not _same_bytes(needed, capacity):
+    if memory["fits"] != (needed <= capacity) and not same_bytes(needed, capacity):
         yield (
             f"memory.fits: {format_bytes(needed)} are needed of {format_bytes(capacity)}, got "
             f"{str(memory['fits']).lower()}"
@@ -296,9 +301,11 @@ def _same(a: float, b: float) -> bool:
     return isclose(a, b, rel_tol=_SAME_SHARE)
 
 
-def _same_bytes(a: float, b: float) -> bool:
+def same_bytes(a: float, b: float) -> bool:
+    """Return whether two sums of bytes are one, taken in another order."""
     return isclose(a, b, rel_tol=_SAME_SHARE, abs_tol=_SAME_BYTES)
 
 
-def _differ(written: float, counted: float) -> str:
+def differ(written: float, counted: float) -> str:
+    """Return what to say of bytes that are not those counted again."""
     return f"{format_bytes(written)} in the file, {format_bytes(counted)} when counted again"

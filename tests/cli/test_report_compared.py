@@ -87,6 +87,39 @@ def test_the_command_on_the_page_asks_for_the_comparison_again(
     assert json.loads(again.out)["inputs"] == json.loads(compared.read_text())["inputs"]
 
 
+@pytest.mark.parametrize(
+    ("where", "factor", "said"),
+    [
+        ("step.tokens_per_s", 10, "ranked[0].step.tokens_per_s: expected "),
+        ("step.total_s", 2, "ranked[0].step.interval_s: "),
+        ("memory.worst_stage_bytes", 2, "ranked[0].memory.worst_stage_bytes: "),
+        ("seated_bytes", 2, "ranked[0].seated_bytes: "),
+        ("cut.objective_bytes", 2, "ranked[0].cut.objective_bytes: "),
+        ("cut.lower_bound_bytes", 3, "that cross: it is no bound"),
+        ("gpus", 2, "ranked[0].gpus: expected "),
+    ],
+)
+def test_a_comparison_edited_by_hand_is_refused_and_named(
+    planner: Planner, compared: Path, tmp_path: Path, where: str, factor: int, said: str
+) -> None:
+    document = json.loads(compared.read_text(encoding="utf-8"))
+    # The one in which something crosses: of nothing there is no double.
+    document["ranked"].sort(key=lambda one: -one["seated_bytes"])
+    *path, last = where.split(".")
+    entry = document["ranked"][0]
+    for step in path:
+        entry = entry[step]
+    entry[last] *= factor
+    edited = tmp_path / "edited.json"
+    edited.write_text(json.dumps(document), encoding="utf-8")
+
+    ran = planner("report", str(edited))
+
+    assert ran.code == 2
+    assert "edited.json: " in ran.err
+    assert said in ran.err
+
+
 def test_a_folder_is_read_by_name_and_what_is_neither_is_skipped_and_said(
     planner: Planner, compared: Path, plan_file: Path, tmp_path: Path
 ) -> None:
