@@ -26,17 +26,21 @@ import numpy as np
 
 from planner.network.flows import PASSES, Flows, group_flows, in_passing_order, mesh_flows
 from planner.network.pressure import FamilyPressure, LinkPressure, PhasePressure
-from planner.network.routes import route
+from planner.network.routes import needs_relays, route
 from planner.network.sharing import link_load
 from planner.network.wiring import SCALE_UP_COST, Wiring
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from planner.network.attached import Attached
     from planner.traffic import Family
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
+
+_ROUTED_AT_ONCE = 8_192
+"""Pairs of switches routed together: the paths of each fan out over the spines, 0.1 GB in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,7 +115,7 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
                 collective, 1.0, seats[in_passing_order(family, one.members)], wiring.homes,
                 experts=family.experts, top_k=family.top_k,
             )  # fmt: skip
-    unit = {key: _unit_load(wiring, flows) for key, flows in ways.items()}
+    unit = {key: unit_load(wiring, flows) for key, flows in ways.items()}
     found = []
     for one, key in zip(active, keys, strict=True):
         load, flows_on = unit[key]
@@ -138,11 +142,39 @@ def meshed_flows(wiring: Wiring, groups: Ints) -> Flows | None:
     return mesh_flows(1.0, groups, wiring.homes, wiring.gpu_links)
 
 
-def _unit_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:
-    """Return what *flows* put on each link, in bytes and in flows; arrays [links]."""
+def unit_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:
+    """Return what *flows* put on each link, in bytes and in flows; arrays [links].
+
+    Flows that join the same two switches are routed as one where GPUs have one way into the
+    network; see ``attached.py``.
+    """
+    none = np.zeros(len(wiring.links.tails))
     if not len(flows):
-        none = np.zeros(len(wiring.links.tails))
         return none, none
+    known, attached = wiring.known, wiring.attached
+    sources, targets = wiring.vertices[flows.sources], wiring.vertices[flows.targets]
+    if attached is None or known is None or needs_relays(wiring.links, known, sources, targets):
+        return _routed_load(wiring, flows)
+    far = attached.island[flows.sources] != attached.island[flows.targets]
+    near_load, near_flows = (
+        _routed_load(wiring, _some(flows, ~far)) if not far.all() else (none,) * 2
+    )
+    if not far.any():
+        return near_load, near_flows
+    far_load, far_flows = _between_switches(wiring, attached, _some(flows, far))
+    return near_load + far_load, near_flows + far_flows
+
+
+def _some(flows: Flows, which: NDArray[np.bool_]) -> Flows:
+    return Flows(
+        sources=flows.sources[which],
+        targets=flows.targets[which],
+        sizes_bytes=flows.sizes_bytes[which],
+    )
+
+
+def _routed_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:
+    """Return what *flows* put on each link, each routed for itself."""
     routes = route(
         wiring.links,
         wiring.vertices[flows.sources],
@@ -154,6 +186,39 @@ def _unit_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:
     if (flows.sizes_bytes == size).all():
         return load, load / size
     return load, link_load(routes, np.ones(len(flows)))
+
+
+def _between_switches(wiring: Wiring, attached: Attached, flows: Flows) -> tuple[Floats, Floats]:
+    """Return what *flows* that all leave their island put on each link.
+
+    One flow between two switches stands for all of them; the links at its ends, which it has to
+    itself, are added up for every flow in its own place.
+    """
+    vertices = len(wiring.links.vertices)
+    key = attached.leaves[flows.sources] * vertices + attached.enters[flows.targets]
+    _, one, pair = np.unique(key, return_index=True, return_inverse=True)
+    load_bytes, counts = np.zeros((2, len(wiring.links.tails)))
+    pair_bytes = np.bincount(pair, flows.sizes_bytes, len(one)).astype(np.float64)
+    pair_flows = np.bincount(pair, minlength=len(one)).astype(np.float64)
+    for start in range(0, len(one), _ROUTED_AT_ONCE):
+        part = slice(start, start + _ROUTED_AT_ONCE)
+        routes = route(
+            wiring.links,
+            wiring.vertices[flows.sources[one[part]]],
+            wiring.vertices[flows.targets[one[part]]],
+            known=wiring.known,
+        )
+        load_bytes += link_load(routes, pair_bytes[part])
+        counts += link_load(routes, pair_flows[part])
+    ends = np.concatenate([attached.outward.ravel(), attached.inward.ravel()])
+    load_bytes[ends] = counts[ends] = 0.0
+    taken = np.concatenate(
+        [attached.outward[flows.sources], attached.inward[flows.targets]], axis=1
+    )
+    each_bytes = np.repeat(flows.sizes_bytes, taken.shape[1])
+    load_bytes += np.bincount(taken.ravel(), each_bytes, len(load_bytes))
+    counts += np.bincount(taken.ravel(), minlength=len(counts))
+    return load_bytes, counts
 
 
 def _phase(

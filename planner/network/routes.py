@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Hop", "NoRouteError", "Routes", "route"]
+__all__ = ["Hop", "NoRouteError", "Paths", "Routes", "needs_relays", "route"]
 
 _HASH = 0x9E3779B97F4A7C15
 
@@ -141,6 +141,12 @@ def route(
         at, to, tag = taken.at, taken.to, taken.tag
         hops.append(taken.hop)
     return Routes(links=links, hops=tuple(hops), flow_state=flow_state.astype(np.int64))
+
+
+def needs_relays(links: Links, known: Reach, sources: Ints, targets: Ints) -> bool:
+    """Return whether some flow has no path with the costs *known*, or takes GPUs for one."""
+    column = np.searchsorted(known.ends, targets)
+    return known.relay_cost is not None or _lost(links, known, sources, column) is not None
 
 
 def _lost(links: Links, known: Reach, sources: Ints, column: Ints) -> int | None:

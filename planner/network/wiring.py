@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.network.attached import Attached, attached_of
 from planner.network.reach import MOST_RELAYED, Links, Reach, links_of_graph, reach, vertices_of
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_GPUS = 4_096
-"""GPUs between which a step's flows are routed at most: a second and 0.3 GB for each seating, 7 s
-and 1.2 GB for 16,384; 1024 take a tenth of a second."""
+"""GPUs between which a step's flows are routed at most, each for itself: a second and 0.3 GB for
+each seating, 7 s and 1.2 GB for 16,384; 1024 take a tenth of a second."""
+MOST_ATTACHED_GPUS = 32_768
+"""The same where flows between the same switches are routed as one: 0.6 s for 16,384."""
 SCALE_UP_COST = 1
 """Cost of a scale-up link in ``routes.py``; every other link costs more."""
 
@@ -36,6 +39,7 @@ class Wiring:
         homes: supernode of each GPU; array [gpus].
         known: least costs to every GPU; None where they are too many to be known together.
         gpu_links: a x gpus + b of every link from GPU a straight to GPU b, ascending; array.
+        attached: the only way of each GPU into the network; None where one has several.
     """
 
     links: Links
@@ -44,6 +48,7 @@ class Wiring:
     homes: Ints
     known: Reach | None
     gpu_links: Ints
+    attached: Attached | None
 
 
 def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 1.0) -> Wiring:
@@ -72,6 +77,7 @@ def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 
         homes=fabric.domain_index("supernode"),
         known=routed.known,
         gpu_links=routed.gpu_links,
+        attached=routed.attached,
     )
 
 
@@ -83,6 +89,7 @@ class _Routed:
     vertices: Ints
     known: Reach | None
     gpu_links: Ints
+    attached: Attached | None
 
 
 @lru_cache(maxsize=4)
@@ -99,4 +106,5 @@ def _routed(graph: Any, gpus: tuple[str, ...]) -> _Routed:
         vertices=vertices,
         known=None if np.any(between) and len(vertices) > MOST_RELAYED else reach(links, vertices),
         gpu_links=np.sort(tails[between] * len(vertices) + heads[between]),
+        attached=attached_of(links, vertices),
     )

@@ -22,7 +22,7 @@ from planner.network.contention import Active, phase_pressures
 from planner.network.flows import PASSES
 from planner.network.pressure import PhasePressure
 from planner.network.routes import NoRouteError
-from planner.network.wiring import MOST_GPUS, Wiring, wiring_of
+from planner.network.wiring import MOST_ATTACHED_GPUS, MOST_GPUS, Wiring, wiring_of
 from planner.steptime.columns import LayoutColumns, columns_of
 from planner.steptime.rates import Efficiency, rates_of
 from planner.steptime.spread import Spreads
@@ -156,10 +156,12 @@ def seated_wiring(
 
     None where it has too many GPUs to route every flow.
     """
-    if len(fabric.gpus) > MOST_GPUS:
+    if len(fabric.gpus) > MOST_ATTACHED_GPUS:
         return None
     rates = rates_of(fabric.accelerator, columns_of(layout), efficiency)
-    return wiring_of(fabric, inner_share=rates.inner_share, outer_share=rates.outer_share)
+    wiring = wiring_of(fabric, inner_share=rates.inner_share, outer_share=rates.outer_share)
+    each_for_itself = wiring.attached is None and len(fabric.gpus) > MOST_GPUS
+    return None if each_for_itself else wiring
 
 
 def active_families(

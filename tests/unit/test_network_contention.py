@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -20,6 +21,7 @@ from planner.steptime.columns import columns_of
 from planner.steptime.rates import rates_of
 from planner.steptime.shared_links import (
     NOT_ROUTED,
+    ROUTED,
     Seating,
     active_families,
     seated_step_time,
@@ -194,7 +196,8 @@ def test_a_ring_that_leaves_a_pod_once_is_not_charged_as_if_all_left() -> None:
 
 
 def test_a_cluster_too_large_to_route_says_so() -> None:
-    fabric = generic_cluster(64, 4160)
+    """Every NIC of it has two leaves: each flow is routed for itself, and there are too many."""
+    fabric = load_cluster("hpn", gpus=4160)
     layout = Layout(tp=8, dp=520, global_batch=520)
 
     step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4160)), fabric))
@@ -202,6 +205,18 @@ def test_a_cluster_too_large_to_route_says_so() -> None:
     assert step.assumed["shared_links"] == NOT_ROUTED
     assert step.slowdown == {}
     assert step.phases == ()
+
+
+def test_flows_between_the_same_leaves_are_routed_as_one_on_thousands_of_gpus() -> None:
+    fabric = generic_cluster(64, 4160)
+    layout = Layout(tp=8, dp=520, global_batch=520)
+    start = time.process_time()
+
+    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4160)), fabric))
+
+    assert time.process_time() - start < 4
+    assert step.assumed["shared_links"] == ROUTED
+    assert {phase.phase for phase in step.phases} == {"forward", "backward"}
 
 
 def test_a_family_on_seats_of_one_gpu_each_is_active_with_its_phase() -> None:
