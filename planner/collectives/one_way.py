@@ -54,10 +54,11 @@ def broadcast_chain(vector: Any, at: Ground) -> Walk:
 def broadcast_hierarchical(vector: Any, at: Ground) -> Walk:
     """Scatter inside the root's supernode, chain each share across on its rail, gather inside.
 
-    The root's port sends V (m-1)/m to scatter; every port gathers V (m-1)/m: 2 V (m-1)/m.
+    The root's port sends V (m-1)/m to scatter, in m - 1 messages; every port gathers as much in as
+    many: 2 V (m-1)/m.
     """
     return Walk(
-        inside_start_s=(1.0 + at.split) * (at.m - 1) * at.inside_latency_s,
+        inside_start_s=2 * (at.m - 1) * at.inside_latency_s,
         across_start_s=(at.k - 1) * at.across_latency_s,
         across_hops=at.k - 1,
         inside_s=2 * at.left_share / at.inside_bytes_per_s * vector,

@@ -198,8 +198,8 @@ def _between_switches(wiring: Wiring, attached: Attached, flows: Flows) -> tuple
     key = attached.leaves[flows.sources] * vertices + attached.enters[flows.targets]
     _, one, pair = np.unique(key, return_index=True, return_inverse=True)
     load_bytes, counts = np.zeros((2, len(wiring.links.tails)))
-    pair_bytes = np.bincount(pair, flows.sizes_bytes, len(one)).astype(np.float64)
-    pair_flows = np.bincount(pair, minlength=len(one)).astype(np.float64)
+    pair_bytes: Floats = np.bincount(pair, flows.sizes_bytes, len(one)).astype(np.float64)
+    pair_flows: Floats = np.bincount(pair, minlength=len(one)).astype(np.float64)
     for start in range(0, len(one), _ROUTED_AT_ONCE):
         part = slice(start, start + _ROUTED_AT_ONCE)
         routes = route(

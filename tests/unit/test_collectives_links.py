@@ -47,6 +47,7 @@ def test_the_links_of_a_fabric_start_at_the_supernode_and_keep_the_in_flight_lim
     assert links.inside.bytes_per_s == 450 * GB
     assert links.inside.in_network_reduction
     assert links.outer[0].bytes_per_s == pytest.approx(16.384 * GB)
+    assert links.outer[0].shared_bytes_per_s == pytest.approx(16.384 * GB)
     assert links.outer[1].shared_bytes_per_s == 10 * GB
     assert links.outer[0].efficiency_share == 0.9
 

@@ -120,3 +120,18 @@ def test_an_unknown_collective_and_an_empty_group_are_refused() -> None:
         faults_of(replace(SCHEDULES[0], collective="gossip"))
     with pytest.raises(InputError, match="no ranks"):
         Seating.of_counts([])
+
+
+@pytest.mark.parametrize("copies_first", [True, False])
+def test_a_copy_and_a_sum_into_one_place_in_one_step_are_refused(copies_first: bool) -> None:
+    """What is left there depends on which of the two comes last."""
+    three = Seating.of_counts([3])
+    moves = tuple(
+        Move(step=0, source=source, target=1, units=frozenset({0}), reduces=reduces)
+        for source, reduces in ((0, not copies_first), (2, copies_first))
+    )
+    schedule = Schedule(
+        collective="all_reduce", algorithm="both", seating=three, units=1, moves=moves
+    )
+
+    assert any("while another move writes it" in fault for fault in faults_of(schedule))

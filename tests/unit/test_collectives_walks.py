@@ -150,3 +150,62 @@ def test_only_switches_that_the_group_meets_must_be_able_to_reduce() -> None:
     assert float(under_one.across_s) == pytest.approx(V / 8 / (0.5 * NIC))
     assert np.isinf(under_two.time_s)
     assert float(both.across_s) == pytest.approx(V / 8 / (0.1 * NIC))
+
+
+@pytest.mark.parametrize(("spread", "inside", "across"), [((16, 8), 14, 1), ((8, 8), 7, 0)])
+def test_a_chain_has_one_hop_less_than_ranks_and_one_across_for_each_further_node(
+    spread: tuple[int, int], inside: int, across: int
+) -> None:
+    time = _time("broadcast", "chain", 0.0, Spread.of(*spread))
+
+    assert float(time.startup_s) == pytest.approx(inside * 1 * US + across * 5 * US)
+
+
+@pytest.mark.parametrize(("spread", "across"), [((16, 8), 1), ((8, 8), 0)])
+def test_a_broadcast_by_parts_sends_seven_messages_to_scatter_and_seven_to_gather(
+    spread: tuple[int, int], across: int
+) -> None:
+    time = _time("broadcast", "hierarchical", V, Spread.of(*spread))
+
+    assert float(time.startup_s) == pytest.approx(2 * 7 * 1 * US + across * 5 * US)
+    assert float(time.inside_s) == pytest.approx(2 * 7 / 8 * V / INSIDE)
+
+
+def test_switches_reduce_under_protocols_of_whole_chunks_only() -> None:
+    links = _links(inside_reduction=True)
+    whole, lines = Protocol(name="whole"), Protocol(name="lines", whole_chunks=False)
+
+    def reduces(*protocols: Protocol) -> bool:
+        some = replace(links, protocols=protocols)
+        return bool(
+            np.isfinite(_time("all_reduce", "switch_reduction", V, Spread.of(8, 8), some).time_s)
+        )
+
+    assert reduces(whole)
+    assert reduces(lines, whole)
+    assert not reduces(lines)
+
+
+def test_an_exchange_pays_what_the_protocol_takes_for_exchanges() -> None:
+    """Half of every rate and 3 us, where a reduction would pay a quarter and 9 us."""
+    protocol = Protocol(
+        name="p",
+        base_s=9 * US,
+        rate_share=0.25,
+        across_rate_share=0.25,
+        exchange_share=0.5,
+        exchange_base_s=3 * US,
+    )
+    links = replace(_links(), issue_s=0.0, protocols=(protocol,))
+
+    time = _time("all_to_all", "direct", 1 * MIB, TWO_NODES, links)
+
+    assert float(time.startup_s) == pytest.approx(3 * US + 5 * US)
+    assert float(time.across_s) == pytest.approx(8 * MIB / (0.5 * NIC))
+    assert float(time.inside_s) == pytest.approx(7 * MIB / (0.5 * INSIDE))
+
+
+def test_no_protocol_for_exchanges_leaves_none_to_carry_one() -> None:
+    links = replace(_links(), protocols=(Protocol(name="p", exchange_share=0.0),))
+
+    assert np.isinf(_time("all_to_all", "direct", 1 * MIB, TWO_NODES, links).time_s)
