@@ -20,7 +20,7 @@ KINDS = {
     "slurm": ("export_launch", "slurm_text"),
     "mpi-rankfile": ("export_launch", "mpi_rankfile_text"),
     "torchrun": ("export_launch", "torchrun_text"),
-    "megatron": ("export_launch", "megatron_text"),
+    "megatron": ("export_megatron", "megatron_text"),
     "kueue": ("export_launch", "kueue_text"),
     "nccl-env": ("export_launch", "nccl_env_text"),
     "slurm-topology": ("export_graph", "slurm_topology_text"),

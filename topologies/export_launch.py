@@ -1,4 +1,4 @@
-"""A plan as the files of launchers: rank map, Slurm, Open MPI, torchrun, Megatron, Kueue, NCCL."""
+"""A plan as the files of launchers: rank map, Slurm, Open MPI, torchrun, Kueue, NCCL."""
 
 from __future__ import annotations
 
@@ -108,41 +108,6 @@ def torchrun_text(plan: SeatedPlan, *, arguments: str = '"$@"') -> str:
     start = f"exec torchrun --nnodes={len(order)} --nproc-per-node={per_host}"
     start += f' --node-rank="$node_rank" --master-addr={order[0]} --master-port={_PORT}'
     return "\n".join([*lines, f"{start} {arguments}", ""])
-
-
-def megatron_text(plan: SeatedPlan) -> str:
-    """Return the torchrun script with Megatron's flags for the plan's layout and rank order.
-
-    Raises:
-        InputError: a rank order that Megatron does not have, or machines out of order.
-    """
-    layout = plan.layout
-    flags = [
-        f"--tensor-model-parallel-size {layout.tp}",
-        f"--pipeline-model-parallel-size {layout.pp}",
-        f"--context-parallel-size {layout.cp}",
-        f"--micro-batch-size {layout.micro_batch}",
-        f"--global-batch-size {layout.global_batch}",
-        f"--seq-length {layout.seq}",
-    ]
-    if layout.ep > 1:
-        flags.append(f"--expert-model-parallel-size {layout.ep}")
-    if layout.ep > 1 or layout.etp > 1:
-        flags.append(f"--expert-tensor-parallel-size {layout.etp}")
-    if layout.vpp > 1:
-        flags.append(f"--num-virtual-stages-per-pipeline-rank {layout.vpp}")
-    if layout.sequence_parallel and layout.tp > 1:
-        flags.append("--sequence-parallel")
-    if layout.order == "tp-cp-ep-pp-dp":
-        flags.append("--use-tp-pp-dp-mapping")
-    elif layout.order != "tp-cp-ep-dp-pp":
-        raise InputError(
-            f"order {layout.order}: Megatron has tp-cp-ep-dp-pp and tp-cp-ep-pp-dp only"
-        )
-    if layout.zero_stage == 1:
-        flags.append("--use-distributed-optimizer")
-    joined = " \\\n  ".join(['train.py "$@"', *flags])
-    return torchrun_text(plan, arguments=joined)
 
 
 def kueue_text(plan: SeatedPlan) -> str:

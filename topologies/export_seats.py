@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -105,7 +106,8 @@ def seated_plan(
             f"{len(names)} names for the {len(hosts)} machines of {fabric.name}: expected as many"
         )
     if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        counts = Counter(names)
+        twice = next(name for name in names if counts[name] > 1)
         raise InputError(f"machine {twice!r} is named twice")
     name_of = {g: name for name, host in zip(names, hosts, strict=True) for g in host.gpus}
     slots = slots_of(fabric)

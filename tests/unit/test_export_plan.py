@@ -26,7 +26,6 @@ from topologies.export_graph import (
 )
 from topologies.export_launch import (
     kueue_text,
-    megatron_text,
     mpi_rankfile_text,
     nccl_env_text,
     node_order_text,
@@ -35,6 +34,7 @@ from topologies.export_launch import (
     slurm_text,
     torchrun_text,
 )
+from topologies.export_megatron import megatron_text
 from topologies.export_seats import SeatedPlan, seated_plan
 from topologies.fabric_catalogue import generic_cluster
 from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
