@@ -121,6 +121,14 @@ Where = Annotated[
         help="Only layouts that meet it, e.g. 'tp <= 8 and pp % 2 == 0'; may be given again.",
     ),
 ]  # fmt: skip
+SeatFlips = Annotated[
+    bool,
+    typer.Option(
+        "--seat-flips",
+        help="Seat the layouts on both sides of each flip of the length and the experts, and say "
+        "which does not hold then: a few seconds each.",
+    ),
+]
 
 
 @app.command("compare")
@@ -146,6 +154,7 @@ def compare(
     precision: Precision = None,
     order: Order = "tp-cp-ep-dp-pp",
     where: Where = None,
+    seat_flips: SeatFlips = False,
     prices: Prices = None,
     tokens: Tokens = None,
     days: Days = None,
@@ -168,7 +177,7 @@ def compare(
     from cli.compare_csv import compare_csv
     from cli.compare_inputs import Wanted, read_candidates
     from cli.compare_page import print_comparison
-    from cli.compare_report import compare_document, make_comparison
+    from cli.compare_report import compare_document, make_comparison, with_seated_flips
     from cli.compare_sizes import Goal
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.procure.price_file import read_prices
@@ -209,6 +218,8 @@ def compare(
         read_candidates(wanted), seed=seed, time_limit_s=time_limit, prices=listed,
         tokens=wanted_tokens,
     )  # fmt: skip
+    if seat_flips:
+        found = with_seated_flips(found)
     document = compare_document(found)
     for path, text in ((out, json_text(document)), (csv, compare_csv(found))):
         if path is not None:

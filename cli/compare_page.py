@@ -8,21 +8,14 @@ from rich.text import Text
 
 from cli.compare_budget_words import lost_time, size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
+from cli.compare_flips import flip_lines, flip_table
 from cli.compare_report import (
     Comparison,
-    flip_value,
     pareto_rows,
     worth_per_gpu,
 )
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
-from cli.property_words import (
-    PROPERTIES,
-    factor_words,
-    property_value,
-    property_words,
-    span_words,
-)
 from cli.report_pictures_plane import Axis
 from cli.search_report import short_layout, used_bytes
 from planner.procure.budget import format_money, money_of
@@ -56,8 +49,9 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     for line in cut_sentences(found):
         console.print(Text(line))
     if found.compared.pools:
-        _section(console, "Where the winner flips, all else equal", _flip_table(found))
-        console.print(Text(_flip_sentence(found)))
+        _section(console, "Where the winner flips, all else equal", flip_table(found))
+        for line in flip_lines(found):
+            console.print(Text(line))
         _section(console, "Where to spend: tokens a second won, layouts chosen anew",
                  _gain_table(found))  # fmt: skip
         for line in _gain_lines(found):
@@ -192,32 +186,6 @@ def plotted(found: Comparison) -> list[str]:
     ]
     days = Axis(name="tokens/day", text=lambda v: f"{v / 1e9:,.4g} G")
     return scatter(points, over, days)
-
-
-def _flip_table(found: Comparison) -> Table:
-    table = simple_table("  property", "changes at", "from", "to", left=4)
-    table.columns[0].no_wrap = table.columns[1].no_wrap = True
-    currency = found.prices.currency if found.prices else ""
-    for one in found.flips:
-        value = flip_value(one, found)
-        table.add_row(
-            f"  {property_words(one.name)}",
-            f"{property_value(one.name, value, currency)} (x {factor_words(one.factor)})",
-            one.before, one.after,
-        )  # fmt: skip
-    return table
-
-
-def _flip_sentence(found: Comparison) -> str:
-    flipped = {one.name for one in found.flips if one.kind == "winner"}
-    varied = [n for n in PROPERTIES if n != "experts" or found.first.candidate.model.experts]
-    still = [PROPERTIES[name] for name in varied if name not in flipped]
-    return (
-        f"No other cluster wins by 0.1 % within x 1/32 to x 32 ({span_words(varied)}) of: "
-        f"{', '.join(still)}."
-        if still and len(found.compared.pools) > 1
-        else "Looked at from x 1/32 to x 32."
-    )
 
 
 def _gain_table(found: Comparison) -> Table:

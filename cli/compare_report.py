@@ -25,6 +25,7 @@ from planner.search.flips import Flip, flips
 from planner.search.gains import Gain, gains, worth
 from planner.search.pareto import pareto_front
 from planner.search.price_flips import Bid, cheapest, price_flips, price_now
+from planner.search.seated_flips import SeatedFlip, seated_flips
 
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
@@ -40,6 +41,7 @@ class Comparison:
         asked: the clusters and layouts.
         compared: ranked.
         flips: where the winner changes.
+        seated: what holds on both sides of some of them with seats; empty if not asked.
         gains: cluster to what better parts bring.
         bills: cluster to its parts.
         runs: what a run takes, in the order of ``compared.ranked``.
@@ -50,6 +52,7 @@ class Comparison:
     asked: Compare
     compared: Compared
     flips: tuple[Flip, ...]
+    seated: tuple[SeatedFlip, ...]
     gains: Mapping[str, tuple[Gain, ...]]
     bills: Mapping[str, Bill]
     runs: tuple[Run, ...]
@@ -73,7 +76,10 @@ def make_comparison(
     prices: PriceList | None = None,
     tokens: float | None = None,
 ) -> Comparison:
-    """Return the comparison of *asked*; ``time_limit_s`` is for seating each layout [s]."""
+    """Return the comparison of *asked*; ``time_limit_s`` is for seating each layout [s].
+
+    No flip is seated: see ``with_seated_flips``.
+    """
     limit_s = FINALIST_LIMIT_S if time_limit_s is None else time_limit_s
     if asked.layouts:
         found = compare_layouts(asked.candidates, asked.layouts, seed=seed, time_limit_s=limit_s)
@@ -98,6 +104,7 @@ def make_comparison(
         compared=found,
         flips=(*flips(found.pools, found.ranked[0].finalist.step.spread),
                *price_flips(bids, prices)) if found.pools else (),
+        seated=(),
         gains={
             pool.name: tuple(gains(pool, nics_per_gpu=_nics(bills[one.name], one.gpus),
                                    bigger=one.bigger))
@@ -108,6 +115,14 @@ def make_comparison(
         cheapest=cheapest(bids, prices) if bids and priced and prices is not None else "",
         seed=seed, time_limit_s=limit_s, prices=prices, tokens=tokens,
     )  # fmt: skip
+
+
+def with_seated_flips(found: Comparison) -> Comparison:
+    """Return the comparison with what holds on both sides of its flips with seats."""
+    winner = found.first.candidate.name
+    seated = seated_flips(found.flips, found.asked.candidates, winner, seed=found.seed,
+                          time_limit_s=found.time_limit_s)  # fmt: skip
+    return replace(found, seated=tuple(seated))
 
 
 def _by_need(ranked: Sequence[Entry], runs: Mapping[int, Run]) -> tuple[Entry, ...]:
@@ -144,7 +159,7 @@ def compare_document(found: Comparison) -> dict[str, Any]:
             for one, run in zip(found.compared.ranked, found.runs, strict=True)
         ],
         "moved": [_entry(one, found) for one in found.compared.moved],
-        "flips": [{**_flip(one), "value": flip_value(one, found)} for one in found.flips],
+        "flips": [_flip(one, found) for one in found.flips],
         "gains": {
             name: [{"name": one.name, "step_s": one.step_s, "gain_share": one.gain_share,
                     "worth_per_gpu": worth_per_gpu(one, name, found)} for one in some]
@@ -171,9 +186,15 @@ def _entry(one: Entry, found: Comparison) -> dict[str, Any]:
     }
 
 
-def _flip(one: Flip) -> dict[str, Any]:
-    return {"property": one.name, "kind": one.kind, "factor": one.factor, "before": one.before,
-            "after": one.after}  # fmt: skip
+def _flip(one: Flip, found: Comparison) -> dict[str, Any]:
+    seated = next((side for side in found.seated if side.flip == one), None)
+    return {
+        "property": one.name, "kind": one.kind, "factor": one.factor, "before": one.before,
+        "after": one.after, "held_factor": one.held_factor, "value": flip_value(one, found),
+        "held_value": flip_value(replace(one, factor=one.held_factor), found),
+        "seated": None if seated is None
+        else {"holds": seated.holds, "before": seated.before, "after": seated.after},
+    }  # fmt: skip
 
 
 def flip_value(one: Flip, found: Comparison) -> float:

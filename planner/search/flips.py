@@ -42,7 +42,7 @@ class Flip:
     factor: float
     before: str
     after: str
-    held_factor: float = 1.0
+    held_factor: float
 
 
 def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
@@ -149,10 +149,11 @@ def _winner_at(steps: Steps, axis: Axis, factor: float) -> str:
 
 def _tie_at(steps: Steps, axis: Axis, spread: float, factor: float) -> str:
     (first, first_s), (_, second_s), *_ = steps.ranked(axis.change(factor))
-    return _standing(first.name, first_s, second_s, spread)
+    return standing(first.name, first_s, second_s, spread)
 
 
-def _standing(first: str, first_s: float, second_s: float, spread: float) -> str:
+def standing(first: str, first_s: float, second_s: float, spread: float) -> str:
+    """Return how sure it is who is first, from the first two's steps [s]."""
     if not isfinite(second_s):
         return f"only {first} fits" if isfinite(first_s) else "nothing fits"
     told = is_told_apart(first_s, second_s, spread)
@@ -191,7 +192,7 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
 
     def tie_at(count: int) -> str:
         (first, first_s), (_, second_s), *_ = ranked(count)
-        return _standing(first, first_s, second_s, spread)
+        return standing(first, first_s, second_s, spread)
 
     def layout_at(count: int) -> str:
         layout = best(count)[[pool.name for pool in pools].index(winner.name)].layout
@@ -207,11 +208,12 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
             [c for c in reversed(counts) if c < experts],
             [c for c in counts if c > experts],
         ):
-            changed = next((c for c in side if ask(c) != before), None)
+            changed = next((at for at, c in enumerate(side) if ask(c) != before), None)
             if changed is not None:
+                held = side[changed - 1] if changed else experts
                 found.append(
-                    Flip(name="experts", kind=kind, factor=changed / experts, before=before,
-                         after=ask(changed))
+                    Flip(name="experts", kind=kind, factor=side[changed] / experts, before=before,
+                         after=ask(side[changed]), held_factor=held / experts)
                 )  # fmt: skip
     return found
 
