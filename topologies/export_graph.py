@@ -18,8 +18,14 @@ def node_link_text(fabric: Fabric) -> str:
     """Return the cluster as NetworkX node-link JSON, machines and rates included."""
     hosts = {g: host.name for host in fabric.hosts for g in host.gpus}
     host_of = {fabric.gpus[g]: name for g, name in hosts.items()}
+    usable = set(fabric.gpus)
     nodes = [
-        {"id": name, **_plain(data), **({"host": host_of[name]} if name in host_of else {})}
+        {
+            "id": name,
+            **_plain(data),
+            **({"host": host_of[name]} if name in host_of else {}),
+            **({"usable": False} if data.get("kind") == "gpu" and name not in usable else {}),
+        }
         for name, data in fabric.graph.nodes(data=True)
     ]
     links = [
@@ -147,9 +153,11 @@ def astra_sim_text(plan: SeatedPlan) -> str:
 
 def _marked(plan: SeatedPlan) -> Any:
     """Return a copy of the graph with plain attributes and ranks."""
-    graph = plan.cluster.graph.copy()
-    for _, data in graph.nodes(data=True):
+    graph, usable = plan.cluster.graph.copy(), set(plan.cluster.gpus)
+    for name, data in graph.nodes(data=True):
         data.update(_plain(data))
+        if data.get("kind") == "gpu" and name not in usable:
+            data["usable"] = False
     for _, _, data in graph.edges(data=True):
         data.update(_plain(data))
     for seat in plan.seats:

@@ -31,7 +31,8 @@ class _Graph:
 def import_graph(text: str, name: str) -> ImportedFabric:
     """Return the cluster in a graph whose vertices have ``kind`` and edges a capacity.
 
-    A ``gpu`` has ``host`` (else ``board``, else ``supernode``) and ``supernode``; an edge has
+    A ``gpu`` has ``host`` (else ``board``, else ``supernode``) and ``supernode``; one that is
+    ``usable: false``, being dead or another job's, is left out. An edge has
     ``capacity_bytes_per_s`` (all parallel links, one direction) and may have ``links``.
 
     Raises:
@@ -48,7 +49,25 @@ def import_graph(text: str, name: str) -> ImportedFabric:
         faults += [f"{name}: edge to {e[:60]!r}, no vertex" for e in (a, b) if e not in graph.nodes]
     if faults:
         raise SpecError(*faults[:20])
-    return _fabric(graph, name)
+    return _fabric(_usable(graph), name)
+
+
+def _usable(graph: _Graph) -> _Graph:
+    """Return *graph* without the GPUs that may not be used, and what hangs on them alone."""
+    gone = {v for v, data in graph.nodes.items() if data.get("usable", "").lower() == "false"}
+    if not gone:
+        return graph
+    gpus_of: dict[str, set[str]] = defaultdict(set)
+    for a, b, _ in graph.links:
+        for nic, gpu in ((a, b), (b, a)):
+            if graph.nodes[nic]["kind"] == "nic" and graph.nodes[gpu]["kind"] == "gpu":
+                gpus_of[nic].add(gpu)
+    gone |= {nic for nic, gpus in gpus_of.items() if gpus <= gone}
+    return _Graph(
+        graph.about,
+        {v: data for v, data in graph.nodes.items() if v not in gone},
+        [one for one in graph.links if one[0] not in gone and one[1] not in gone],
+    )
 
 
 def _fabric(graph: _Graph, name: str) -> ImportedFabric:
