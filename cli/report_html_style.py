@@ -92,6 +92,7 @@ nav li,.figures dt,.legend li{overflow-wrap:anywhere;min-width:0}
 .lead{font-size:17px}
 .figures{display:grid;grid-template-columns:repeat(4,1fr);gap:10px;margin:18px 0 6px}
 .figures:has(>:nth-child(5)){grid-template-columns:repeat(3,1fr)}
+.figures:has(>:nth-child(5):last-child){grid-template-columns:repeat(5,1fr)}
 .figures div{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:9px 13px 10px}
 .figures dt,.figures dd{margin:0;font-size:13px;line-height:1.35;color:var(--soft)}
 .figures .value{font-size:23px;font-weight:600;line-height:1.4;color:var(--ink);font-variant-numeric:tabular-nums;white-space:nowrap}
@@ -124,6 +125,12 @@ pre{background:var(--panel);padding:10px 12px;overflow-x:auto;white-space:pre-wr
 .ask input{width:7em}
 footer{padding-top:16px;padding-bottom:40px;color:var(--soft);font-size:13px}
 .narrow{display:none}
+@media screen and (max-width:900px){
+.figures:has(>:nth-child(5):last-child){grid-template-columns:repeat(3,1fr)}
+table{font-size:12.5px}
+th,td{padding-right:6px}
+}
+@media screen and (min-width:701px){td[data-h=Layout]{min-width:7.5em}}
 @media screen and (max-width:700px){
 main,header,footer,nav{padding-left:14px;padding-right:14px}
 h1{font-size:22px;overflow-wrap:anywhere}
@@ -131,7 +138,7 @@ h1{font-size:22px;overflow-wrap:anywhere}
 .frame>svg{min-width:700px}.narrow>.frame>svg{min-width:0}
 .frame:not(.narrow>.frame){border-right:1px dashed var(--line)}
 .frame:not(.narrow>.frame)::before{content:"wider than the screen: swipe it sideways \\2192";position:sticky;left:0;display:block;width:max-content;font-size:12px;color:var(--soft)}
-.figures,.figures:has(>:nth-child(5)){grid-template-columns:1fr 1fr;gap:8px}
+.figures,.figures:has(>:nth-child(5)),.figures:has(>:nth-child(5):last-child){grid-template-columns:1fr 1fr;gap:8px}
 .figures .value{font-size:19px}
 table{width:100%}
 td{overflow-wrap:anywhere}

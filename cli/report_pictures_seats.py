@@ -21,6 +21,7 @@ _MOST_CELLS = 4096
 _MOST_HEAT = 64
 _CELLS = (15.0, 13.0, 11.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0)
 _LEAST_SHRUNK = 0.7  # of the largest squares: so much smaller may they be for rows alike
+_LETTER = 6.8  # pixels of a digit in a room's name
 _BETWEEN = 14  # pixels from room to room
 _TALLEST = 640  # pixels: a map is seen at once, and fits a page of paper
 _FEW_HEAT = 10  # so few domains have room for their bytes in words
@@ -95,7 +96,7 @@ def seats(
     """
     together = max(1, ceil(stage.size / _MOST_CELLS))
     widest = max(ceil(room.capacity / together) for room in rooms)
-    grid = _grid(widest, len(rooms))
+    grid = _grid(widest, len(rooms), max(len(room.name) for room in rooms))
     stages = int(stage.max()) + 1
     shade = stage * STAGE_COLOURS // stages if stages > STAGE_COLOURS else (
         stage * (STAGE_COLOURS - 1) // max(stages - 1, 1)
@@ -110,13 +111,18 @@ def seats(
     return picture(title, rows * grid.height + 6, body)
 
 
-def _grid(cells: int, rooms: int) -> _Grid:
-    """Return the largest squares whose rooms fit the page, a little smaller for whole rows.
+def _grid(cells: int, rooms: int, letters: int) -> _Grid:
+    """Return the largest squares whose rooms fit the page, a little smaller for rows alike.
 
-    >>> [(one.per_row, one.cell) for one in (_grid(64, 16), _grid(384, 3), _grid(8, 128))]
+    Args:
+        cells: squares of a room [1].
+        rooms: as many [1].
+        letters: of the longest name of a room [1].
+
+    >>> [(one.per_row, one.cell) for one in (_grid(64, 16, 4), _grid(384, 3, 4), _grid(8, 128, 5))]
     [(8, 13.0), (3, 11.0), (16, 11.0)]
-    >>> _grid(8, 13).per_row, _grid(8, 17).per_row
-    (13, 9)
+    >>> _grid(8, 13, 4).per_row, _grid(8, 17, 4).per_row, _grid(32, 128, 8).per_row
+    (13, 9, 13)
     """
     columns = _columns(cells)
     fitting = [
@@ -126,6 +132,7 @@ def _grid(cells: int, rooms: int) -> _Grid:
     whole = [
         grid for grid in fitting
         if rooms % grid.per_row == 0 and grid.cell >= _LEAST_SHRUNK * largest.cell
+        and grid.width + _BETWEEN >= _LETTER * letters
     ]  # fmt: skip
     return whole[0] if whole else largest
 
@@ -160,7 +167,7 @@ def _room(
     room: Room, x: float, y: float, grid: _Grid, together: int, shade: NDArray[np.int64],
     lights: Sequence[Light], told: Callable[[int], str],
 ) -> str:  # fmt: skip
-    most = max(4, int((grid.width + 8) / 5.6))
+    most = max(4, int((grid.width + _BETWEEN - 4) / _LETTER))
     parts = [
         word(x, y - 3, room.name, style="small", most=most),
         box(
