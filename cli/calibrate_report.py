@@ -21,6 +21,7 @@ from planner.steptime.rates import Efficiency
 from planner.steptime.refit import refit
 from planner.steptime.runs import Run, batches
 from planner.units import format_share, format_time
+from topologies.efficiency_catalogue import UNFINISHED
 from topologies.efficiency_text import catalogue_texts
 from topologies.steps_table import StepsTable, read_steps
 
@@ -116,11 +117,17 @@ def _split(runs: list[Run], *, every: bool) -> tuple[list[Run], list[Run]]:
 
 
 def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> tuple[Path, ...]:
-    """Write the files of fitted numbers that ship, fitted on the table at *path*; return them."""
+    """Write the files of fitted numbers that ship, fitted on the table at *path*; return them.
+
+    They belong together: until all are written a file beside them says so, and readers refuse them.
+    """
     fits = refit(read_steps(path).runs, say)
     texts = catalogue_texts(fits)
+    marker = folder / UNFINISHED
+    write_file(marker, "Being written by planner calibrate --catalogue.\n")
     for name, text in texts.items():
         write_file(folder / name, text)
+    marker.unlink()
     return tuple(folder / name for name in texts)
 
 

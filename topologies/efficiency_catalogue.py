@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from planner.documents import Document, Node, read_document
+from planner.errors import SpecError
 from planner.fabric import Accelerator
 from planner.steptime.columns import PRECISIONS, STACKS
 from planner.steptime.rates import Efficiency
@@ -21,6 +22,8 @@ from topologies.fabric_figures import positive
 CATALOGUE = Path(__file__).parent / "catalogue" / "step_efficiency.yaml"
 HALVES = CATALOGUE.with_name("step_efficiency_halves.yaml")
 LEFT_OUT = CATALOGUE.with_name("step_efficiency_left_out.yaml")
+UNFINISHED = "step_efficiency.unfinished"
+"""A file beside them while they are written: all are of one fit once it is gone."""
 
 _KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
          "pace", "source", "assumed", "same_as", "called", "nic", "mesh", "domain")  # fmt: skip
@@ -67,7 +70,7 @@ class _Entry:
 
 def read_efficiencies(path: Path) -> Mapping[str, Efficiency]:
     """Return the efficiencies on file at *path*; SpecError names every fault with its line."""
-    entries = _entries(read_document(path))
+    entries = _entries(_finished(path))
     return MappingProxyType(
         {name: entry.efficiency for name, entry in entries.items() if entry.efficiency}
     )
@@ -88,7 +91,7 @@ def shipped_efficiencies() -> Mapping[str, Efficiency]:
 
 def shipped_halves() -> tuple[Mapping[str, Efficiency], Mapping[str, Efficiency]]:
     """Return the numbers fitted on the first and on the second half of the layouts."""
-    document = read_document(HALVES)
+    document = _finished(HALVES)
     document.root.only("first", "second")
     first, second = (
         {name: _efficiency(node) for name, node in document.root.map(half).items()}
@@ -100,7 +103,7 @@ def shipped_halves() -> tuple[Mapping[str, Efficiency], Mapping[str, Efficiency]
 
 def shipped_left_out() -> Mapping[str, Mapping[str, Efficiency]]:
     """Return, for each source, the numbers fitted on all others, by accelerator."""
-    document = read_document(LEFT_OUT)
+    document = _finished(LEFT_OUT)
     fits = {
         source: {name: _efficiency(one) for name, one in document.root.map(source).items()}
         for source, _ in document.root.items()
@@ -118,7 +121,7 @@ def chip_named(name: str) -> Chip | None:
 
 @lru_cache(maxsize=1)
 def _shipped() -> Mapping[str, _Entry]:
-    return _entries(read_document(CATALOGUE))
+    return _entries(_finished(CATALOGUE))
 
 
 @lru_cache(maxsize=1)
@@ -144,6 +147,22 @@ def _chip(name: str) -> Chip:
         mesh_gpus=entry.mesh_gpus if entry else 0,
         domain_gpus=entry.domain_gpus if entry else 0,
     )
+
+
+def _finished(path: Path) -> Document:
+    """Return the file at *path*.
+
+    Raises:
+        SpecError: it is one of several that were being written when that stopped.
+    """
+    marker = path.with_name(UNFINISHED)
+    if path.name in {CATALOGUE.name, HALVES.name, LEFT_OUT.name} and marker.exists():
+        raise SpecError(
+            f"{path}: may be of another fit than the files beside it: {marker} says that writing "
+            "them was stopped. Run planner calibrate TABLE --catalogue FOLDER again, or take the "
+            "files back and remove it"
+        )
+    return read_document(path)
 
 
 def _entries(document: Document) -> dict[str, _Entry]:

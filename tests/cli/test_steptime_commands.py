@@ -11,6 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from cli import calibrate_report
+
 SCHEMAS = Path(__file__).parents[2] / "cli" / "schemas"
 OWN = Path(__file__).parent.parent / "accuracy" / "published_steps.csv"
 SMALL = ("--gpus", "64", "--supernode", "8", "--model", "llama-3.1-8b", "--tp", "8", "--dp", "8",
@@ -226,6 +228,22 @@ def test_calibrate_writes_the_files_that_ship(planner: Planner, tmp_path: Path) 
     both = planner("calibrate", str(OWN), "--catalogue", str(tmp_path), "--all")
     assert both.code == 2
     assert "leave out" in both.err
+
+
+def test_files_that_ship_are_refused_when_writing_them_was_stopped(
+    planner: Planner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = "A100-SXM-80GB: {gemm: {bf16: 0.7}}\n"
+    texts = {"step_efficiency.yaml": fit, "step_efficiency_halves.yaml": fit}
+    monkeypatch.setattr(calibrate_report, "refit", lambda *_: None)
+    monkeypatch.setattr(calibrate_report, "catalogue_texts", lambda _: texts)
+    (tmp_path / "step_efficiency_halves.yaml").mkdir()  # so that the second cannot be written
+
+    stopped = planner("calibrate", str(OWN), "--catalogue", str(tmp_path))
+    ran = planner("validate", str(OWN), "--efficiency", str(tmp_path / "step_efficiency.yaml"))
+
+    assert stopped.code == ran.code == 2
+    assert "--catalogue FOLDER again" in " ".join(ran.err.split())
 
 
 def test_validate_says_what_it_skipped_assumed_and_did_not_read(
