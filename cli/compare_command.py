@@ -24,12 +24,15 @@ from cli.planner_options import (
     Plot,
     Pp,
     Precision,
+    Prices,
     Recompute,
     Seed,
     Seq,
     TimeLimit,
+    Tokens,
     Tp,
     Vpp,
+    Where,
     Zero,
     command_app,
     counts,
@@ -69,19 +72,6 @@ LayoutFiles = Annotated[
 SomeGpus = Annotated[
     int | None, whole("--gpus", show_default="1024", help="GPUs of the job, the same everywhere.")
 ]
-Prices = Annotated[
-    Path | None,
-    typer.Option(
-        "--prices", metavar="FILE", show_default=False,
-        help="Your price list (YAML, template: docs/prices.md); without one there is no money.",
-    ),
-]  # fmt: skip
-Tokens = Annotated[
-    str | None,
-    typer.Option(
-        "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
-    ),
-]
 Equal = Annotated[
     Literal["gpus", "money", "power"],
     typer.Option("--equal", help="What the clusters have in common: GPUs, money or power."),
@@ -114,13 +104,6 @@ Csv = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", show_default=False, help="Write the ranking as CSV."),
 ]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where", metavar="CONDITION", show_default=False,
-        help="Only layouts that meet it, e.g. 'tp <= 8 and pp % 2 == 0'; may be given again.",
-    ),
-]  # fmt: skip
 SeatFlips = Annotated[
     bool,
     typer.Option(

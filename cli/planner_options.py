@@ -200,6 +200,26 @@ Order = Annotated[
         "--order", metavar="ORDER", help="Rank order of the launcher, innermost degree first."
     ),
 ]
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices", metavar="FILE", show_default=False,
+        help="Your price list (YAML, template: docs/prices.md); without one there is no money.",
+    ),
+]  # fmt: skip
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", metavar="CONDITION", show_default=False,
+        help="Only layouts that meet it, e.g. 'tp <= 8 and pp % 2 == 0'; may be given again.",
+    ),
+]  # fmt: skip
 Seed = Annotated[
     int,
     whole(

@@ -25,13 +25,16 @@ from cli.planner_options import (
     Plot,
     Pp,
     Precision,
+    Prices,
     Recompute,
     Seed,
     Seq,
     Supernode,
     TimeLimit,
+    Tokens,
     Tp,
     Vpp,
+    Where,
     Zero,
     command_app,
     whole,
@@ -53,26 +56,6 @@ Csv = Annotated[
         "--csv", metavar="FILE", show_default=False, help="Write the Pareto front here, as CSV."
     ),
 ]
-Prices = Annotated[
-    Path | None,
-    typer.Option(
-        "--prices", metavar="FILE", show_default=False,
-        help="Your price list (YAML, template: docs/prices.md); without one there is no money.",
-    ),
-]  # fmt: skip
-Tokens = Annotated[
-    str | None,
-    typer.Option(
-        "--tokens", metavar="N", show_default=False, help="Tokens of the whole run, e.g. 15T."
-    ),
-]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where", metavar="CONDITION", show_default=False,
-        help="Only layouts that meet it, e.g. 'tp <= 8 and pp % 2 == 0'; may be given again.",
-    ),
-]  # fmt: skip
 SweepFile = Annotated[
     Path | None,
     typer.Option(
