@@ -16,7 +16,8 @@ from planner.model import ModelSpec
 _MOST_GPUS = 1_000_000
 _LARGEST = 10**12
 _SHOWN = 20
-_MOST_BYTES = 256 * 1024 * 1024
+_MOST_BYTES = 64 * 2**20
+"""A plan of a million ranks has 57 MB."""
 _WHOLE = ("cluster_gpus", "cluster_supernode")  # of the cluster that a free list cuts down
 
 
@@ -148,9 +149,11 @@ def _cluster_of(asked: Asked, told: Mapping[str, Any], path: Path) -> tuple[str 
 def read_plan_document(path: Path) -> Mapping[str, Any]:
     """Return the document in the file *path*."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path}: larger than {_MOST_BYTES} bytes; not a plan of ours")
-        plan = json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:  # what a pipe or a device holds, no size tells
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise InputError(f"{path}: larger than {_MOST_BYTES / 2**20:.0f} MiB: no plan is")
+        plan = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise InputError(
             f"--placement {path}: {error.strerror or error}; give order, optimal, or the file "

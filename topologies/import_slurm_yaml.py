@@ -39,15 +39,17 @@ def import_slurm_yaml(text: str | bytes, name: str, *, topology: str = "") -> Im
     items = root.as_list() if root.kind == "list" else (root,)
     if root.kind not in {"list", "map"}:
         root.fault("expected a topology, or a list of them")
-    read = [made for item in items if (made := _topology(item, name)) is not None]
-    names = [one.name for one in read]
-    for i, item in enumerate(items):
-        if i < len(names) and names[i] in names[:i]:
-            item.fault(f"topology {names[i]!r} is described twice")
+    read: dict[str, _Topology] = {}
+    for item in items:
+        made = _topology(item, name)
+        if made is not None and made.name in read:
+            item.fault(f"topology {made.name!r} is described twice")
+        elif made is not None:
+            read[made.name] = made
     if root.kind == "list" and not items:
         root.fault("expected one topology at least")
     document.finish()
-    return _chosen(read, topology, name)()
+    return _chosen(tuple(read.values()), topology, name)()
 
 
 class _Topology:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from planner.errors import SpecError
@@ -22,8 +23,8 @@ def json_value(text: str, name: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+            counts = Counter(key for key, _ in pairs)
+            twice = next(key for key, times in counts.items() if times > 1)
             raise SpecError(f"{name}: key {twice[:60]!r} is given twice in one mapping")
         return made
 

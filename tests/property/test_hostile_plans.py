@@ -15,13 +15,15 @@ from cli.export_command import read_host_names
 from cli.plan_cluster import read_planned
 from cli.plan_seats import seats_of_plan
 from cli.planner_inputs import Asked, inputs_document, read_inputs
-from planner.errors import PlannerError
+from planner.errors import InputError, PlannerError
 from tests.hostile import encoded, restructured
 from topologies.fabric_catalogue import load_cluster
 from topologies.fabric_groups import machines_by_function
-from topologies.fabric_import import decoded
+from topologies.fabric_import import decoded, import_fabric
 from topologies.free_list import read_free_list
 from topologies.import_allocation import read_allocation
+from topologies.layout_reader import read_layout_run
+from topologies.model_reader import read_model
 
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 10**30, 1.5, "", "x", "8", [], {}, [1], [[]], {"a": 1}, "../../etc/passwd",
@@ -156,4 +158,20 @@ def test_long_lists_are_refused_soon(kind: str, tmp_path: Path) -> None:
         started = time.process_time()
         with suppress(PlannerError):
             read()
+        assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "read",
+    [import_fabric, read_model, read_layout_run, read_planned, seats_of_plan, read_host_names],
+    ids=lambda read: read.__name__,
+)
+def test_a_file_of_100_mb_is_refused_unread(read: Any, tmp_path: Path) -> None:
+    for name, begins in (("a.json", b'{"nodes": "'), ("a.sh", b"--num-layers "), ("a", b"n[")):
+        path = tmp_path / name
+        path.write_bytes(begins + b"1" * 10**8)  # one line
+
+        started = time.process_time()
+        with pytest.raises(InputError, match=r"larger than (16|64) MiB"):
+            read(path)
         assert time.process_time() - started < 2
