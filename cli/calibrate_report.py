@@ -19,7 +19,7 @@ from planner.errors import InputError
 from planner.steptime.calibrate import LEAST_ROWS, Fitted, fit, fitting_half, residuals_of
 from planner.steptime.rates import Efficiency
 from planner.steptime.refit import refit
-from planner.steptime.runs import Run, batches
+from planner.steptime.runs import Run, assumed_of, batches
 from planner.units import format_share, format_time
 from topologies.efficiency_catalogue import UNFINISHED
 from topologies.efficiency_text import catalogue_texts
@@ -158,7 +158,8 @@ def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
 
 
 def _assumed(fitted: FittedTable) -> tuple[Assumption, ...]:
-    return assumptions(fitted.table.runs, {one.chip: one.efficiency for one in fitted.fits})
+    efficiencies = {one.chip: one.efficiency for one in fitted.fits}
+    return assumptions(assumed_of(run, efficiencies) for run in fitted.table.runs)
 
 
 def print_fit(console: Console, fitted: FittedTable) -> None:

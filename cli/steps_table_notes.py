@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from planner.steptime.rates import Efficiency
-from planner.steptime.runs import Run, assumed_of
 from topologies.steps_cells import COLUMNS
 from topologies.steps_table import StepsTable
 
@@ -36,11 +34,9 @@ class Assumption:
     rows: int
 
 
-def assumptions(
-    runs: Iterable[Run], efficiencies: Mapping[str, Efficiency]
-) -> tuple[Assumption, ...]:
-    """Return what was assumed to predict *runs* with *efficiencies*, of most rows first."""
-    found = Counter(pair for run in runs for pair in assumed_of(run, efficiencies).items())
+def assumptions(of_rows: Iterable[Mapping[str, str]]) -> tuple[Assumption, ...]:
+    """Return what was assumed of some rows, each a name to its reason, that of most first."""
+    found = Counter(pair for row in of_rows for pair in row.items())
     ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     return tuple(
         Assumption(name=name, because=because, rows=rows) for (name, because), rows in ordered

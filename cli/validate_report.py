@@ -20,7 +20,7 @@ from cli.planner_output import document
 from cli.report_words import plain_cell
 from cli.steps_table_notes import Assumption, assumptions, print_table_notes
 from planner.steptime.rates import Efficiency
-from planner.steptime.runs import Run, predicted_memory_bytes
+from planner.steptime.runs import Run, assumed_of, predicted_memory_bytes
 from planner.steptime.validate import (
     Group,
     Score,
@@ -128,9 +128,14 @@ def report_of(
     seen = _sources_of(numbers, runs)
     unseen: tuple[Score, ...] = ()
     left_out: tuple[Score, ...] = ()
+    assumed = [assumed_of(run, numbers) for run in runs]
     if refit is not None:
         say(f"fitting on {len(runs):,} rows; this takes minutes")
-        step_s = predict_halves(runs) if refit == "halves" else predict_left_out(runs)
+        refitted = predict_halves(runs) if refit == "halves" else predict_left_out(runs)
+        step_s = refitted.step_s
+        assumed = [run.assumed for run in runs]
+        for chip, rows in refitted.unfitted.items():
+            assumed += [{"efficiency": f"too few other rows of {chip}: its defaults"}] * rows
         basis = (
             "each half of the layouts by a fit on the other half"
             if refit == "halves"
@@ -156,7 +161,7 @@ def report_of(
         left_out=left_out,
         groups=groups_of(runs, step_s),
         far=_far(runs, step_s, worst),
-        assumed=assumptions(runs, numbers),
+        assumed=assumptions(assumed),
     )
 
 
@@ -174,7 +179,7 @@ def _far(runs: tuple[Run, ...], step_s: NDArray[np.float64], worst: int) -> tupl
     """Return the rows furthest off, and every one that is off by more than a factor of 2."""
     rows = []
     for run, predicted in zip(runs, step_s, strict=True):
-        if run.measured_s > 0 and math.isfinite(predicted):
+        if run.measured_s > 0:
             error = float(predicted / run.measured_s - 1.0)
             rows.append((abs(math.log1p(error)), error, float(predicted), run))
     rows.sort(key=lambda row: (-row[0], row[3].name))
@@ -200,10 +205,7 @@ def predictions_text(report: Report) -> str:
             writer.writerow([name, "", "", plain_cell(row.because)])
             continue
         step_s, memory_bytes = next(predicted)
-        if math.isfinite(step_s):
-            writer.writerow([name, f"{step_s:.6g}", f"{memory_bytes:.0f}", ""])
-        else:
-            writer.writerow([name, "", "", "no other layout or source to fit on"])
+        writer.writerow([name, f"{step_s:.6g}", f"{memory_bytes:.0f}", ""])
     return stream.getvalue()
 
 

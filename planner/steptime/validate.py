@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.errors import InputError
 from planner.steptime.calibrate import fit, fitting_half, layout_key
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, batches, predicted_s
@@ -168,34 +169,58 @@ def predict(runs: Sequence[Run], efficiencies: Mapping[str, Efficiency]) -> NDAr
     return predicted_s(batches(runs), efficiencies, len(runs))
 
 
-def predict_halves(runs: Sequence[Run]) -> NDArray[np.float64]:
-    """Return predictions of each half of the layouts from a fit on the other half [s]."""
-    answer = np.full(len(runs), np.nan)
-    for side in (True, False):
-        trained = [run for run in runs if fitting_half(run) == side]
-        rows = [i for i, run in enumerate(runs) if fitting_half(run) != side]
-        _predict_into(answer, runs, rows, trained)
-    return answer
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refitted:
+    """Predictions by fits on other rows of the same table.
+
+    Args:
+        step_s: predicted steps, in table order [s].
+        unfitted: accelerator to its rows that were predicted by defaults, because the other rows
+            had too few of it to fit on [1].
+    """
+
+    step_s: NDArray[np.float64]
+    unfitted: Mapping[str, int]
 
 
-def predict_left_out(runs: Sequence[Run]) -> NDArray[np.float64]:
-    """Return predictions of each source from a fit on all others [s]."""
-    answer = np.full(len(runs), np.nan)
-    for source in dict.fromkeys(run.source for run in runs):
-        trained = [run for run in runs if run.source != source]
-        rows = [i for i, run in enumerate(runs) if run.source == source]
-        _predict_into(answer, runs, rows, trained)
-    return answer
+def predict_halves(runs: Sequence[Run]) -> Refitted:
+    """Return predictions of each half of the layouts from a fit on the other half.
+
+    Raises:
+        InputError: one half has no measured row.
+    """
+    sides = [fitting_half(run) for run in runs]
+    if {side for side, run in zip(sides, runs, strict=True) if run.measured_s > 0} != {True, False}:
+        raise InputError("fits on each half of the layouts need measured rows in both: give more")
+    return _refitted(runs, sides)
 
 
-def _predict_into(
-    answer: NDArray[np.float64], runs: Sequence[Run], rows: list[int], trained: Sequence[Run]
-) -> None:
-    if not any(run.measured_s > 0 for run in trained):
-        return
-    fits = fit(trained)
-    efficiencies = {chip: one.efficiency for chip, one in fits.items()}
-    answer[rows] = predict([runs[i] for i in rows], efficiencies)
+def predict_left_out(runs: Sequence[Run]) -> Refitted:
+    """Return predictions of each source from a fit on all others.
+
+    Raises:
+        InputError: only one source has measured rows.
+    """
+    sources = sorted({run.source for run in runs if run.measured_s > 0})
+    if len(sources) < 2:
+        known = sources[0] if sources else "none"
+        raise InputError(f"fits on all other sources need measured rows of two; there is {known}")
+    return _refitted(runs, [run.source for run in runs])
+
+
+def _refitted(runs: Sequence[Run], labels: Sequence[object]) -> Refitted:
+    """Predict the rows of each label by a fit on the rows of all others."""
+    step_s = np.full(len(runs), np.nan)
+    unfitted: dict[str, int] = {}
+    for label in dict.fromkeys(labels):
+        rows = [i for i, one in enumerate(labels) if one == label]
+        fits = fit([run for run, one in zip(runs, labels, strict=True) if one != label])
+        mine = [runs[i] for i in rows]
+        step_s[rows] = predict(mine, {chip: one.efficiency for chip, one in fits.items()})
+        for run in mine:
+            if run.chip not in fits:
+                unfitted[run.chip] = unfitted.get(run.chip, 0) + 1
+    return Refitted(step_s=step_s, unfitted=unfitted)
 
 
 def predict_by_halves(

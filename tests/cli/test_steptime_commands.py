@@ -296,3 +296,33 @@ def test_validate_says_where_nobody_measured_an_accelerator(
         "because": "no measured step of MI300X: its achievable share of peak",
         "rows": 1,
     } in said
+
+
+def test_fits_on_other_rows_of_a_table_are_refused_where_there_are_none(
+    planner: Planner, tmp_path: Path
+) -> None:
+    rows = OWN.read_text(encoding="utf-8").splitlines()
+    table = tmp_path / "mine.csv"
+    table.write_text("\n".join(rows[:4]), encoding="utf-8")
+    alone = tmp_path / "alone.csv"
+    alone.write_text("\n".join(rows[:2]), encoding="utf-8")
+
+    one_source = planner("validate", str(table), "--refit", "sources")
+    one_half = planner("validate", str(alone), "--refit", "halves")
+
+    assert (one_source.code, one_half.code) == (2, 2)
+    assert "need measured rows of two; there is korthikanti2022" in one_source.err
+    assert "need measured rows in both" in one_half.err
+
+
+def test_rows_that_no_other_row_could_fit_are_predicted_by_defaults_and_said_to_be(
+    planner: Planner, tmp_path: Path
+) -> None:
+    table = tmp_path / "mine.csv"
+    table.write_text(OWN.read_text(encoding="utf-8"), encoding="utf-8")
+
+    ran = planner("validate", str(table), "--refit", "sources", "--worst", "0")
+
+    assert ran.code == 0, ran.err
+    assert "efficiency, 2 rows: too few other rows of H100-SXM: its defaults" in ran.out
+    assert "nan" not in ran.out
