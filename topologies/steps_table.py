@@ -115,9 +115,8 @@ def _rows(reader: Iterator[list[str]], header: Sequence[str], name: str) -> Iter
         source = cells.get("source", "").strip() or name
         try:
             if len(row) != len(header):
-                raise UnusableError(
-                    f"{len(row)} cells, but {len(header)} columns: a text with commas needs quotes"
-                )
+                needed = "a text with commas needs quotes" if len(row) > len(header) else "too few"
+                raise UnusableError(f"{len(row)} cells, but {len(header)} columns: {needed}")
             yield _run(Cells(cells), label, source)
         except (SpecError, UnusableError) as error:
             yield Skipped(name=label, source=source, because=str(error))
