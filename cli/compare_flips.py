@@ -10,11 +10,11 @@ from cli.page_tables import simple_table
 from cli.property_words import (
     PROPERTIES,
     factor_words,
+    grid_words,
     property_value,
     property_words,
     span_words,
 )
-from planner.search.axes import GRID, WIDEST_FACTOR
 from planner.search.seated_flips import SEATED
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ def _flip_sentence(found: Comparison) -> str:
         f"{', '.join(still)}."
         if still and len(found.compared.pools) > 1
         else "Looked at from x 1/32 to x 32."
-    ) + (
-        f" Asked at {GRID} values on each side, x {WIDEST_FACTOR ** (1 / GRID):.2f} apart, then "
-        "by halves: what changes there and back between two of them is not seen."
-    )
+    ) + f" {grid_words()}"
 
 
 def _seated_lines(found: Comparison) -> list[str]:

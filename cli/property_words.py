@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from planner.procure.budget import format_money
+from planner.search.axes import GRID, WIDEST_FACTOR
 from planner.search.price_flips import GPU_HOUR, KWH
 from planner.units import format_rate, format_time
 
@@ -31,6 +32,14 @@ def span_words(varied: Collection[str]) -> str:
     'experts: a quarter to 8 times; in flight: 1 at least'
     """
     return "; ".join(words for name, words in _SPANS.items() if name in varied)
+
+
+def grid_words() -> str:
+    """Return how closely a property is looked at."""
+    return (
+        f"Asked at {GRID} values on each side, x {WIDEST_FACTOR ** (1 / GRID):.2f} apart, then "
+        "by halves: what changes there and back between two of them is not seen."
+    )
 
 
 def factor_words(factor: float) -> str:

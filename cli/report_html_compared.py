@@ -8,6 +8,7 @@ from typing import Any
 from cli.property_words import (
     PROPERTIES,
     factor_words,
+    grid_words,
     property_value,
     property_words,
     span_words,
@@ -120,10 +121,10 @@ def _flips(document: Mapping[str, Any]) -> str:
     rows: list[list[str | Num]] = [
         [property_words(one["property"]), property_value(one["property"], one["value"], currency),
          Num(one["factor"], f"x {factor_words(one['factor'])}"), _FLIPS[one["kind"]], one["before"],
-         one["after"]]
+         one["after"], _with_seats(one["seated"])]
         for one in document["flips"]
     ]  # fmt: skip
-    heads = ["Property", "Changes at", "Of today's", "What changes", "From", "To"]
+    heads = ["Property", "Changes at", "Of today's", "What changes", "From", "To", "With seats"]
     flipped = {one["property"] for one in document["flips"] if one["kind"] == "winner"}
     experts = any(
         one["model_shape"].get("experts", 0) for one in document["inputs"]["clusters"]
@@ -133,11 +134,22 @@ def _flips(document: Mapping[str, Any]) -> str:
     still = [PROPERTIES[key] for key in varied if key not in flipped]
     said = (
         f"Looked at from 1/32 to 32 times what it is ({span_words(varied)}), on all clusters "
-        "alike, each with its best layout there, by the closed form: seats are not chosen anew."
+        "alike, each with its best layout there, by the closed form: seats are not chosen anew. "
+        f"{grid_words()}"
     )
+    if any(one["seated"] for one in document["flips"]):
+        said += " With seats: what holds on both sides when every rank has one."
     if len(document["inputs"]["clusters"]) > 1 and still:
         said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."
-    return table("Where the winner flips, all else equal", heads, rows) + f"<p>{safe(said)}</p>"
+    flips = filled_table("Where the winner flips, all else equal", heads, rows)
+    return f"{flips}<p>{safe(said)}</p>"
+
+
+def _with_seats(seated: Mapping[str, Any] | None) -> str:
+    """Return what is left of a flip with every rank in a seat; nothing where nobody looked."""
+    if seated is None:
+        return ""
+    return "holds" if seated["holds"] else f"does not hold: {seated['before']}, {seated['after']}"
 
 
 def _gains(document: Mapping[str, Any]) -> str:

@@ -58,12 +58,14 @@ def test_the_flips_over_the_network_stand_with_their_units(
     planner: Planner, compared: Path, tmp_path: Path
 ) -> None:
     document = json.loads(compared.read_text())
-    flip = {"kind": "winner", "before": "generic-sn8", "after": "generic-sn16", "factor": 0.5}
+    flip = {"kind": "winner", "before": "generic-sn8", "after": "generic-sn16", "factor": 0.5,
+            "held_factor": 0.51, "held_value": 1.0, "seated": None}  # fmt: skip
+    seated = {"holds": False, "before": "generic-sn8", "after": "a tie at the top"}
     document["flips"] = [
         {**flip, "property": "nic_rate", "value": 25e9},
         {**flip, "property": "nic_latency", "value": 4e-6},
         {**flip, "property": "in_flight", "value": 4.0},
-        {**flip, "property": "oversubscription", "value": 2.0},
+        {**flip, "property": "oversubscription", "value": 2.0, "seated": seated},
     ]
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(document))
@@ -73,6 +75,7 @@ def test_the_flips_over_the_network_stand_with_their_units(
     for text in ("25 GB/s", "4 us", "4 in flight", "2 : 1", "another cluster is the fastest"):
         assert f">{text}</td>" in page
     assert "by: sequence length, experts." in page  # all that did not turn it
+    assert "does not hold: generic-sn8, a tie at the top" in page
 
 
 def test_the_command_on_the_page_asks_for_the_comparison_again(
