@@ -47,6 +47,7 @@ _DECIDE_LAYERS = (
 """The columns of a space that the seconds of a layer depend on."""
 _DECIDE_COMPUTE = _DECIDE_LAYERS[: _DECIDE_LAYERS.index("recompute")]
 _WITH_BUBBLES = ("1f1b", "gpipe")
+_FILL_SHARE = 0.5  # of what even stages wait for each other, the part that uneven ones do, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +91,9 @@ class Whole:
         """Return the space with its rows' kinds.
 
         With S the seconds of one micro-batch on all p stages, the busiest stage has at least S / p.
-        So m micro-batches take m S / p, and filling and draining with v chunks a stage
-        (1 - 1 / p) S / v at least; a schedule without bubbles is counted without any.
+        So m micro-batches take m S / p. Before stage s begins and after it ends, one chunk of v
+        passes all stages before it: over all s on average half of (1 - 1 / p) S / v at least,
+        however uneven the stages; a schedule without bubbles is counted without any.
         """
         kinds = kinds_by(space.table, _DECIDE_LAYERS)
         of_kinds = {name: column[kinds.first] for name, column in space.table.items()}
@@ -101,7 +103,7 @@ class Whole:
         gpus = np.prod([space.table[name][0] for name in ("tp", "cp", "dp", "pp")])
         micro_batches = fixed["global_batch"] / (space.table["dp"] * space.table["micro_batch"])
         slower = 1.0 + STRAGGLING_SHARE * np.log2(gpus)
-        rounds = slower * micro_batches / pp + fills * (1.0 - 1.0 / pp) / vpp
+        rounds = slower * micro_batches / pp + fills * _FILL_SHARE * (1.0 - 1.0 / pp) / vpp
         least = np.full(kinds.first.size, np.inf)
         np.minimum.at(least, kinds.of_row, rounds)
         return cls(

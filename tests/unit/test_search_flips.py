@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cli.planner_inputs import Asked, Inputs, read_inputs
+from cli.planner_inputs import Asked, Inputs, read_inputs, read_question
 from planner.search.axes import Axis, axes_of
 from planner.search.best_steps import Steps, fastest_of, is_as_fast
 from planner.search.evaluate import times_on
@@ -17,7 +17,15 @@ from planner.search.fastest import fastest_on
 from planner.search.flips import flips, spelled_degrees
 from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
 from planner.search.pool import AS_IT_IS, Change, Pool, steps_at_once_s
-from planner.search.search import SEATED, Swept, machine_of, sweep, sweep_on, unlike
+from planner.search.search import (
+    SEATED,
+    Swept,
+    machine_of,
+    space_on,
+    sweep,
+    sweep_on,
+    unlike,
+)
 from planner.search.whole import Whole
 from planner.steptime.memory import step_memory
 
@@ -147,6 +155,20 @@ def test_no_step_is_shorter_than_its_compute_and_what_its_layers_show(
     assert (least_s <= total_s * (1 + 1e-9)).all()
     assert (compute_s > 0.1 * total_s).any()
     assert np.median(least_s / total_s) > 0.5
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_no_step_on_uneven_stages_is_shorter_than_what_its_layers_show(model: str) -> None:
+    inputs = read_question(Asked(supernode=8, gpus=48, model=model))
+    machine = machine_of(inputs.fabric, 48, inputs.efficiency)
+    space = space_on(inputs.model, (machine,), 48, inputs.fixed)
+    whole = Whole.of(inputs.model, space, inputs.fixed, machine)
+    uneven = np.flatnonzero(inputs.model.layers % (space.table["pp"] * space.table["vpp"]) != 0)
+    rows = np.sort(np.random.default_rng(0).choice(uneven, min(uneven.size, 8_000), replace=False))
+
+    for seq in (0.25, 1.0, 4.0):
+        total_s = times_on(inputs.model, whole.longer(rows, seq), (machine,))[0, 0]
+        assert (whole.least_s([machine], seq, rows)[0] <= total_s * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("supernode", [8, 24])
