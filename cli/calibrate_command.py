@@ -60,7 +60,14 @@ def calibrate(
 
     Few numbers, each drawn to what other generations reach, so that a small table is enough.
     """
-    from cli.calibrate_report import calibrate_document, fit_table, print_fit, write_catalogue
+    from cli.calibrate_report import (
+        all_rows,
+        calibrate_document,
+        fit_table,
+        halves,
+        print_fit,
+        write_catalogue,
+    )
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.errors import InputError
     from topologies.efficiency_text import efficiencies_text
@@ -73,7 +80,7 @@ def calibrate(
         for written in write_catalogue(table, catalogue, say=note):
             note(f"wrote {written}")
         return
-    fitted = fit_table(table, every=every, say=note)
+    fitted = fit_table(table, split=all_rows if every else halves, say=note)
     if out is not None:
         text = efficiencies_text({one.chip: one.efficiency for one in fitted.fits})
         write_file(out, text)

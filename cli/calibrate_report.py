@@ -28,6 +28,8 @@ from topologies.steps_table import StepsTable, read_steps
 if TYPE_CHECKING:
     from rich.console import Console
 
+Split = Callable[[list[Run]], tuple[list[Run], list[Run]]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
@@ -69,12 +71,13 @@ class FittedTable:
     table: StepsTable
 
 
-def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedTable:
+def fit_table(path: Path, *, split: Split, say: Callable[[str], None]) -> FittedTable:
     """Return the fits of the table at *path*.
 
     Args:
         path: a CSV file of measured steps.
-        every: fit on all rows instead of half of the layouts.
+        split: an accelerator's rows to those to fit on and those to score: ``halves`` of the
+            layouts, or ``all_rows`` and none.
         say: writes a line of progress.
     """
     table = read_steps(path)
@@ -83,7 +86,7 @@ def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedT
     scored: list[Scored] = []
     for chip in sorted({run.chip for run in runs}):
         mine = [run for run in runs if run.chip == chip]
-        trained, left = _split(mine, every=every)
+        trained, left = split(mine)
         if len(mine) < LEAST_ROWS:
             say(f"{chip}: {len(mine)} measured of the {LEAST_ROWS} rows that a fit needs")
             continue
@@ -100,7 +103,7 @@ def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedT
     return FittedTable(
         path=path,
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        every=every,
+        every=split is all_rows,
         rows=len(runs),
         fits=tuple(fits),
         scored=tuple(scored),
@@ -108,11 +111,16 @@ def fit_table(path: Path, *, every: bool, say: Callable[[str], None]) -> FittedT
     )
 
 
-def _split(runs: list[Run], *, every: bool) -> tuple[list[Run], list[Run]]:
-    """Return the rows to fit on and those to score; all are fitted where half would be too few."""
+def all_rows(runs: list[Run]) -> tuple[list[Run], list[Run]]:
+    """Return all rows, and none to score."""
+    return runs, []
+
+
+def halves(runs: list[Run]) -> tuple[list[Run], list[Run]]:
+    """Return half of the layouts, and the other; all of them where half would be too few."""
     half = [run for run in runs if fitting_half(run)]
-    if every or len(half) < LEAST_ROWS:
-        return runs, []
+    if len(half) < LEAST_ROWS:
+        return all_rows(runs)
     return half, [run for run in runs if not fitting_half(run)]
 
 
