@@ -7,7 +7,7 @@ the same routes between switches, so one of them stands for all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -105,12 +105,12 @@ def check_fabric(graph: Any, gpus: Sequence[str]) -> DeadlockCheck:
     direct = bool((links.is_gpu[links.tails] & links.is_gpu[links.heads]).any())
     used = _used(links, targets, RELAY_COST if direct else None)
     pairs = _dependencies(links, used, relays_hold=direct)
-    users = {pair: _RoutesThrough(links, used, pair, targets) for pair in pairs}
-    return check_dependencies(
-        users,
-        channels=int(used.any(axis=1).sum()),
-        name=links.name,
-    )
+    users = {
+        (int(a), int(b)): _RoutesThrough(links, used, (int(a), int(b)), targets)
+        for a, b in _in_circles(pairs, len(links.tails))
+    }
+    found = check_dependencies(users, channels=int(used.any(axis=1).sum()), name=links.name)
+    return replace(found, dependencies=len(pairs))
 
 
 _ENDPOINTS = ("gpu", "nic")
@@ -121,8 +121,17 @@ def _kind(graph: Any, name: str) -> Any:
 
 
 def _representatives(graph: Any, gpus: Sequence[str]) -> list[str]:
-    """Return one GPU for each set of switches that GPUs hang on, all where GPUs pass traffic on."""
+    """Return one GPU for each set of switches that GPUs hang on, all where GPUs pass traffic on.
+
+    Of scale-up switches that lead to GPUs only, one stands for all: a route over one of them ends
+    behind it, so nothing waits there for anything else.
+    """
     seen: dict[Any, str] = {}
+    star = {
+        name
+        for name, kind in graph.nodes(data="kind")
+        if kind not in _ENDPOINTS and all(_kind(graph, near) == "gpu" for near in graph[name])
+    }
     for gpu in gpus:
         near = list(graph[gpu])
         if any(_kind(graph, name) == "gpu" for name in near):
@@ -135,7 +144,9 @@ def _representatives(graph: Any, gpus: Sequence[str]) -> list[str]:
             if _kind(graph, leaf) != "gpu"
         }
         seen.setdefault(("out", frozenset(outside)), gpu)
-        inside = frozenset(name for name in near if _kind(graph, name) != "nic")
+        inside = frozenset(
+            name for name in near if _kind(graph, name) != "nic" and name not in star
+        )
         seen.setdefault(("in", inside), gpu)
     return list(dict.fromkeys(seen.values()))
 
@@ -160,13 +171,11 @@ def _used(links: Links, targets: NDArray[np.int64], relay: int | None) -> NDArra
         reached = grown
 
 
-def _dependencies(
-    links: Links, used: NDArray[np.bool_], *, relays_hold: bool
-) -> list[tuple[int, int]]:
-    """Return the pairs of links that a route to some target takes one after another."""
+def _dependencies(links: Links, used: NDArray[np.bool_], *, relays_hold: bool) -> NDArray[np.int64]:
+    """Return the pairs of links that a route takes one after another; array [pairs, 2]."""
     order = np.argsort(links.heads, kind="stable")
     starts = np.searchsorted(links.heads[order], np.arange(len(links.vertices) + 1))
-    pairs: list[tuple[int, int]] = []
+    pairs = [np.zeros((0, 2), np.int64)]
     for vertex in range(len(links.vertices)):
         if links.is_gpu[vertex] and not relays_hold:
             continue
@@ -175,8 +184,25 @@ def _dependencies(
         if not len(into) or not len(out):
             continue
         common = used[into].astype(np.float32) @ used[out].astype(np.float32).T
-        for a, b in zip(*np.nonzero(common), strict=True):
-            pairs.append((int(into[a]), int(out[b])))
+        a, b = np.nonzero(common)
+        pairs.append(np.stack([into[a], out[b]], axis=1))
+    return np.concatenate(pairs)
+
+
+def _in_circles(pairs: NDArray[np.int64], links: int) -> NDArray[np.int64]:
+    """Return those of *pairs* that may be part of a circle; array [pairs, 2].
+
+    Links that wait for none fall away, and with them who waits only for these; then those that
+    none waits for.
+    """
+    for near, far in ((0, 1), (1, 0)):
+        while len(pairs):
+            waits = np.zeros(links, bool)
+            waits[pairs[:, near]] = True
+            kept = waits[pairs[:, far]]
+            if kept.all():
+                break
+            pairs = pairs[kept]
     return pairs
 
 

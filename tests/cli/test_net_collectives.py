@@ -149,9 +149,12 @@ def test_the_interval_holds_both_of_one_sites_runs_of_32_a100(
     """coreweave/nccl-tests README at 703d6eb and 5a79e81: all-reduce of 1 GiB, 25 GB/s a NIC."""
     a100 = ("--gpu", "A100", "--ranks", "32", "--nic", "25GB/s", "--size", "1GiB")
 
-    time = told(planner, *a100)["time"]
+    answer = told(planner, *a100)
 
+    time, p90 = answer["time"], answer["unseen_error"]["p90_share"]
     least_s, most_s = time["interval_s"]
+    assert time["time_s"] / least_s - 1 == pytest.approx(p90)
+    assert 1 - time["time_s"] / most_s == pytest.approx(p90)
 
     measured_s = 2 * 31 / 32 * 2**30 / bus_bytes_per_s
     assert least_s < time["time_s"] < most_s

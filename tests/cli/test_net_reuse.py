@@ -50,7 +50,8 @@ def test_a_write_that_waits_for_the_read_is_in_order_and_one_that_does_not_is_na
     file.write_text(operations.replace("AFTER", "w0"))
     races = planner("net", "reuse", "--schedule", str(file))
 
-    assert "safe" in waits.out
+    assert "verdict        safe" in waits.out
+    assert "verdict        OVERWRITES" in races.out
     assert "nothing holds back w1 until r0 is over" in races.out
     assert "BROKEN  Every buffer is read for the last time" in races.out
 

@@ -10,6 +10,7 @@ import pytest
 from planner.errors import InputError
 from planner.network.deadlock import Route, check_routes, fabric_findings
 from planner.network.deadlock_fabric import check_fabric
+from topologies.fabric_catalogue import generic_cluster
 
 
 def edge(graph: Any, a: str, kind_a: str, b: str, kind_b: str, tier: str = "cluster") -> None:
@@ -145,6 +146,13 @@ def test_it_says_how_many_turns_leave_no_circle_at_all_and_names_a_few() -> None
     (first, *_) = fabric_findings(torus(5), gpus_of(torus(5)))
 
     assert "giving up 2 of the 10 turns in use leaves no circle at all: " in first.message
+
+
+def test_scale_up_switches_that_lead_to_gpus_only_do_not_count_as_attachments() -> None:
+    """2,200 machines of two on 69 leaves: these are the attachments, of 2,048 at most."""
+    fabric = generic_cluster(2, 4 * 1100)
+
+    assert fabric_findings(fabric.graph, fabric.gpus) == []
 
 
 def test_a_stated_single_virtual_channel_makes_the_cycle_a_fault() -> None:
