@@ -22,10 +22,17 @@ Attributes = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class _Edge:
+    a: str
+    b: str
+    about: Attributes
+
+
+@dataclass(frozen=True, slots=True)
 class _Graph:
     about: Attributes
     nodes: dict[str, Attributes]
-    links: list[tuple[str, str, Attributes]]
+    edges: list[_Edge]
 
 
 def import_graph(text: str, name: str) -> ImportedFabric:
@@ -45,8 +52,12 @@ def import_graph(text: str, name: str) -> ImportedFabric:
         if data.get("kind") not in _KINDS:
             seen = str(data.get("kind"))[:40]
             faults.append(f"{name}: {vertex[:60]!r}: kind={seen!r}: expected {sorted(_KINDS)}")
-    for a, b, _ in graph.links:
-        faults += [f"{name}: edge to {e[:60]!r}, no vertex" for e in (a, b) if e not in graph.nodes]
+    for edge in graph.edges:
+        faults += [
+            f"{name}: edge to {end[:60]!r}, no vertex"
+            for end in (edge.a, edge.b)
+            if end not in graph.nodes
+        ]
     if faults:
         raise SpecError(*faults[:20])
     return _fabric(_usable(graph), name)
@@ -58,15 +69,15 @@ def _usable(graph: _Graph) -> _Graph:
     if not gone:
         return graph
     gpus_of: dict[str, set[str]] = defaultdict(set)
-    for a, b, _ in graph.links:
-        for nic, gpu in ((a, b), (b, a)):
+    for edge in graph.edges:
+        for nic, gpu in ((edge.a, edge.b), (edge.b, edge.a)):
             if graph.nodes[nic]["kind"] == "nic" and graph.nodes[gpu]["kind"] == "gpu":
                 gpus_of[nic].add(gpu)
     gone |= {nic for nic, gpus in gpus_of.items() if gpus <= gone}
     return _Graph(
         graph.about,
         {v: data for v, data in graph.nodes.items() if v not in gone},
-        [one for one in graph.links if one[0] not in gone and one[1] not in gone],
+        [one for one in graph.edges if one.a not in gone and one.b not in gone],
     )
 
 
@@ -83,15 +94,16 @@ def _fabric(graph: _Graph, name: str) -> ImportedFabric:
             supernode.setdefault(host, label if label == host else f"sn-{label}")
             sizes[host] += 1
     near: dict[str, list[str]] = defaultdict(list)
-    for a, b, _ in graph.links:
-        near[a].append(b)
-        near[b].append(a)
+    for edge in graph.edges:
+        near[edge.a].append(edge.b)
+        near[edge.b].append(edge.a)
     for vertex, one in kind.items():
         if one == "nic":
             for gpu in [v for v in near[vertex] if kind[v] == "gpu"]:
                 owner[vertex] = owner[gpu]
     links, inner = [], []
-    for a, b, data in graph.links:
+    for edge in graph.edges:
+        a, b, data = edge.a, edge.b, edge.about
         rate = _rate(data, f"{name}: edge {a} - {b}")
         kinds = {kind[a], kind[b]}
         if "scale_up_switch" in kinds:
@@ -161,7 +173,7 @@ def _node_link(text: str, name: str) -> _Graph:
         if "source" not in data or "target" not in data:
             faults.append(f"{name}: {key}[{i}]: expected an edge with source and target")
         else:
-            links.append((data["source"], data["target"], data))
+            links.append(_Edge(data["source"], data["target"], data))
     if faults:
         raise SpecError(*faults)
     return _Graph(_plain(value.get("graph")), nodes, links)
@@ -187,7 +199,7 @@ def _graphml(text: str, name: str) -> _Graph:
 
     nodes = {str(n.get("id", "")): data_of(n) for n in graph.findall(f"{_NS}node")}
     links = [
-        (str(e.get("source", "")), str(e.get("target", "")), data_of(e))
+        _Edge(str(e.get("source", "")), str(e.get("target", "")), data_of(e))
         for e in graph.findall(f"{_NS}edge")
     ]
     return _Graph(data_of(graph), nodes, links)

@@ -41,7 +41,7 @@ def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
     used = [told[d].scale_up_bytes_per_s for d in instances.values() if d in told]
     inner = min((rate for rate in used or [d.scale_up_bytes_per_s for d in told.values()] if rate),
                 default=None)  # fmt: skip
-    ends: list[tuple[str, str, str, str]] = []
+    cables: list[ImportedLink] = []
     for item in body.list("connections") if body.has("connections") else ():
         words = item.as_text().split(".") if item.kind == "text" else []
         at = next((i for i in range(_CUT, len(words)) if words[i] in instances), 0)
@@ -49,11 +49,10 @@ def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
             if not any(devices.values()):  # a device's own parts: they tell nothing of machines
                 item.fault("expected instance.N.part.N.link.instance.N.part.N")
             continue
-        ends.append(
-            (f"{words[0]}.{words[1]}", f"{words[at]}.{words[at + 1]}", words[at - 1], words[0])
-        )
+        a, b = f"{words[0]}.{words[1]}", f"{words[at]}.{words[at + 1]}"
+        cables.append(ImportedLink(a=a, b=b, bytes_per_s=rates.get(words[at - 1])))
     document.finish()
-    if not ends:
+    if not cables:
         gpus = max(devices.values(), default=0)
         if not gpus:
             raise SpecError(f"{name}: joins no instances and has no device with an xpu")
@@ -62,23 +61,17 @@ def import_infragraph(text: str | bytes, name: str) -> ImportedFabric:
             hosts=(ImportedHost(name="machine", gpus=gpus, supernode="machine"),),
             scale_up_bytes_per_s=inner,
         )  # fmt: skip
-    return replace(_joined(ends, instances, devices, rates, name), scale_up_bytes_per_s=inner)
+    return replace(_joined(cables, instances, devices, name), scale_up_bytes_per_s=inner)
 
 
 def _joined(
-    ends: list[tuple[str, str, str, str]],
-    instances: dict[str, str],
-    devices: dict[str, int],
-    rates: dict[str, float | None],
-    name: str,
+    cables: list[ImportedLink], instances: dict[str, str], devices: dict[str, int], name: str
 ) -> ImportedFabric:
-    names = dict.fromkeys(end for a, b, *_ in ends for end in (a, b))
+    ends = [end for one in cables for end in (one.a, one.b)]
+    names = dict.fromkeys(ends)
     kind = {n: n.rpartition(".")[0] for n in names}
     hosts = [n for n in names if not _is_switch(kind[n], instances, devices)]
-    ports: dict[str, int] = defaultdict(int)
-    for a, b, *_ in ends:
-        ports[a] += 1
-        ports[b] += 1
+    ports = Counter(ends)
     if not hosts:
         raise SpecError(f"{name}: all instances are switches: expected servers")
     assumed = {}
@@ -93,7 +86,7 @@ def _joined(
             for h in hosts
         ),
         switches=tuple(n for n in names if n not in set(hosts)),
-        links=tuple(ImportedLink(a=a, b=b, bytes_per_s=rates.get(one)) for a, b, one, _ in ends),
+        links=tuple(cables),
         assumed=assumed,
     )
 
