@@ -259,7 +259,7 @@ def _within(one: _Cluster, budget: float) -> Sized:
         most = most_within(one.cost_of, limit, one.most)
     count = best_within(one.rate_of, most) if most else 0
     if not count:
-        why = f"no layout fits: {one.why}" if most else "one supernode costs more"
+        why = f"no layout fits: {one.why}" if most else f"one costs {one.cost_of(1):,.0f}"
         raise InfeasibleError(f"the budget of {budget:,.0f} buys {most} supernodes; {why}")
     part = "a whole supernode" if one.unit == one.supernode else "the next part of a supernode"
     if count < most:

@@ -201,6 +201,7 @@ def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_
         assert f"{one['layout']['global_batch']:,}" in page
         assert f"{one['step']['tokens_per_s'] / 1e3:,.4g} k" in page
     assert max(map(len, ran.out.splitlines())) <= 80
+    assert "memory\n" in page  # the last column is whole
 
 
 def test_money_left_over_buys_a_part_of_a_supernode(tmp_path: Path) -> None:
