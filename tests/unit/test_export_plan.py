@@ -38,6 +38,7 @@ from topologies.export_megatron import megatron_text
 from topologies.export_seats import SeatedPlan, seated_plan
 from topologies.fabric_catalogue import generic_cluster
 from topologies.fabric_import import ImportAsked, fabric_of, import_fabric_text
+from topologies.free_list import only_gpus
 from topologies.import_allocation import read_allocation
 
 LAYOUT = Layout(tp=4, dp=4, pp=2, global_batch=8, order="tp-cp-ep-pp-dp")
@@ -272,6 +273,7 @@ def test_allocations_of_every_kind_are_read(
         ("rank 0=+n0 slot=1", "f:1: .*relative"),
         ("rank,host\n0,a\n2,b", "rank 1 has no seat"),
         ("rank,slot\n0,1", "f:1: columns"),
+        ("rank,host\n", "f: seats no rank"),
         ("n[1-", "f:1: .*never closed"),
     ],
 )
@@ -297,3 +299,32 @@ def test_a_machine_is_known_by_its_name_with_or_without_a_domain() -> None:
     twice = read_allocation("n1.a\nn1.b\nn2\nn3\n", "f")
     with pytest.raises(InputError, match="2 machines of the allocation are not in"):
         allocated_gpus(twice, made.cluster, 32, made.host_names)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"order": "pp-dp-tp-cp-ep"}, "Megatron has tp-cp-ep-dp-pp and tp-cp-ep-pp-dp only"),
+        ({"schedule": "dualpipe"}, "schedule dualpipe: Megatron has 1f1b"),
+        ({"optimizer_bytes": 6}, "optimizer_bytes=6: Megatron has 12"),
+        ({"overlap_gradients": False}, "only where it overlaps gradients"),
+    ],
+)
+def test_a_layout_that_megatron_has_not_is_refused_rather_than_written_as_another(
+    change: dict[str, Any], said: str
+) -> None:
+    layout = Layout(tp=4, dp=4, pp=2, global_batch=16, **change)
+    made = seated_plan(layout, generic_cluster(8, 32), range(32), source="32 ranks")
+
+    with pytest.raises(InputError, match=said):
+        megatron_text(made)
+
+
+def test_gpus_of_other_jobs_are_in_the_graph_and_not_read_as_the_plans() -> None:
+    fabric = only_gpus(generic_cluster(8, 32), range(4, 32))
+
+    text = node_link_text(fabric)
+    back = fabric_of(import_fabric_text(text.encode(), "f", ImportAsked()), ImportAsked())
+
+    assert text.count('"usable": false') == 4
+    assert back.capacities("supernode") == (4, 8, 8, 8)

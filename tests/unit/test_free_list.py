@@ -129,3 +129,13 @@ def test_bytes_that_are_no_list_are_refused(tmp_path: Path, content: bytes) -> N
 
     with pytest.raises(SpecError, match=r"free\.txt:1"):
         read_free_list(path, CLUSTER)
+
+
+def test_a_list_of_faults_alone_is_read_no_further() -> None:
+    fabric = generic_cluster(8, 64)
+
+    with pytest.raises(SpecError) as refused:
+        free_gpus("nobody\n" * 5000, "free", fabric)
+
+    assert refused.value.faults[-1] == "free:41: read no further"
+    assert len(refused.value.faults) == 41

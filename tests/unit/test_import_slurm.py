@@ -287,3 +287,16 @@ def test_a_range_of_switches_on_one_line_is_said_to_be_one_to_slurm() -> None:
     found = import_slurm_conf("SwitchName=s[0-1] Nodes=n[0-1]", "f")
 
     assert any("s[0-1]: taken as 2 switches, by Slurm as one" in str(f) for f in found.findings)
+
+
+def test_a_line_that_goes_on_into_a_blank_one_ends_there() -> None:
+    found = import_slurm_conf("SwitchName=s0 Nodes=n[0-1] \\\n\n\\\n\n", "f")
+
+    assert [host.name for host in found.hosts] == ["n0", "n1"]
+
+
+def test_more_switches_than_any_cluster_has_are_refused_where_they_begin() -> None:
+    text = "".join(f"SwitchName=s{n} Nodes=n{n}\n" for n in range(40_000))
+
+    with pytest.raises(SpecError, match=r"f:32769: more than 32,768 switches or blocks"):
+        import_slurm_conf(text, "f")
