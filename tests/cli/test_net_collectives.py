@@ -159,3 +159,16 @@ def test_the_interval_holds_both_of_one_sites_runs_of_32_a100(
     measured_s = 2 * 31 / 32 * 2**30 / bus_bytes_per_s
     assert least_s < time["time_s"] < most_s
     assert least_s < measured_s < most_s
+
+
+def test_what_hdr_nics_reach_elsewhere_stands_beside_the_one_odd_site(planner: Planner) -> None:
+    """nccl-tests issue 119: 24 A100 with four HDR NICs to eight print up to 96 GB/s at 128 MiB."""
+    a100 = ("--gpu", "A100", "--ranks", "24", "--nic", "12.5GB/s", "--size", "128MiB")
+
+    answer, page = told(planner, *a100), planner("net", "collectives", *a100).out
+
+    bus_bytes_per_s = 2 * 23 / 24 * 2**27 / answer["time"]["elsewhere_s"]
+    assert bus_bytes_per_s == pytest.approx(96e9, rel=0.08)
+    assert answer["time"]["elsewhere_s"] < answer["time"]["time_s"]
+    assert "where a NIC reaches 96 % of its rate" in page
+    assert told(planner)["time"]["elsewhere_s"] is None
