@@ -6,6 +6,7 @@ Exit codes: 0 done; 2 input refused; 3 proved impossible; 4 solver, worker or in
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from cli.planner_errors import exit_code_of
 from cli.planner_version import __version__
 
 PROGRAM = "planner"
+_COLLECT_AFTER = 50_000  # new objects; Python's 700 walk all modules' objects again and again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +153,8 @@ def planner(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    if arguments is None:  # the process is ours: a tenth of a short command went into its garbage
+        gc.set_threshold(_COLLECT_AFTER)
     # A caller may have closed them; what is said then goes nowhere.
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
