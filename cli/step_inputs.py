@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from cli.planner_inputs import Asked, Inputs, read_inputs
+from planner.documents import content_of
 from planner.errors import InfeasibleError, InputError
 from planner.layout import Layout
 from planner.model import ModelSpec
@@ -149,8 +151,7 @@ def _cluster_of(asked: Asked, told: Mapping[str, Any], path: Path) -> tuple[str 
 def read_plan_document(path: Path) -> Mapping[str, Any]:
     """Return the document in the file *path*."""
     try:
-        with path.open("rb") as file:  # what a pipe or a device holds, no size tells
-            content = file.read(_MOST_BYTES + 1)
+        content = content_of(path, _MOST_BYTES)
         if len(content) > _MOST_BYTES:
             raise InputError(f"{path}: larger than {_MOST_BYTES / 2**20:.0f} MiB: no plan is")
         plan = json.loads(content.decode("utf-8"))
@@ -164,6 +165,11 @@ def read_plan_document(path: Path) -> Mapping[str, Any]:
     if not isinstance(plan, dict):
         raise InputError(f"{path}: expected a JSON object, the document of planner place --out")
     return plan
+
+
+def plan_sha256(path: Path) -> str:
+    """Return the hash of the document that was read from *path*."""
+    return sha256(content_of(path, _MOST_BYTES)).hexdigest()
 
 
 def told_of(path: Path, plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[int, ...]]:

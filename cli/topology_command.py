@@ -142,6 +142,7 @@ def _inputs(
 ) -> dict[str, Any]:
     """Return every input after defaults, and the hash of a file that is not the catalogue's."""
     from cli.topology_foreign import foreign_inputs
+    from planner.documents import read_bytes
     from topologies.fabric_catalogue import catalogue_names
 
     cluster = name or "generic"
@@ -153,7 +154,7 @@ def _inputs(
         "gpus": spec.job_gpus if gpus is None else gpus,
     }
     if cluster not in catalogue_names():
-        inputs["file_sha256"] = sha256(Path(cluster).read_bytes()).hexdigest()
+        inputs["file_sha256"] = sha256(read_bytes(cluster)).hexdigest()
     return inputs
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.documents import read_bytes
 from topologies.fabric_catalogue import is_foreign, load_cluster
 from topologies.imported_cluster import split_options
 
@@ -26,5 +26,5 @@ def foreign_inputs(name: str, fabric: Fabric) -> dict[str, Any]:
         "cluster": name,
         "supernode": max(fabric.capacities("supernode")),
         "gpus": fabric.job_gpus,
-        "file_sha256": sha256(Path(split_options(name)[0]).read_bytes()).hexdigest(),
+        "file_sha256": sha256(read_bytes(split_options(name)[0])).hexdigest(),
     }

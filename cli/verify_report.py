@@ -17,6 +17,7 @@ from cli.plan_cluster import read_planned
 from cli.planner_inputs import Inputs
 from cli.planner_output import document
 from cli.planner_plan import DEFAULT_TIME_LIMIT_S, seated_step
+from cli.step_inputs import plan_sha256
 from planner.documents import read_bytes
 from planner.fabric import Fabric
 from planner.layout import Layout
@@ -114,9 +115,9 @@ def verdict(
         },
     }
     told = {
-        "plan_sha256": sha256(plan.read_bytes()).hexdigest(),
+        "plan_sha256": plan_sha256(plan),
         "allocation_sha256": sha256(content).hexdigest(),
-        "hosts_sha256": None if hosts is None else sha256(hosts.read_bytes()).hexdigest(),
+        "hosts_sha256": None if hosts is None else sha256(read_bytes(hosts)).hexdigest(),
         "topology_sha256": None if topology is None else _file_sha256(str(topology)),
         "cluster": real.name,
         "gpus": layout.gpus,

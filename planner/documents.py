@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ __all__ = [
     "Document",
     "Node",
     "Place",
+    "content_of",
     "document_from_text",
     "no_collection",
     "read_bytes",
@@ -114,8 +116,7 @@ def read_bytes(path: Path | str) -> bytes:
         SpecError: it cannot be read, or holds more than 16 MiB.
     """
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
+        content = content_of(path, LARGEST_FILE_BYTES)
     except FileNotFoundError:
         raise SpecError(f"{path}: there is no such file") from None
     except IsADirectoryError:
@@ -126,6 +127,30 @@ def read_bytes(path: Path | str) -> bytes:
     if len(content) > LARGEST_FILE_BYTES:
         raise SpecError(f"{path}: is larger than 16 MiB, which no file of this kind is")
     return content
+
+
+def content_of(path: Path | str, most: int) -> bytes:
+    """Return the bytes at *path*, one more than *most* where there are more.
+
+    A pipe can be read once only, and a command may ask twice, for what is in it and for its hash:
+    what one held is kept.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    told = Path(path).stat()
+    pipe = (told.st_dev, told.st_ino)
+    if stat.S_ISFIFO(told.st_mode) and pipe in _PIPES:
+        return _PIPES[pipe]
+    with Path(path).open("rb") as file:
+        content = file.read(most + 1)
+    if stat.S_ISFIFO(told.st_mode) and len(content) <= most:
+        _PIPES[pipe] = content
+    return content
+
+
+_PIPES: dict[tuple[int, int], bytes] = {}
+"""What pipes held, by device and inode."""
 
 
 def yaml_text(value: Any) -> str:
