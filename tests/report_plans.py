@@ -134,7 +134,5 @@ def many_boxes(count: int) -> dict[str, Any]:
         "domains": [{"name": f"d{i}", "tier": "supernode", "capacity": 1, "ranks": [i]}
                     for i in range(count)],
     }  # fmt: skip
-    document["traffic"] = [
-        family("pp_forward", "pp", ["pp"], "chain", group_size=count, groups=1)
-    ]
+    document["traffic"] = [family("pp_forward", "pp", ["pp"], "chain", group_size=count, groups=1)]
     return crossing_bytes(document, pp_forward=30.0 * (count - 1))

@@ -105,9 +105,7 @@ def test_without_a_pipeline_a_family_that_crosses_is_lit_at_first(tmp_path: Path
     document = many_boxes(4)
     document["axes"] = [{"name": "dp", "size": 4, "stride": 1}]
     document["inputs"]["layout"] |= {"dp": 4, "pp": 1}
-    document["traffic"] = [
-        family("dp_reduce", "dp", ["dp"], "all_reduce", group_size=4, groups=1)
-    ]
+    document["traffic"] = [family("dp_reduce", "dp", ["dp"], "all_reduce", group_size=4, groups=1)]
 
     page = report([saved(tmp_path, crossing_bytes(document, dp_reduce=2 * 30.0 * 3))])
 
