@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-_ROUTED_AT_ONCE = 8_192
+_ROUTED_AT_ONCE = 32_768
 """Pairs of switches routed together: the paths of each fan out over the spines, 0.1 GB in all."""
 
 
@@ -197,6 +197,11 @@ def _between_switches(wiring: Wiring, attached: Attached, flows: Flows) -> tuple
     vertices = len(wiring.links.vertices)
     key = attached.leaves[flows.sources] * vertices + attached.enters[flows.targets]
     _, one, pair = np.unique(key, return_index=True, return_inverse=True)
+    sources, targets = flows.sources[one], flows.targets[one]
+    # one GPU for each switch that is entered, but of another island: routes to it merge on the way
+    _, first, entered = np.unique(attached.enters[targets], return_index=True, return_inverse=True)
+    shared = targets[first][entered]
+    targets = np.where(attached.island[shared] == attached.island[sources], targets, shared)
     load_bytes, counts = np.zeros((2, len(wiring.links.tails)))
     pair_bytes: Floats = np.bincount(pair, flows.sizes_bytes, len(one)).astype(np.float64)
     pair_flows: Floats = np.bincount(pair, minlength=len(one)).astype(np.float64)
@@ -204,8 +209,8 @@ def _between_switches(wiring: Wiring, attached: Attached, flows: Flows) -> tuple
         part = slice(start, start + _ROUTED_AT_ONCE)
         routes = route(
             wiring.links,
-            wiring.vertices[flows.sources[one[part]]],
-            wiring.vertices[flows.targets[one[part]]],
+            wiring.vertices[sources[part]],
+            wiring.vertices[targets[part]],
             known=wiring.known,
         )
         load_bytes += link_load(routes, pair_bytes[part])
