@@ -23,7 +23,7 @@ MOST_GPUS = 4_096
 """GPUs between which a step's flows are routed at most, each for itself: a second and 0.3 GB for
 each seating, 7 s and 1.2 GB for 16,384; 1024 take a tenth of a second."""
 MOST_ATTACHED_GPUS = 32_768
-"""The same where flows between the same switches are routed as one: 0.6 s for 16,384."""
+"""The same where flows between the same switches are routed as one: 1 s for 16,384."""
 SCALE_UP_COST = 1
 """Cost of a scale-up link in ``routes.py``; every other link costs more."""
 
