@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.improve import improved
 from planner.place.merge import (
     MET,
     bound_by_merging,
@@ -21,17 +22,29 @@ from planner.place.merge import (
 )
 from planner.place.milp import solve_milp, solve_slices
 from planner.place.partition import partition_bound
-from planner.place.question import Kind, refine_home
+from planner.place.question import Kind, cut_bytes, refine_home
 from planner.place.shapes import shape_rules, whole_bound
+from planner.place.stage_choice import choice_of
+from planner.place.stage_prices import stage_prices
+from planner.place.stage_seats import seated
+from planner.place.stages import staged
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.place.merge import Kept
     from planner.place.milp import Solved
     from planner.place.question import Question
     from planner.place.solve import Work
+    from planner.place.stages import Staged
 
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
+_STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
+_PATTERNS = (1500, 30_000)  # of these at a time
+_FEW_S = 3.0  # seconds for that before exchanges, with the fewer patterns
+_STAGED = "the cells of every stage chosen for all domains"
 _SHAPES_S = 10.0  # seconds for the choice of shapes at most
 _SLICES_SHARE = 0.5  # of the time left, for slices; the rest is for one binary each seat
 _WAYS_LIMIT = 7000  # ways to seat one slice
@@ -40,11 +53,58 @@ _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of t
 
 def finish(work: Work, ends_s: float) -> None:
     """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
-    for attempt in (_by_shapes, _by_parts, _by_slices, _by_seats):
+    for attempt in (by_stages, _by_shapes, _by_parts, _by_slices, _by_seats):
         if monotonic() < ends_s:
             attempt(work, ends_s)
         if work.proved:
             return
+
+
+def by_few_patterns(work: Work, ends_s: float) -> bool:
+    """Do as ``by_stages`` among few patterns and shortly; return whether that proves."""
+    return _staged_until(work, min(ends_s, monotonic() + _FEW_S), _PATTERNS[:1])
+
+
+def by_stages(work: Work, ends_s: float) -> bool:
+    """Choose how many cells of every pipeline stage each domain holds; return whether that proves.
+
+    It raises the bound and finds seatings; a better one may let larger boxes be kept together.
+    """
+    return _staged_until(work, monotonic() + _STAGES_SHARE * (ends_s - monotonic()), _PATTERNS)
+
+
+def _staged_until(work: Work, ends_s: float, patterns: tuple[int, ...]) -> bool:
+    sides, before_bytes = None, inf
+    while not work.proved and work.best.cut_bytes < before_bytes * (1 - MET):
+        before_bytes = work.best.cut_bytes
+        grid = kept(work.question, work.best.home, before_bytes)
+        if grid.sides != sides:
+            sides, cut = grid.sides, staged(grid.question)
+            if cut is None:
+                break
+            of = cut
+            priced = stage_prices(of, grid.home, ends_s)
+            work.raise_bound(priced.bound_bytes)
+        for most in patterns:
+            left_s = ends_s - monotonic()
+            if left_s <= 0 or work.proved or work.best.cut_bytes < before_bytes * (1 - MET):
+                break
+            chosen = choice_of(of, priced, before_bytes, left_s / 2, most)
+            work.believe(chosen.bound_bytes)
+            if chosen.held is not None:
+                _take_stages(work, of, grid, chosen.held)
+            if chosen.bound_bytes > 0:  # of all patterns there are
+                break
+    return work.proved
+
+
+def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) -> None:
+    """Offer seatings of boxes with these counts, and what exchanges make of the best of them."""
+    found = [(cut_bytes(of.question, home), k, home) for k, home in enumerate(seated(of, held))]
+    best = min(found)[2]
+    if not work.offer(refine_home(work.question, grid.sides, best), _STAGED):
+        better = improved(of.question, best, seed=work.seed)
+        work.offer(refine_home(work.question, grid.sides, better), f"{_STAGED}, then exchanges")
 
 
 def _by_parts(work: Work, ends_s: float) -> None:
@@ -57,7 +117,7 @@ def _by_parts(work: Work, ends_s: float) -> None:
 def _by_shapes(work: Work, ends_s: float) -> None:
     """Choose a shape for every domain in whole numbers: proves, but seats nothing."""
     best = work.best
-    rules = shape_rules(kept(work.question, best.home, best.cut_bytes)[0], best.cut_bytes)
+    rules = shape_rules(kept(work.question, best.home, best.cut_bytes).question, best.cut_bytes)
     if rules is None:
         return
     work.believe(whole_bound(rules, min(ends_s - monotonic(), _SHAPES_S)))

@@ -6,6 +6,7 @@ splits one, then it pays what ``least_when_split`` says. Proofs: ``FORMULATION.m
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import inf, prod
@@ -44,18 +45,19 @@ def bound_by_merging(
             ``counted_bound`` if left out.
     """
     bound_of = bound_of or _counted
-    question, home = kept(question, home, cut_bytes)
+    grid = kept(question, home, cut_bytes)
+    question, home = grid.question, grid.home
     bound = bound_of(question, home, cut_bytes)
     promising = []
-    for grid in merges(question, home):
-        split = least_when_split(question, grid)
+    for sides in merges(question, home):
+        split = least_when_split(question, sides)
         if split > bound * (1 + MET):
-            promising.append((-split, prod(grid), grid))
-    for minus_split, _, grid in sorted(promising)[:_GRIDS_TRIED]:
+            promising.append((-split, prod(sides), sides))
+    for minus_split, _, sides in sorted(promising)[:_GRIDS_TRIED]:
         if bound >= cut_bytes * (1 - MET):
             break
-        coarse = coarse_home(question, grid, home)
-        of_boxes = bound_of(merged(question, grid), coarse, cut_bytes)
+        coarse = coarse_home(question, sides, home)
+        of_boxes = bound_of(merged(question, sides), coarse, cut_bytes)
         bound = max(bound, min(-minus_split, of_boxes))
     return bound
 
@@ -78,18 +80,33 @@ def counted_bound(question: Question, cut_bytes: float) -> float:
     return bound if rules is None else max(bound, relaxed_bound(rules))
 
 
-def kept(
-    question: Question, home: NDArray[np.int64], cut_bytes: float
-) -> tuple[Question, NDArray[np.int64]]:
-    """Return the grid of the boxes that no better seating splits, and *home* on it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The grid of the boxes that no better seating splits.
+
+    Args:
+        question: whose cells are the boxes.
+        home: the seating on it, shape [boxes].
+        sides: of a box, along each axis of the question asked [1].
+    """
+
+    question: Question
+    home: NDArray[np.int64]
+    sides: tuple[int, ...]
+
+
+def kept(question: Question, home: NDArray[np.int64], cut_bytes: float) -> Kept:
+    """Return the grid of the boxes that no seating better than *cut* splits, and *home* on it.
 
     Boxes of whole axes are taken as new cells, and the same is asked again of the coarse grid.
     """
     sides = kept_together(question, home, cut_bytes)
+    boxes = sides
     while prod(sides) > 1:
         question, home = merged(question, sides), coarse_home(question, sides, home)
         sides = kept_together(question, home, cut_bytes)
-    return question, home
+        boxes = tuple(a * b for a, b in zip(boxes, sides, strict=True))
+    return Kept(question=question, home=home, sides=boxes)
 
 
 def merged(question: Question, sides: Sequence[int]) -> Question:

@@ -7,7 +7,6 @@ dual bound; the seating it returns is priced again by our own arithmetic.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import math
 import os
@@ -21,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.errors import SolverError
+from planner.place.quiet import quiet_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -130,21 +130,6 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(die_with_parent, signal.SIGKILL)
 
 
-@contextlib.contextmanager
-def _quiet_stdout() -> Iterator[None]:
-    """Keep HiGHS' banner off descriptor 1 (highspy 1.16 prints it whatever is asked)."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    sink = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(sink, 1)
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(sink)
-        os.close(kept)
-
-
 def _run(
     question: Question, start: list[int], unit_bytes: float, time_limit_s: float, seed: int
 ) -> Solved:
@@ -246,7 +231,7 @@ def _optimise(problem: Any, time_limit_s: float, seed: int, before: Callable[[An
             lp.solverModel.run()
 
     solver = Started(msg=False, threads=1, timeLimit=time_limit_s, gapRel=0.0, random_seed=seed)
-    with _quiet_stdout():
+    with quiet_stdout():
         try:
             problem.solve(solver)
         except (KeyError, pulp.PulpSolverError) as error:  # PuLP 3.3: statuses it does not know

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import domain_bound, loose_bound, rebate_bytes
+from planner.place.quiet import quiet_stdout
 from planner.place.shape_rows import add_whole_rules, part_rules, shapes_below, told_alike
 from planner.place.sharing import priced_shares
 from planner.place.sheets import paid_by_sheets
@@ -217,17 +218,18 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> float:
     base_bytes = _base_bytes(rules)
     over_bytes = rules.cost_bytes - base_bytes @ rules.sums
     scale = max(float(over_bytes.max()), 1e-300)
-    solved = milp(
-        over_bytes / scale,
-        integrality=np.ones(len(over_bytes)),
-        bounds=Bounds(0, rules.domains[rules.class_of]),
-        constraints=[
-            LinearConstraint(rules.at_least, rules.needs, np.inf),
-            LinearConstraint(rules.at_most, -np.inf, rules.room),
-            LinearConstraint(rules.sums, rules.totals, rules.totals),
-        ],
-        options={"time_limit": time_limit_s, "mip_rel_gap": 0.0},
-    )
+    with quiet_stdout():
+        solved = milp(
+            over_bytes / scale,
+            integrality=np.ones(len(over_bytes)),
+            bounds=Bounds(0, rules.domains[rules.class_of]),
+            constraints=[
+                LinearConstraint(rules.at_least, rules.needs, np.inf),
+                LinearConstraint(rules.at_most, -np.inf, rules.room),
+                LinearConstraint(rules.sums, rules.totals, rules.totals),
+            ],
+            options={"time_limit": time_limit_s, "mip_rel_gap": 0.0},
+        )
     if solved.mip_dual_bound is None or not np.isfinite(solved.mip_dual_bound):
         return 0.0
     least = float(solved.mip_dual_bound) - _SOLVER_ROUNDING * int(rules.domains.sum())

@@ -192,6 +192,12 @@ def _search(work: Work, time_limit_s: float) -> None:
             return
     if _bettered(work):
         return
+    ends_s = starts_s + time_limit_s
+    if time_limit_s > 0:
+        from planner.place.finish import by_few_patterns  # noqa: PLC0415 - imports a solver
+
+        if by_few_patterns(work, ends_s):
+            return
     before_bytes = work.best.cut_bytes
     if _offered(work, _orders(question)) or _offered(work, _baselines(question, work.seed)):
         return
@@ -203,7 +209,7 @@ def _search(work: Work, time_limit_s: float) -> None:
         return
     from planner.place.finish import finish  # noqa: PLC0415 - imports a solver
 
-    finish(work, starts_s + time_limit_s)
+    finish(work, ends_s)
 
 
 def _offered(work: Work, seatings: Iterator[tuple[NDArray[np.int64], str]]) -> bool:

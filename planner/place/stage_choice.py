@@ -1,0 +1,171 @@
+"""A pattern for every domain, in whole numbers: a solver's bound, and a choice to seat.
+
+Of the patterns that a better seating than the one in hand can use, so many are chosen that they
+add up to every stage; rings that must be completed from one stage to the next are counted
+(``stage_rings.py``). Proof: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.quiet import quiet_stdout
+from planner.place.stage_rings import ring_rules
+from planner.place.stages import pattern_bytes, piece_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.place.stage_prices import Priced
+    from planner.place.stages import Staged
+
+_MET = 1e-9  # relative; by which patterns are listed beyond the slack
+_SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01)  # of the slack, till patterns are few enough
+_SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
+_LEAST_S = 0.01  # seconds that a solver is given at least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The best choice of patterns found, and a bound of all choices.
+
+    Args:
+        held: cells of every stage that each domain holds, shape [domains, stages]; None where the
+            solver found none.
+        bound_bytes: what every choice cuts at least [bytes]; 0 where some were left out.
+    """
+
+    held: NDArray[np.int64] | None
+    bound_bytes: float
+
+
+def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most: int) -> Choice:
+    """Choose a pattern for every domain, in whole numbers.
+
+    Args:
+        of: the question.
+        priced: prices of the stages' cells.
+        cut_bytes: of the best seating known; patterns of no better one are left out [bytes].
+        limit_s: seconds that the solver may take [s].
+        most: patterns to choose from; where there are more, the cheapest, and nothing is proved.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - most placements need none
+    from scipy.sparse import csr_array, hstack  # noqa: PLC0415 - as above
+
+    slack = max(cut_bytes - priced.bound_bytes, _MET * cut_bytes) * (1 + _MET)
+    listed = _listed(of, priced, slack, most)
+    if listed is None:
+        return Choice(held=None, bound_bytes=0.0)
+    sizes, counts = of.domains
+    patterns = len(listed.rows)
+    full = np.full(of.stages, float(of.sheet.cells))
+    pieces, needs = piece_rows(of, listed.rows)
+    classes = (listed.classes == np.arange(len(sizes))[:, None]).astype(float)
+    cost, whole, highest = (
+        listed.cost_bytes,
+        np.ones(patterns),
+        counts[listed.classes].astype(float),
+    )
+    rings = ring_rules(of, listed.rows)
+    others = 0
+    if rings is not None:
+        others = len(rings.cost_bytes)
+        cost = np.concatenate([cost, rings.cost_bytes])
+        whole = np.concatenate([whole, rings.whole])
+        highest = np.concatenate([highest, np.full(others, np.inf)])
+    beside = csr_array((of.stages, others))
+    constraints = [
+        LinearConstraint(hstack([csr_array(listed.rows.T.astype(float)), beside]), full, full),
+        LinearConstraint(
+            hstack([csr_array(classes), csr_array((len(sizes), others))]),
+            0 if of.spare else counts,
+            counts,
+        ),
+        LinearConstraint(
+            hstack([csr_array(pieces), csr_array((len(needs), others))]), needs, np.inf
+        ),
+    ]
+    if rings is not None:
+        rules = hstack([csr_array(rings.of_patterns), csr_array(rings.of_others)])
+        constraints.append(LinearConstraint(rules, -np.inf, 0.0))
+    with quiet_stdout():
+        solved = milp(
+            cost / slack,
+            integrality=whole,
+            bounds=Bounds(0, highest),
+            constraints=constraints,
+            options={"time_limit": max(limit_s, _LEAST_S), "mip_rel_gap": 0.0},
+        )
+    bound, least = 0.0, solved.mip_dual_bound
+    if listed.all and least is not None and np.isfinite(least):
+        least = float(least) - _SOLVER_ROUNDING * len(of.question.capacities)
+        bound = listed.base_bytes + least * slack
+    held = None
+    if solved.x is not None:
+        held = _dealt(of, listed, np.rint(solved.x[:patterns]).astype(int))
+    return Choice(held=held, bound_bytes=bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """Patterns to choose from.
+
+    Args:
+        rows: shape [patterns, stages].
+        classes: of which size of domain, shape [patterns].
+        cost_bytes: what each pays less its cells' prices, above the least of its class [bytes].
+        base_bytes: the cut of a choice of patterns that cost nought [bytes].
+        all: no pattern of a better seating is missing.
+    """
+
+    rows: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    cost_bytes: NDArray[np.float64]
+    base_bytes: float
+    all: bool
+
+
+def _listed(of: Staged, priced: Priced, slack_bytes: float, most: int) -> _Listed | None:
+    sizes, counts = of.domains
+    for share in _SHARES:
+        found = [
+            priced.patterns.below(c, priced.patterns.least(c) + share * slack_bytes, most)
+            for c in sizes.tolist()
+        ]
+        listed = [rows for rows in found if rows is not None]
+        if len(listed) == len(found) and sum(map(len, listed)) <= most:
+            break
+    else:
+        return None
+    rows = np.vstack(listed)
+    classes = np.repeat(np.arange(len(sizes)), [len(each) for each in listed])
+    cost = pattern_bytes(of, rows) - rows @ priced.prices.cell_bytes
+    least = np.array([cost[classes == k].min(initial=inf) for k in range(len(sizes))])
+    if of.spare:
+        least = np.zeros(len(sizes))  # a domain may stay empty
+    given = float(priced.prices.cell_bytes.sum()) * of.sheet.cells - of.given_bytes
+    return _Listed(
+        rows=rows,
+        classes=classes,
+        cost_bytes=cost - least[classes],
+        base_bytes=float(least @ counts) + given,
+        all=share >= 1.0,
+    )
+
+
+def _dealt(of: Staged, listed: _Listed, times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the cells of every stage that each domain holds, shape [domains, stages]."""
+    held = np.zeros((len(of.question.capacities), of.stages), dtype=np.int64)
+    sizes, _ = of.domains
+    free = {
+        k: [s for s, c in enumerate(of.question.capacities) if c == size]
+        for k, size in enumerate(sizes.tolist())
+    }
+    for p in np.flatnonzero(times).tolist():
+        for _ in range(int(times[p])):
+            held[free[int(listed.classes[p])].pop(0)] = listed.rows[p]
+    return held
