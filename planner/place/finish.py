@@ -87,24 +87,26 @@ def _staged_until(work: Work, ends_s: float, patterns: tuple[int, ...]) -> bool:
             work.raise_bound(priced.bound_bytes)
         for most in patterns:
             left_s = ends_s - monotonic()
-            if left_s <= 0 or work.proved or work.best.cut_bytes < before_bytes * (1 - MET):
+            if left_s <= 0 or work.best.cut_bytes < before_bytes * (1 - MET):
                 break
             chosen = choice_of(of, priced, before_bytes, left_s / 2, most)
-            work.believe(chosen.bound_bytes)
-            if chosen.held is not None:
-                _take_stages(work, of, grid, chosen.held)
+            if work.believe(chosen.bound_bytes):
+                return True
+            if chosen.held is not None and _take_stages(work, of, grid, chosen.held):
+                return True
             if chosen.bound_bytes > 0:  # of all patterns there are
                 break
     return work.proved
 
 
-def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) -> None:
+def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) -> bool:
     """Offer seatings of boxes with these counts, and what exchanges make of the best of them."""
     found = [(cut_bytes(of.question, home), k, home) for k, home in enumerate(seated(of, held))]
     best = min(found)[2]
-    if not work.offer(refine_home(work.question, grid.sides, best), _STAGED):
-        better = improved(of.question, best, seed=work.seed)
-        work.offer(refine_home(work.question, grid.sides, better), f"{_STAGED}, then exchanges")
+    if work.offer(refine_home(work.question, grid.sides, best), _STAGED):
+        return True
+    better = improved(of.question, best, seed=work.seed)
+    return work.offer(refine_home(work.question, grid.sides, better), f"{_STAGED}, then exchanges")
 
 
 def _by_parts(work: Work, ends_s: float) -> None:
