@@ -128,8 +128,10 @@ class Steps:
             )  # fmt: skip
             near = np.flatnonzero(least_s <= cap * (1.0 + _ROUNDING))
             if near.size > _MANY_ROWS:
-                closer_s = whole.least_s([pool.changed(change)], 1.0, side.rows[near])[0]
-                near = near[closer_s <= cap * (1.0 + _ROUNDING)]
+                machines, rows = [pool.changed(change)], side.rows[near]
+                closer_s = whole.least_s(machines, 1.0, rows)
+                closer_s = whole.with_gradients_s(machines, 1.0, rows, closer_s)
+                near = near[closer_s[0] <= cap * (1.0 + _ROUNDING)]
             one = _Asked(pool=pool, change=change, least_s=least_s, near=near)
             if near.size > _MANY_ROWS:
                 self._time_at_once(side, [one])

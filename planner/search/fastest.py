@@ -114,6 +114,10 @@ def shortest_steps(
     left = whole.near(seq, float(race.limits_s.max()))
     least_s = whole.least_s(machines, seq, left)
     near = least_s <= race.limits_s[:, None] * (1.0 + _SAME)
+    if np.logical_or.reduce(near).sum() > CHUNK_ROWS:
+        left, least_s = left[near.any(axis=0)], least_s[:, near.any(axis=0)]
+        least_s = whole.with_gradients_s(machines, seq, left, least_s)
+        near = least_s <= race.limits_s[:, None] * (1.0 + _SAME)
     race.keep(np.logical_or.reduce(near, axis=1))
     count = _FIRST_ROWS
     while left.size:

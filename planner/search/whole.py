@@ -20,9 +20,11 @@ from planner.search.kinds import kinds_by
 from planner.search.seats import rows_of
 from planner.search.together import grouped, shape_of, stacked_links, stacked_spreads
 from planner.steptime.columns import RECOMPUTE, SCHEDULES, LayoutColumns
+from planner.steptime.communication import gradient_s
 from planner.steptime.compute import layer_time
 from planner.steptime.memory import step_memory
 from planner.steptime.operators import dense_layer, embedding, logits, moe_layer
+from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.rates import rates_of
 from planner.steptime.stages import Cost, layer_costs
 from planner.steptime.step import STRAGGLING_SHARE
@@ -46,6 +48,8 @@ _DECIDE_LAYERS = (
 )  # fmt: skip
 """The columns of a space that the seconds of a layer depend on."""
 _DECIDE_COMPUTE = _DECIDE_LAYERS[: _DECIDE_LAYERS.index("recompute")]
+_DECIDE_GRADIENTS = ("tp", "cp", "ep", "etp", "dp", "pp", "zero_stage")
+_SHARDED = 3  # the ZeRO stage that sends all for each micro-batch
 _WITH_BUBBLES = ("1f1b", "gpipe")
 _FILL_SHARE = 0.5  # of what even stages wait for each other, the part that uneven ones do, too
 
@@ -187,6 +191,37 @@ class Whole:
             shape = np.broadcast_shapes(total.shape, (len(some), 1, few.size))
             least[list(some)] = np.broadcast_to(total, shape).min(axis=1)
         return least[:, place[self.kind[rows]]] * self.rounds_ratio[rows]
+
+    def with_gradients_s(
+        self, machines: Sequence[Machine], seq: float, rows: Ints, least_s: Floats
+    ) -> Floats:
+        """Return *least_s* of some *rows*, raised by the gradients and parameters that show.
+
+        With t the busiest stage's seconds of one micro-batch, m t pass in the pipeline, and what
+        is sent hides under c t at most: the last backward passes of v chunks and one forward pass.
+        So a step takes (m - c) t and all that is sent, where m is at least c; ZeRO-3 sends all for
+        each micro-batch, under no more than itself.
+        """
+        table = {name: column[rows] for name, column in self.space.table.items()}
+        kinds = kinds_by(table, _DECIDE_GRADIENTS)
+        columns = self.longer(rows[kinds.first], seq)
+        rates = rates_of(self.machine.accelerator, columns, self.machine.efficiency)
+        held = stage_parameters(self.model, columns, stage_layers(self.model, columns), "first")
+        v = table["vpp"]
+        m = self.fixed["global_batch"] / (table["dp"] * table["micro_batch"])
+        hidden = (1.0 + (v - 1.0) * table["pp"]) / v + 1.0
+        found = least_s.copy()
+        for at, machine in enumerate(machines):
+            wires = wires_of(machine.seats.spreads(columns), machine.links, rates.inner_share,
+                             rates.outer_share)  # fmt: skip
+            each = gradient_s(columns, held, wires)
+            sent = each.reduce_s + each.gather_s + each.expert_reduce_s + each.expert_gather_s
+            sent_s = np.atleast_2d(sent * np.ones(kinds.first.size)).min(axis=0)[kinds.of_row]
+            busy_s = least_s[at] / self.rounds_ratio[rows] / table["pp"]
+            once_s = np.where(m >= hidden, sent_s + (m - hidden) * busy_s, 0.0)
+            shown_s = np.where(table["zero_stage"] == _SHARDED, m * sent_s, once_s)
+            found[at] = np.maximum(found[at], shown_s)
+        return found
 
     def _spreads(self, machine: Machine) -> Spreads:
         """Return how the groups of TP, CP, EP and ETP sit, alike in all rows of a kind."""

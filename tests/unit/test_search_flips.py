@@ -163,12 +163,19 @@ def test_no_step_on_uneven_stages_is_shorter_than_what_its_layers_show(model: st
     machine = machine_of(inputs.fabric, 48, inputs.efficiency)
     space = space_on(inputs.model, (machine,), 48, inputs.fixed)
     whole = Whole.of(inputs.model, space, inputs.fixed, machine)
+    slow = replace(machine.links.tiers[-1], bytes_per_s=1e9, shared_bytes_per_s=1e9)
+    links = replace(machine.links, tiers=(*machine.links.tiers[:-1], slow))
+    machine = replace(machine, links=links)  # so slow that gradients show
     uneven = np.flatnonzero(inputs.model.layers % (space.table["pp"] * space.table["vpp"]) != 0)
     rows = np.sort(np.random.default_rng(0).choice(uneven, min(uneven.size, 8_000), replace=False))
 
     for seq in (0.25, 1.0, 4.0):
         total_s = times_on(inputs.model, whole.longer(rows, seq), (machine,))[0, 0]
-        assert (whole.least_s([machine], seq, rows)[0] <= total_s * (1 + 1e-9)).all()
+        least_s = whole.least_s([machine], seq, rows)
+        closer_s = whole.with_gradients_s([machine], seq, rows, least_s)
+        assert (closer_s > 1.1 * least_s).any()
+        assert (least_s <= closer_s).all()
+        assert (closer_s[0] <= total_s * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("supernode", [8, 24])
