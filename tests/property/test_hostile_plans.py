@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -133,21 +134,24 @@ def test_two_thousand_changed_lists_are_read_or_refused_by_name(text: str, tmp_p
     lists_tried(text, 2000, tmp_path)
 
 
-LONG = {
-    "one a line": "a\n" * 8_000_000, "lists": "n[1-131072]\n" * 1000,
-    "terms": ",".join(f"n{i}" for i in range(200_000)),
-    "brackets": ",".join(f"n[{i}]" for i in range(200_000)),
-    "slots": "".join(f"n{i} slots=8\n" for i in range(200_000)),
-    "ranks": "".join(f"rank {i}=n{i} slot=0\n" for i in range(200_000)),
-    "map": "rank,host,slot\n" + "".join(f"{i},n{i},0\n" for i in range(200_000)),
-    "commas": "," * 15_000_000, "blank": "\n" * 15_000_000, "open": "[" * 15_000_000,
-}  # fmt: skip
+LONG: dict[str, Callable[[], str]] = {
+    "one a line": lambda: "a\n" * 8_000_000,
+    "lists": lambda: "n[1-131072]\n" * 1000,
+    "terms": lambda: ",".join(f"n{i}" for i in range(200_000)),
+    "brackets": lambda: ",".join(f"n[{i}]" for i in range(200_000)),
+    "slots": lambda: "".join(f"n{i} slots=8\n" for i in range(200_000)),
+    "ranks": lambda: "".join(f"rank {i}=n{i} slot=0\n" for i in range(200_000)),
+    "map": lambda: "rank,host,slot\n" + "".join(f"{i},n{i},0\n" for i in range(200_000)),
+    "commas": lambda: "," * 15_000_000,
+    "blank": lambda: "\n" * 15_000_000,
+    "open": lambda: "[" * 15_000_000,
+}
 
 
 @pytest.mark.parametrize("kind", LONG)
 def test_long_lists_are_refused_soon(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "list"
-    path.write_text(LONG[kind], encoding="utf-8")
+    path.write_text(LONG[kind](), encoding="utf-8")
     fabric = load_cluster("generic", supernode=8, gpus=64)
 
     for read in (
@@ -169,7 +173,9 @@ def test_long_lists_are_refused_soon(kind: str, tmp_path: Path) -> None:
 def test_a_file_of_100_mb_is_refused_unread(read: Any, tmp_path: Path) -> None:
     for name, begins in (("a.json", b'{"nodes": "'), ("a.sh", b"--num-layers "), ("a", b"n[")):
         path = tmp_path / name
-        path.write_bytes(begins + b"1" * 10**8)  # one line
+        with path.open("wb") as file:
+            file.write(begins)
+            file.truncate(10**8)  # one line, that takes no room on the disk
 
         started = time.process_time()
         with pytest.raises(InputError, match=r"larger than (16|64) MiB"):
