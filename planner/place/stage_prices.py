@@ -165,10 +165,10 @@ def stage_prices(of: Staged, home: NDArray[np.int64], ends_s: float) -> Priced:
         trial = priced_at(of, suggested.prices)
         if trial.bound_bytes > best.bound_bytes + _BETTER * abs(best.bound_bytes):
             best, reach, failed = trial, 2 * reach, 0
-        else:
-            reach, failed = reach / 2, failed + 1
+            continue
+        reach, failed = reach / 2, failed + 1
         if suggested.hoped_bytes <= best.bound_bytes + _BETTER * abs(best.bound_bytes):
-            break
+            break  # the best of all prices near it, so of all prices: the bound is concave
     return best
 
 
