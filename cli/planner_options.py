@@ -151,6 +151,16 @@ Supernode = Annotated[
     ),
 ]
 Gpus = Annotated[int, whole("--gpus", show_default=True, help="GPUs of the cluster.")]
+GpusOrFiled = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        min=1,
+        max=1_000_000,
+        show_default="1024, or the cluster's own",
+        help="GPUs of the cluster.",
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(

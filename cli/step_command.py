@@ -16,6 +16,7 @@ from cli.planner_options import (
     Ep,
     Etp,
     GlobalBatch,
+    GpusOrFiled,
     Json,
     LayoutFile,
     MicroBatch,
@@ -38,16 +39,6 @@ from cli.planner_options import (
 
 app = command_app()
 
-GpusOrFiled = Annotated[
-    int | None,
-    typer.Option(
-        "--gpus",
-        min=1,
-        max=1_000_000,
-        show_default="1024, or the cluster's own",
-        help="GPUs of the cluster.",
-    ),
-]
 Seats = Annotated[
     str,
     typer.Option(

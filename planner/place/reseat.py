@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import PlannerError
+from planner.place import entries_of
 from planner.place.answer import Placement, Proof, SeatedDomain, TierCut
 from planner.place.borders import tier_cuts
-from planner.place.check import CheckedCut, CheckedEntry, checked_cuts
+from planner.place.check import CheckedCut, checked_cuts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,17 +44,7 @@ def reseated(
         fabric.graph,
         fabric.gpus,
         rank_to_gpu,
-        [
-            CheckedEntry(
-                collective=family.collective,
-                payload_bytes=family.payload_bytes,
-                times_per_step=family.times_per_step,
-                members=family.members(layout),
-                experts=family.experts,
-                top_k=family.top_k,
-            )
-            for family in families
-        ],
+        entries_of(layout, families),
         tiers=[tier.name for tier in fabric.tiers],
     )
     cuts = tuple(
