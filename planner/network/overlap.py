@@ -27,34 +27,6 @@ def serial_step_s(compute_s: Any, communication_s: Any, update_s: Any) -> Any:
     return compute_s + communication_s + update_s
 
 
-def overlapped_step_s(compute_s: Any, communication_s: Any, update_s: Any, ready_s: Any) -> Any:
-    """Return max(T_compute, T_ready + T_comm) + T_update [s].
-
-    Args:
-        compute_s: compute of the step [s].
-        communication_s: communication, alone on its interface [s].
-        update_s: what follows both [s].
-        ready_s: from the start of the step until the data to send exists [s].
-
-    Holds while compute and communication do not fight for the same interface.
-
-    >>> overlapped_step_s(20, 1.3, 2, 17)
-    22.0
-    """
-    return (
-        plain(np.maximum(compute_s, np.asarray(ready_s, np.float64) + communication_s)) + update_s
-    )
-
-
-def exposed_s(compute_s: Any, communication_s: Any, ready_s: Any) -> Any:
-    """Return the communication that compute does not hide: max(0, ready + comm - compute) [s].
-
-    >>> exposed_s(20, 5, 17)
-    2.0
-    """
-    return plain(np.maximum(0.0, np.asarray(ready_s, np.float64) + communication_s - compute_s))
-
-
 def amdahl_speedup(rest_s: Any, communication_s: Any, faster: Any) -> Any:
     """Return S = (T_c + T_n) / (T_c + T_n / s): the gain when communication is *faster* times.
 
@@ -107,8 +79,9 @@ def overlap(
 ) -> Overlap:
     """Return the serial and the overlapped step; free iff T_ready + T_comm <= T_compute.
 
-    With contention c, communication runs at 1 - c of its rate while compute runs, so that the
-    window of compute - ready hides (1 - c) of its length.
+    Overlapped it takes max(T_compute, T_ready + T_comm) + T_update. With contention c,
+    communication runs at 1 - c of its rate while compute runs, so that the window of compute -
+    ready hides (1 - c) of its length.
 
     Args:
         compute_s: compute of the step [s].
