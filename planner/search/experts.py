@@ -131,7 +131,7 @@ def _now(pool: Pool) -> ExpertsBest:
 def _alike_but_for_experts(pools: Sequence[Pool], whole: Whole) -> Ints:
     """Return the rows of *whole* that differ from the pools' best layouts in EP alone."""
     table = pools[0].whole.space.table
-    rows = whole.fails_from_ratio < 0
+    rows = np.zeros(whole.space.size, dtype=bool)
     for best in {pool.best().row for pool in pools}:
         alike = [whole.space.table[name] == column[best]
                  for name, column in table.items() if name != "ep"]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,20 +89,32 @@ def _worst(members: NDArray[np.int64], tiers: Sequence[NDArray[np.int64]]) -> Sp
         return Spread(group_size=float(n), members=alone, domains=(1.0,) * len(tiers),
                       least_members=float(n))  # fmt: skip
     counted = [_counts(tier) for tier in tiers]
-    touched, most, least = counted[0]
-    worst = int(np.lexsort((np.arange(groups), least, most, -touched))[0])
+    inner = counted[0]
+    worst = int(np.lexsort((np.arange(groups), inner.least, inner.most, -inner.touched))[0])
     return Spread(
         group_size=float(n),
-        members=tuple(float(tier[1][worst]) for tier in counted),
-        domains=tuple(float(tier[0][worst]) for tier in counted),
-        least_members=float(least[worst]),
+        members=tuple(float(tier.most[worst]) for tier in counted),
+        domains=tuple(float(tier.touched[worst]) for tier in counted),
+        least_members=float(inner.least[worst]),
     )
 
 
-def _counts(
-    ordered: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return of each group: domains touched, most and fewest members in one it touches."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """How each group sits on the domains of one tier; arrays [groups].
+
+    Args:
+        touched: domains that it touches [1].
+        most, least: of its members in one of them [1].
+    """
+
+    touched: NDArray[np.int64]
+    most: NDArray[np.int64]
+    least: NDArray[np.int64]
+
+
+def _counts(ordered: NDArray[np.int64]) -> _Counts:
+    """Return how groups sit whose members are in the domains *ordered*, equal ones together."""
     groups, n = ordered.shape
     starts = np.ones((groups, n), dtype=bool)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
@@ -110,7 +122,11 @@ def _counts(
     runs = np.diff(np.append(marks, groups * n))
     first = np.flatnonzero(marks % n == 0)
     touched = np.diff(np.append(first, len(marks)))
-    return touched, np.maximum.reduceat(runs, first), np.minimum.reduceat(runs, first)
+    return _Counts(
+        touched=touched,
+        most=np.maximum.reduceat(runs, first),
+        least=np.minimum.reduceat(runs, first),
+    )
 
 
 def inside_spreads(columns: LayoutColumns) -> Spreads:

@@ -187,21 +187,18 @@ def best_of(rows: NDArray[np.int64], steps_s: NDArray[np.float64]) -> Best:
     return Best(step_s=float(steps_s[first]), row=int(rows[first]))
 
 
-def steps_at_once_s(
-    asked: Sequence[tuple[Pool, Change]], among: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
+def steps_at_once_s(asked: Sequence[tuple[Pool, Change]]) -> NDArray[np.float64]:
     """Return the step of every row of some pools under a change each [s]; infinite if too large.
 
     Args:
         asked: pools of one space and the same rows, and changes of one sequence length.
-        among: the rows that matter; all others are infinite.
 
     Returns:
         Shape [asked, rows].
     """
     first, seq = asked[0][0], asked[0][1].seq
-    wanted = np.isin(first.rows, first.whole.that_can(seq, first.rows), assume_unique=True)
-    rows = np.flatnonzero(wanted if among is None else wanted & among)
+    can = first.whole.that_can(seq, first.rows)
+    rows = np.flatnonzero(np.isin(first.rows, can, assume_unique=True))
     columns = replace(first.columns, seq=first.columns.seq * seq)
     links = [pool.changed_links(change) for pool, change in asked]
     found = np.full((len(asked), len(first.rows)), np.inf)
@@ -216,4 +213,3 @@ def steps_at_once_s(
             shape = np.broadcast_shapes(np.shape(step.total_s), (len(some), 1, few.size))
             found[np.asarray(some)[:, None], few] = np.broadcast_to(step.total_s, shape).min(axis=1)
     return found
-
