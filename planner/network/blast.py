@@ -103,10 +103,11 @@ def blast_radius(
     Raises:
         InputError: a part that the fabric does not have.
     """
-    graph, parts, label = _damaged(fabric, failed)
+    damaged = _damaged(fabric, failed)
+    graph = damaged.graph
     seats = np.asarray(rank_to_gpu, np.int64)
     names = [fabric.gpus[gpu] for gpu in seats]
-    dead = np.array([name in parts for name in names])
+    dead = np.array([name in damaged.gone for name in names])
     alive = [name for name, gone in zip(names, dead, strict=True) if not gone]
     reach = _reachable(graph, alive)
     cut = np.array([n not in reach for n in names]) & ~dead
@@ -120,7 +121,7 @@ def blast_radius(
     families, stalled = _stalls(groups, lost)
     slowed = ~lost & (kept < 1)
     return Blast(
-        failed=label,
+        failed=damaged.failed,
         dead_ranks=_ranks(dead),
         cut_off_ranks=_ranks(cut),
         relayed_ranks=_ranks(relayed),
@@ -145,8 +146,23 @@ def blast_radius(
     )
 
 
-def _damaged(fabric: Fabric, failed: Sequence[Any]) -> tuple[Any, set[str], tuple[str, ...]]:
-    """Return the graph without the failed parts, the vertices gone, and what to call them."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Damaged:
+    """A cluster without its failed parts.
+
+    Args:
+        graph: what is left.
+        gone: vertices that are not.
+        failed: what to call the failed parts.
+    """
+
+    graph: Any
+    gone: frozenset[str]
+    failed: tuple[str, ...]
+
+
+def _damaged(fabric: Fabric, failed: Sequence[Any]) -> _Damaged:
+    """Return *fabric* without the *failed* parts."""
     graph = fabric.graph.copy()
     domains = {domain.name: domain for tier in fabric.tiers for domain in tier.domains}
     gone: set[str] = set()
@@ -164,7 +180,7 @@ def _damaged(fabric: Fabric, failed: Sequence[Any]) -> tuple[Any, set[str], tupl
         else:
             raise InputError(f"failed part {part!r}: no such vertex, link or domain")
     graph.remove_nodes_from(gone)
-    return graph, gone, tuple(label)
+    return _Damaged(graph=graph, gone=frozenset(gone), failed=tuple(label))
 
 
 def _reachable(graph: Any, alive: Sequence[str]) -> set[str]:

@@ -104,7 +104,8 @@ def check_fabric(graph: Any, gpus: Sequence[str]) -> DeadlockCheck:
     targets = vertices_of(links, ends)
     direct = bool((links.is_gpu[links.tails] & links.is_gpu[links.heads]).any())
     used = _used(links, targets, RELAY_COST if direct else None)
-    pairs = _dependencies(links, used, relays_hold=direct)
+    holding = np.flatnonzero(~links.is_gpu | direct)
+    pairs = _dependencies(links, used, holding)
     users = {
         (int(a), int(b)): _RoutesThrough(links, used, (int(a), int(b)), targets)
         for a, b in _in_circles(pairs, len(links.tails))
@@ -171,14 +172,20 @@ def _used(links: Links, targets: NDArray[np.int64], relay: int | None) -> NDArra
         reached = grown
 
 
-def _dependencies(links: Links, used: NDArray[np.bool_], *, relays_hold: bool) -> NDArray[np.int64]:
-    """Return the pairs of links that a route takes one after another; array [pairs, 2]."""
+def _dependencies(
+    links: Links, used: NDArray[np.bool_], holding: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the pairs of links that a route takes one after another; array [pairs, 2].
+
+    Args:
+        links: of the graph.
+        used: which carry traffic to each target; array [links, targets].
+        holding: vertices that hold the link before while they wait for the next; array.
+    """
     order = np.argsort(links.heads, kind="stable")
     starts = np.searchsorted(links.heads[order], np.arange(len(links.vertices) + 1))
     pairs = [np.zeros((0, 2), np.int64)]
-    for vertex in range(len(links.vertices)):
-        if links.is_gpu[vertex] and not relays_hold:
-            continue
+    for vertex in holding:
         into = order[starts[vertex] : starts[vertex + 1]]
         out = np.arange(links.first[vertex], links.first[vertex + 1])
         if not len(into) or not len(out):
