@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cli.report_html_candidates import Candidate
 from cli.report_html_memory import held_pieces, used_bytes
@@ -87,23 +88,30 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     if all(one.name == one.cluster for one in all_of_them):  # one column says it
         heads.remove("Cluster")
         rows = [[*row[:3], *row[4:]] for row in rows]
-    common, heads, rows = _without_common(heads, rows, ("Model", "GPUs", "Cluster"))
+    told = _told_once(heads, rows, ("Model", "GPUs", "Cluster"))
     close = [
         f"{one.name}: {words}" for one in all_of_them
         if (words := close_words(used_bytes(one.memory), one.memory["capacity_bytes"]))
     ]  # fmt: skip
     return (
-        (f"<p>All of them: {safe(common)}.</p>" if common else "")
-        + table("The candidates", heads, rows)
+        (f"<p>All of them: {safe(told.words)}.</p>" if told.words else "")
+        + table("The candidates", told.heads, told.rows)
         + "<p>Memory is that of the fullest GPU with its margin for fragments: what must fit.</p>"
         + "".join(f'<p class="warn">{safe(words)}</p>' for words in close)
     )
 
 
-def _without_common(
-    heads: list[str], rows: list[list[str | Num]], columns: Sequence[str]
-) -> tuple[str, list[str], list[list[str | Num]]]:
-    """Return in words those of *columns* that are the same in every row, and the rest."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """A table whose columns of one value are told in *words* instead."""
+
+    words: str
+    heads: list[str]
+    rows: list[list[str | Num]]
+
+
+def _told_once(heads: list[str], rows: list[list[str | Num]], columns: Sequence[str]) -> _Told:
+    """Return the table without those of *columns* that are the same in every row."""
     same = [
         i for i, head in enumerate(heads)
         if head in columns and all(row[i] == rows[0][i] for row in rows)
@@ -113,7 +121,11 @@ def _without_common(
         cell = rows[0][i]
         words.append(f"{cell.text} {heads[i]}" if isinstance(cell, Num) else f"{cell}")
     kept = [i for i in range(len(heads)) if i not in same]
-    return ", ".join(words), [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
+    return _Told(
+        words=", ".join(words),
+        heads=[heads[i] for i in kept],
+        rows=[[row[i] for i in kept] for row in rows],
+    )
 
 
 def _speed(one: Candidate, pick: Candidate | None) -> Bar:
