@@ -60,31 +60,49 @@ class Patterns:
         self.each_bytes = of.pays_bytes - prices.cell_bytes[:, None] * held
         self.each_bytes -= prices.piece_bytes @ -(-held // sizes[:, None])
         self.least_bytes = self._completions()
+        self.first_bytes = self._first()
 
     def _completions(self) -> NDArray[np.float64]:
         """Return the least that stages j … can pay with a cells in stage j - 1 and u left.
 
-        Shape [stages + 1, largest of a stage + 1, largest + 1].
+        Shape [stages + 1, firsts, largest of a stage + 1, largest + 1], by the cells of the first
+        stage too where a link closes the pipeline.
         """
-        most, hop = len(self.of.pays_bytes) - 1, self.of.hop_bytes
-        least = np.full((self.of.stages + 1, most + 1, self.of.largest + 1), inf)
-        least[-1, :, 0] = 0.0
-        if self.of.spare:
-            least[-1] = 0.0
-        count = np.arange(most + 1)[:, None]
-        for j in reversed(range(self.of.stages)):
-            taken = np.full((most + 1, self.of.largest + 1), inf)  # b cells of u in stage j
+        of, most = self.of, len(self.of.pays_bytes) - 1
+        count = np.arange(most + 1)
+        firsts = count[:, None] if of.closing_bytes else np.zeros((1, 1), dtype=np.int64)
+        least = np.full((of.stages + 1, len(firsts), most + 1, of.largest + 1), inf)
+        closed = of.closing_bytes * np.maximum(count - firsts, 0)
+        least[-1, :, :, 0] = closed
+        if of.spare:
+            least[-1] = closed[:, :, None]
+        runs = of.hop_bytes * count[:, None]
+        for j in reversed(range(of.stages)):
+            taken = np.full(least.shape[1:], inf)  # b cells of u in stage j
             for b in range(most + 1):
-                rest = least[j + 1, b, : self.of.largest + 1 - b]
-                taken[b, b:] = self.each_bytes[j, b] + rest
-            fewer = np.minimum.accumulate(taken, axis=0)
-            more = np.minimum.accumulate((taken + hop * count)[::-1], axis=0)[::-1]
-            least[j] = np.minimum(fewer, more - hop * count)
+                rest = least[j + 1, :, b, : of.largest + 1 - b]
+                taken[:, b, b:] = self.each_bytes[j, b] + rest
+            fewer = np.minimum.accumulate(taken, axis=1)
+            more = np.minimum.accumulate((taken + runs)[:, ::-1], axis=1)[:, ::-1]
+            least[j] = np.minimum(fewer, more - runs)
         return least
+
+    def _first(self) -> NDArray[np.float64]:
+        """Return what a domain pays that takes b cells of the first stage and has u left after.
+
+        Shape [largest of a stage + 1, largest + 1].
+        """
+        count = np.arange(len(self.of.pays_bytes))
+        first = count if self.of.closing_bytes else 0 * count
+        begun: NDArray[np.float64] = self.each_bytes[0] + self.of.hop_bytes * count
+        paid: NDArray[np.float64] = begun[:, None] + self.least_bytes[1, first, count]
+        return paid
 
     def least(self, capacity: int) -> float:
         """Return what a domain of *capacity* cells pays at least [bytes]."""
-        return float(self.least_bytes[0, 0, min(capacity, self.of.largest)])
+        seats = min(capacity, self.of.largest)
+        count = np.arange(min(len(self.of.pays_bytes), seats + 1))
+        return float(self.first_bytes[count, seats - count].min())
 
     def below(self, capacity: int, limit_bytes: float, most: int) -> NDArray[np.int64] | None:
         """Return all patterns that pay *limit_bytes* at most, [patterns, stages]; None if too many.
@@ -94,31 +112,24 @@ class Patterns:
             limit_bytes: bytes that a pattern may pay [bytes].
             most: how many patterns are not too many [1].
         """
-        hop, count = self.of.hop_bytes, np.arange(len(self.of.pays_bytes))
+        of, count = self.of, np.arange(len(self.of.pays_bytes))
         rows = np.zeros((1, 0), dtype=np.int64)
-        before = np.zeros(1, dtype=np.int64)
-        left = np.array([min(capacity, self.of.largest)])
+        before = first = np.zeros(1, dtype=np.int64)
+        left = np.array([min(capacity, of.largest)])
         paid = np.zeros(1)
-        for j in range(self.of.stages):
-            next_paid = (
-                paid[:, None] + self.each_bytes[j] + hop * np.maximum(count - before[:, None], 0)
-            )
+        for j in range(of.stages):
+            runs = of.hop_bytes * np.maximum(count - before[:, None], 0)
+            next_paid = paid[:, None] + self.each_bytes[j] + runs
             next_left = left[:, None] - count
-            rest = np.where(
-                next_left >= 0,
-                self.least_bytes[j + 1, count[None, :], np.maximum(next_left, 0)],
-                inf,
-            )
-            row, b = np.nonzero(next_paid + rest <= limit_bytes)
+            begun = first[:, None] if j else count * (of.closing_bytes > 0)
+            rest = self.least_bytes[j + 1, begun, count[None, :], np.maximum(next_left, 0)]
+            row, b = np.nonzero((next_left >= 0) & (next_paid + rest <= limit_bytes))
             if len(row) > most:
                 return None
             rows = np.column_stack([rows[row], b])
+            first = first[row] if j else b * (of.closing_bytes > 0)
             before, left, paid = b, next_left[row, b], next_paid[row, b]
         return rows
-
-    def paid(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what patterns pay, without prices, shape [patterns] [bytes]."""
-        return pattern_bytes(self.of, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

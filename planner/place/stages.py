@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SHARP_MOST = 96  # cells of a domain up to which a stage's bound is worked out in full
 _STAGES_MOST = 64
 _HELD_MOST = 512  # cells of a domain of one stage
+_CLOSED_MOST = 36  # cells of a domain of one stage, past which links that close cost nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Staged:
         axis: the axis that the pipeline runs along.
         sheet: one stage: the families inside it, one domain that holds it all.
         hop_bytes: what a pipeline pays for two neighbours in different domains [bytes].
+        closing_bytes: the same for its last and first stage; 0 where that is left out [bytes].
         pays_bytes: what a domain pays at least inside a stage of which it holds 0, 1, … cells.
     """
 
@@ -41,6 +43,7 @@ class Staged:
     axis: int
     sheet: Question
     hop_bytes: float
+    closing_bytes: float
     pays_bytes: NDArray[np.float64]
 
     @property
@@ -98,12 +101,16 @@ def staged(question: Question) -> Staged | None:
             charges=tuple(c for c in question.charges if axis not in c.axes),
             capacities=(cells,),
         )
+        closing = sum(
+            c.weight_bytes for c in question.charges if c.axes == (axis,) and c.kind is Kind.ENDS
+        )
         plain = domain_bound if largest <= _SHARP_MOST else loose_bound
         return Staged(
             question=question,
             axis=axis,
             sheet=sheet,
             hop_bytes=chain.weight_bytes,
+            closing_bytes=closing if largest <= _CLOSED_MOST else 0.0,
             pays_bytes=np.array([0.0, *(plain(sheet, c) for c in range(1, largest + 1))]),
         )
     return None
@@ -112,9 +119,9 @@ def staged(question: Question) -> Staged | None:
 def pattern_bytes(of: Staged, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return what a domain of each pattern pays at least, shape [patterns] [bytes]."""
     joined = np.minimum(rows[:, :-1], rows[:, 1:]).sum(axis=1)
-    paid: NDArray[np.float64] = of.pays_bytes[rows].sum(axis=1) + of.hop_bytes * (
-        rows.sum(axis=1) - joined
-    )
+    runs = of.hop_bytes * (rows.sum(axis=1) - joined)
+    closed = of.closing_bytes * np.maximum(rows[:, -1] - rows[:, 0], 0)
+    paid: NDArray[np.float64] = of.pays_bytes[rows].sum(axis=1) + runs + closed
     return paid
 
 

@@ -44,8 +44,10 @@ def _pipelines(seeds: range) -> Iterator[Question]:
             Charge(axes=(0, 1), kind=Kind.TOUCH, weight_bytes=float(random.integers(1, 9))),
             Charge(axes=(2,), kind=Kind.CHAIN, weight_bytes=float(random.integers(1, 9))),
         ]
-        if random.random() < 0.2:
-            charges.append(Charge(axes=(2,), kind=Kind.ENDS, weight_bytes=1.0))
+        if random.random() < 0.4:
+            charges.append(
+                Charge(axes=(2,), kind=Kind.ENDS, weight_bytes=float(random.integers(1, 9)))
+            )
         yield Question(sizes=sizes, charges=tuple(charges), capacities=capacities)
 
 
