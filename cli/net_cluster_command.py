@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
+from cli.net_job import Seats, SomeGpus, job_of
 from cli.planner_options import (
     Cluster,
     Cp,
@@ -25,23 +25,6 @@ from cli.planner_options import (
     Supernode,
     Tp,
 )
-
-if TYPE_CHECKING:
-    from cli.net_seats import SeatedJob
-
-SomeGpus = Annotated[
-    int | None,
-    typer.Option(
-        "--gpus", min=1, max=1_000_000, show_default="1024, or the cluster's own",
-        help="GPUs of the job.",
-    ),
-]  # fmt: skip
-Seats = Annotated[
-    str,
-    typer.Option(
-        "--placement", metavar="order|optimal|FILE", help="Where the ranks sit, as planner step."
-    ),
-]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -207,31 +190,3 @@ def _part(name: str) -> str | tuple[str, str]:
     """Return a vertex's or domain's name, or the two ends of a link."""
     ends = name.split("--")
     return (ends[0], ends[1]) if len(ends) == 2 else name
-
-
-def job_of(
-    cluster: str | None,
-    supernode: int | None,
-    gpus: int | None,
-    model: str | None,
-    layout: Path | None,
-    degrees: dict[str, Any],
-    order: str,
-    placement: str,
-) -> SeatedJob:
-    """Return the layout that the options name or leave to be chosen, seated."""
-    from cli.net_seats import seated_job
-    from cli.planner_inputs import Asked
-
-    return seated_job(
-        Asked(
-            cluster=cluster,
-            supernode=supernode,
-            gpus=gpus,
-            model=model,
-            layout_file=layout,
-            layout=degrees,
-            order=order,
-        ),
-        placement,
-    )

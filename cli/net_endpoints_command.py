@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.net_cluster_command import Seats, SomeGpus
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
+from cli.net_job import Seats, SomeGpus, job_of
 from cli.planner_options import (
     Cluster,
     Cp,
@@ -80,7 +80,6 @@ def endpoints(
     Peers are counted from a layout where one is given or a cluster is named, with --best from
     those of a whole search: which of them overflow.
     """
-    from cli.net_cluster_command import job_of
     from cli.net_endpoints_report import endpoints_text, of_the_best
     from planner.network import endpoints as state_model
     from planner.units import parse_bytes
