@@ -19,9 +19,9 @@ from planner.network.reach import FAR, RELAY_COST, Links, costs_to, links_of_gra
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_ENDS = 2048
-_MOST_CYCLES = 3
-_MOST_BREAKS = 4
+_MOST_ENDS = 2048  # different attachments of GPUs that routes are followed to
+_MOST_CYCLES = 3  # told
+_MOST_BREAKS = 4  # turns that are named; of more, only how many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,10 @@ from math import exp, log, log2, sqrt
 from planner.search.pool import Change, Pool
 
 WIDEST_FACTOR = 32.0
+"""Factors are asked about from 1/32 to 32: five doublings either way."""
 GRID = 8
 """Factors that are asked about on each side of now, before any bisection: 1.54 apart."""
-_CLOSE = 1e-3
+_CLOSE = 1e-3  # in log: 0.1 %
 _PARTS = 8
 """Whole multiples on the grid are of 2^k units, at least so many of them: they have factors."""
 _LENGTHS = 64

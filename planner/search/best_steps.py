@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 BEHIND = 1e-3
 """By how much a winner may be behind before another is called the winner [1]."""
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # relative; steps and their bounds are summed in another order
 _MANY_ROWS = 4_096
 """More rows than that are not timed before a closer bound has been asked about them, nor together
 with another network's."""
 _GROW_SLOWER = {"nic_latency", "crowding"}
+"""Factors of a network that slow it when they grow; all others speed it up."""
 _NETWORK = tuple(f.name for f in fields(Change) if f.name != "seq")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-_FIRST_ROWS = 512
+_FIRST_ROWS = 512  # timed at first; then two or four times as many, and so on
 _SAME = 2e-9  # steps 1e-9 apart are told as one
 
 
@@ -178,6 +178,4 @@ class _Race:
         rows, steps_s = np.concatenate(self._rows), np.concatenate(self._steps_s, axis=1)
         order = np.argsort(rows)
         within = steps_s <= self.limits_s[:, None] * (1.0 + _SAME)
-        return [
-            best_of(rows[order], one) for one in np.where(within, steps_s, np.inf)[:, order]
-        ]
+        return [best_of(rows[order], one) for one in np.where(within, steps_s, np.inf)[:, order]]

@@ -15,6 +15,7 @@ from planner.search.axes import Axis, axes_of
 from planner.search.best_steps import BEHIND, Steps, fastest_of, is_as_fast
 from planner.search.experts import Experts, expert_counts
 from planner.search.pool import AS_IT_IS, Change, Pool
+from planner.search.space import DEGREES
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
@@ -167,8 +168,7 @@ def _layout_at(steps: Steps, axis: Axis, factor: float) -> str:
 
 def spelled_degrees(layout: Layout) -> str:
     """Return the degrees above 1, as ``tp8 cp2 dp64``."""
-    names = ("tp", "cp", "ep", "etp", "dp", "pp")
-    return " ".join(f"{n}{getattr(layout, n)}" for n in names if getattr(layout, n) > 1) or "dp1"
+    return " ".join(f"{n}{getattr(layout, n)}" for n in DEGREES if getattr(layout, n) > 1) or "dp1"
 
 
 def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Flip]:

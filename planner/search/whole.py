@@ -18,6 +18,7 @@ from planner.collectives.links import Spread
 from planner.search.evaluate import CHUNK_ROWS, Machine, taken
 from planner.search.kinds import kinds_by
 from planner.search.seats import rows_of
+from planner.search.space import DEGREES
 from planner.search.together import grouped, shape_of, stacked_links, stacked_spreads
 from planner.steptime.columns import RECOMPUTE, SCHEDULES, LayoutColumns
 from planner.steptime.communication import gradient_s
@@ -41,14 +42,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # relative; sums of a step in another order
 _DECIDE_LAYERS = (
     "tp", "cp", "ep", "etp", "micro_batch", "zero_stage", "sequence_parallel", "recompute",
     "cp_kind", "ep_copies",
 )  # fmt: skip
 """The columns of a space that the seconds of a layer depend on."""
 _DECIDE_COMPUTE = _DECIDE_LAYERS[: _DECIDE_LAYERS.index("recompute")]
-_DECIDE_GRADIENTS = ("tp", "cp", "ep", "etp", "dp", "pp", "zero_stage")
+"""Those that its compute depends on but for recomputation; the rest decide what it sends."""
+_DECIDE_GRADIENTS = (*DEGREES, "zero_stage")
+"""Those that the seconds of gradients and of gathered parameters depend on."""
 _SHARDED = 3  # the ZeRO stage that sends all for each micro-batch
 _WITH_BUBBLES = ("1f1b", "gpipe")
 _FILL_SHARE = 0.5  # of what even stages wait for each other, the part that uneven ones do, too
