@@ -66,6 +66,27 @@ class Alternative:
     rank_to_gpu: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """The plan that others are held against.
+
+    Args:
+        placement, layout, families, fabric, time_limit_s: as of ``alternatives``.
+        question: the grid of ranks and the placed tier's domains.
+        home: domain of each rank in the plan.
+        asked: the rules that it keeps, as text.
+    """
+
+    placement: Placement
+    layout: Layout
+    families: Sequence[Family]
+    fabric: Fabric
+    question: Question
+    home: NDArray[np.int64]
+    asked: Sequence[str]
+    time_limit_s: float
+
+
 def alternatives(
     placement: Placement,
     layout: Layout,
@@ -93,11 +114,13 @@ def alternatives(
     price = placement.rule_price
     asked = list(price.rules) if price else []
     kept = read_rules(asked, layout, fabric, tier) if asked else None
+    plan = _Plan(
+        placement=placement, layout=layout, families=families, fabric=fabric, question=question,
+        home=home, asked=asked, time_limit_s=time_limit_s,
+    )  # fmt: skip
     found = [
         (cut_bytes(question, other), number, other, method)
-        for number, (other, method) in enumerate(
-            _candidates(placement, layout, families, fabric, question, home, asked, time_limit_s)
-        )
+        for number, (other, method) in enumerate(_candidates(plan))
         if kept is None or keeps(question, kept, other)
     ]
     same = _SAME_SHARE * max(placement.objective_bytes, _NOTHING_BYTES)
@@ -155,20 +178,10 @@ def _seated(
     return ruled_seats(home, kept, layout, fabric, tier)
 
 
-def _candidates(
-    placement: Placement,
-    layout: Layout,
-    families: Sequence[Family],
-    fabric: Fabric,
-    question: Question,
-    home: NDArray[np.int64],
-    asked: list[str],
-    time_limit_s: float,
-) -> Iterator[tuple[NDArray[np.int64], str]]:
+def _candidates(plan: _Plan) -> Iterator[tuple[NDArray[np.int64], str]]:
     """Yield (home of each rank, how it was found)."""
-    yield from _under_rules(
-        placement, layout, families, fabric, question, home, asked, time_limit_s
-    )
+    yield from _under_rules(plan)
+    question = plan.question
     capacities = question.capacities
     if len(set(capacities)) == 1:
         full = -(-question.cells // capacities[0])
@@ -181,32 +194,24 @@ def _candidates(
             if number == _FILLED:
                 break
             yield other, "tiles filled one domain after the other"
-    for name, other in baselines(question, placement.seed):
+    for name, other in baselines(question, plan.placement.seed):
         yield other, f"the {name} baseline"
 
 
-def _under_rules(
-    placement: Placement,
-    layout: Layout,
-    families: Sequence[Family],
-    fabric: Fabric,
-    question: Question,
-    home: NDArray[np.int64],
-    asked: list[str],
-    time_limit_s: float,
-) -> Iterator[tuple[NDArray[np.int64], str]]:
+def _under_rules(plan: _Plan) -> Iterator[tuple[NDArray[np.int64], str]]:
     """Yield the best placement under each rule that some degrees stay inside."""
-    tier = placement.tier
-    digits = list(bytes_by_digit(question, families, home))
+    tier = plan.placement.tier
+    digits = list(bytes_by_digit(plan.question, plan.families, plan.home))
     sets = [*combinations(digits, 1), *combinations(digits, 2)]
-    plan = plan_answer(placement, home)
+    free = plan_answer(plan.placement, plan.home)
     for whole in sets:
-        texts = [*asked, *(f"{digit} within {tier}" for digit in whole)]
+        texts = [*plan.asked, *(f"{digit} within {tier}" for digit in whole)]
         try:
-            rules = read_rules(texts, layout, fabric, tier)
+            rules = read_rules(texts, plan.layout, plan.fabric, tier)
             answer = solve_ruled(
-                question, rules, plan, time_limit_s=time_limit_s / len(sets), seed=placement.seed
-            )
+                plan.question, rules, free, time_limit_s=plan.time_limit_s / len(sets),
+                seed=plan.placement.seed,
+            )  # fmt: skip
         except (InfeasibleError, SolverError):
             continue
         yield np.array(answer.home), f"the best with {' and '.join(whole)} inside"
