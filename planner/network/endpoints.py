@@ -191,22 +191,27 @@ def endpoint_state(
             for name, count in zip(TRANSPORTS, held, strict=True)
         ),
         most_peers=int(cache_bytes / (state_bytes * ranks_per_nic * queue_pairs)),
-        premises=(
-            Premise(
-                states="All connections of a NIC are in use within one step",
-                holds=None,
-                otherwise="only those in use compete for the cache",
-            ),
-            Premise(
-                states="Every connection, endpoint and channel has the same state",
-                holds=None,
-                otherwise="give the bytes of the transport at hand",
-            ),
-            Premise(
-                states="Nothing else is kept in the NIC's memory",
-                holds=None,
-                otherwise="memory keys and work queues take their part: lower cache_bytes",
-            ),
+        premises=_premises(),
+    )
+
+
+def _premises() -> tuple[Premise, ...]:
+    """Return what counting state takes for granted."""
+    return (
+        Premise(
+            states="All connections of a NIC are in use within one step",
+            holds=None,
+            otherwise="only those in use compete for the cache",
+        ),
+        Premise(
+            states="Every connection, endpoint and channel has the same state",
+            holds=None,
+            otherwise="give the bytes of the transport at hand",
+        ),
+        Premise(
+            states="Nothing else is kept in the NIC's memory",
+            holds=None,
+            otherwise="memory keys and work queues take their part: lower cache_bytes",
         ),
     )
 

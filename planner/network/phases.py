@@ -21,7 +21,7 @@ from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.collectives.links import LinkNumbers, Spread
     from planner.model import ModelSpec
@@ -187,33 +187,41 @@ def model_phases(
         )
     ]
     for phase, tokens in (("prefill", prefill_tokens), ("decode", decode_tokens)):
-        if spreads.tensor.group_size > 1:
-            per_layer = reductions_per_layer(model)
-            loads.append(
-                phase_load(
-                    phase,
-                    tokens * row_bytes,
-                    per_layer * model.layers,
-                    spreads.tensor,
-                    links,
-                    per_layer=per_layer,
-                    available=available,
-                )
-            )
-        if spreads.experts.group_size > 1:
-            loads.append(
-                phase_load(
-                    phase,
-                    tokens * model.top_k * row_bytes / spreads.experts.group_size,
-                    _EXCHANGES_PER_LAYER * model.moe_layer_count,
-                    spreads.experts,
-                    links,
-                    collective="all_to_all",
-                    per_layer=_EXCHANGES_PER_LAYER,
-                    available=available,
-                )
-            )
+        loads += _inference_loads(phase, tokens * row_bytes, model, spreads, links, available)
     return tuple(loads)
+
+
+def _inference_loads(
+    phase: str,
+    rows_bytes: float,
+    model: ModelSpec,
+    spreads: PhaseSpreads,
+    links: LinkNumbers,
+    available: Mapping[str, Sequence[str]] | None,
+) -> Iterator[PhaseLoad]:
+    """Yield what reductions and experts cost when tokens of *rows_bytes* pass all layers."""
+    if spreads.tensor.group_size > 1:
+        per_layer = reductions_per_layer(model)
+        yield phase_load(
+            phase,
+            rows_bytes,
+            per_layer * model.layers,
+            spreads.tensor,
+            links,
+            per_layer=per_layer,
+            available=available,
+        )
+    if spreads.experts.group_size > 1:
+        yield phase_load(
+            phase,
+            rows_bytes * model.top_k / spreads.experts.group_size,
+            _EXCHANGES_PER_LAYER * model.moe_layer_count,
+            spreads.experts,
+            links,
+            collective="all_to_all",
+            per_layer=_EXCHANGES_PER_LAYER,
+            available=available,
+        )
 
 
 def _spread_faults(model: ModelSpec, spreads: PhaseSpreads) -> list[str]:

@@ -243,24 +243,29 @@ def share_links(
             for link in order
         ),
         collisions=hashed,
-        premises=(
-            Premise(
-                states="All flows start together and are long against a round trip",
-                holds=None,
-                otherwise="the busiest link's time stays a lower bound; fair rates are those of "
-                "the time when all are active",
-            ),
-            Premise(
-                states="Links share by flow, not by family",
-                holds=None,
-                otherwise="a family with many flows a GPU (all-to-all) takes more than one with a "
-                "single flow; queues per class would part them otherwise",
-            ),
-            Premise(
-                states="Equal-cost paths are used evenly (adaptive routing or many queue pairs)",
-                holds=paths is Paths.SPRAYED,
-                otherwise=_otherwise(hashed),
-            ),
+        premises=_premises(paths, hashed),
+    )
+
+
+def _premises(paths: Paths, hashed: Collisions | None) -> tuple[Premise, ...]:
+    """Return what sharing takes for granted, and whether paths are used evenly."""
+    return (
+        Premise(
+            states="All flows start together and are long against a round trip",
+            holds=None,
+            otherwise="the busiest link's time stays a lower bound; fair rates are those of "
+            "the time when all are active",
+        ),
+        Premise(
+            states="Links share by flow, not by family",
+            holds=None,
+            otherwise="a family with many flows a GPU (all-to-all) takes more than one with a "
+            "single flow; queues per class would part them otherwise",
+        ),
+        Premise(
+            states="Equal-cost paths are used evenly (adaptive routing or many queue pairs)",
+            holds=paths is Paths.SPRAYED,
+            otherwise=_otherwise(hashed),
         ),
     )
 
