@@ -150,7 +150,6 @@ Supernode = Annotated[
         help="GPUs in a supernode: alone, of the generic family; with --cluster, that one rebuilt.",
     ),
 ]
-Gpus = Annotated[int, whole("--gpus", show_default=True, help="GPUs of the cluster.")]
 GpusOrFiled = Annotated[
     int | None,
     typer.Option(

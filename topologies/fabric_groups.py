@@ -9,7 +9,6 @@ from planner.fabric import Fabric
 from planner.nodes import meant
 from topologies.host_lists import HostListError, expand_hosts
 
-FUNCTIONS = ("block", "switch", "blockwith", "switchwith")
 _RANK = {"gpu": 0, "nic": 1, "leaf": 2, "spine": 3, "core": 4}
 
 
