@@ -61,8 +61,15 @@ class Active:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Load:
-    """What one execution of a family puts on each link; arrays [links]."""
+class Load:
+    """What one execution of a family puts on each link.
+
+    Args:
+        load_bytes: array [links] [bytes].
+        flows: that share each link; array [links] [1].
+        alone_s: busy time of the fullest link [s].
+        link: that one.
+    """
 
     load_bytes: Floats
     flows: Floats
@@ -88,8 +95,8 @@ def phase_pressures(
     Source: fluid processor sharing; the oracle test plays the bursts one by one.
     Holds for flows that are long against a round trip, spread evenly over equal-cost paths.
     """
-    loads = _loads(wiring, active, np.asarray(rank_to_gpu, np.int64))
-    phases: dict[str, list[tuple[Active, _Load]]] = {}
+    loads = loads_of(wiring, active, np.asarray(rank_to_gpu, np.int64))
+    phases: dict[str, list[tuple[Active, Load]]] = {}
     for one, load in zip(active, loads, strict=True):
         if load.alone_s > 0:
             phases.setdefault(one.phase, []).append((one, load))
@@ -98,8 +105,14 @@ def phase_pressures(
     )
 
 
-def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]:
-    """Return each family's load; families that send the same way are routed once."""
+def loads_of(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[Load]:
+    """Return each family's load; families that send the same way are routed once.
+
+    Args:
+        wiring: the cluster's links.
+        active: families with their phase and stream.
+        seats: index of each rank's GPU; array [ranks].
+    """
     ways: dict[tuple[str, str, str, bool], Flows] = {}
     keys = []
     for one in active:
@@ -123,7 +136,7 @@ def _loads(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[_Load]
         busy = scaled / wiring.reached_bytes_per_s
         worst = int(np.argmax(busy))
         found.append(
-            _Load(load_bytes=scaled, flows=flows_on, alone_s=float(busy[worst]), link=worst)
+            Load(load_bytes=scaled, flows=flows_on, alone_s=float(busy[worst]), link=worst)
         )
     return found
 
@@ -227,7 +240,7 @@ def _between_switches(wiring: Wiring, attached: Attached, flows: Flows) -> tuple
 
 
 def _phase(
-    wiring: Wiring, phase: str, present: Sequence[tuple[Active, _Load]], phase_s: float | None
+    wiring: Wiring, phase: str, present: Sequence[tuple[Active, Load]], phase_s: float | None
 ) -> PhasePressure:
     busy_s = [one.family.times_per_step * load.alone_s for one, load in present]
     lasts_s = phase_s or sum(busy_s)
@@ -251,7 +264,7 @@ def _phase(
 
 
 def _busiest(
-    wiring: Wiring, present: Sequence[tuple[Active, _Load]], phase_s: float | None
+    wiring: Wiring, present: Sequence[tuple[Active, Load]], phase_s: float | None
 ) -> tuple[LinkPressure, ...]:
     """Return the busiest link of each kind, busiest first."""
     load_bytes = np.zeros(len(wiring.links.tails))
@@ -287,7 +300,7 @@ def _busiest(
 def _slowed(
     wiring: Wiring,
     index: int,
-    present: Sequence[tuple[Active, _Load]],
+    present: Sequence[tuple[Active, Load]],
     busy_s: Sequence[float],
     lasts_s: float,
 ) -> float:
@@ -303,7 +316,7 @@ def _slowed(
     return slowdown(shares, theirs, ours)
 
 
-def _together_s(wiring: Wiring, load: _Load, other: _Load) -> float:
+def _together_s(wiring: Wiring, load: Load, other: Load) -> float:
     """Return one execution of *load* while *other* is active all the time [s]."""
     used = load.load_bytes > 0
     reached = wiring.reached_bytes_per_s[used]

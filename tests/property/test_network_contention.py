@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.layout import Layout
-from planner.network.contention import _loads, phase_pressures
+from planner.network.contention import loads_of, phase_pressures
 from planner.network.wiring import wiring_of
 from planner.steptime.columns import columns_of
 from planner.steptime.shared_links import active_families
@@ -70,7 +70,7 @@ def test_what_leaves_supernodes_is_what_the_formulas_say(
     wiring = wiring_of(FABRIC)
     active = active_families(layout, step_families(MODELS[model], layout), columns_of(layout))
 
-    loads = _loads(wiring, active, seats)
+    loads = loads_of(wiring, active, seats)
 
     is_nic, is_gpu = wiring.links.is_nic, wiring.links.is_gpu
     out = is_gpu[wiring.links.tails] & is_nic[wiring.links.heads]
