@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Planner
+from tests.conftest import Ran
 
+Planner = Callable[..., Ran]
 ASKED = ("compare", "--supernode", "8,32", "--gpus", "32", "--global-batch", "256", "--json")
 
 

@@ -175,6 +175,7 @@ def test_replicas_of_what_is_not_sharded_are_plain_data_parallel(tmp_path: Path)
     assert (plain.layout["dp"], plain.layout["zero_stage"]) == (4, 0)
     assert "data_parallel_replicate_degree" not in plain.assumed
     assert (hybrid.layout["dp"], hybrid.layout["zero_stage"]) == (32, 3)
-    assert "not modelled, taken as sharded over all" in (
-        hybrid.assumed["data_parallel_replicate_degree"]
+    assert (
+        "not modelled, taken as sharded over all"
+        in (hybrid.assumed["data_parallel_replicate_degree"])
     )
