@@ -131,7 +131,7 @@ def _ranked_table(found: Comparison) -> Table:
         "  cluster", "layout", *(() if alike else ("GPUs", "batch")), "step",
         *(("slower", "tie", "MFU") if alike else ("tokens/s", "fewer")), "memory", left=2,
     )  # fmt: skip
-    table.columns[1].min_width = 11 if alike else 9  # so that all columns fit on 80 characters
+    table.columns[1].min_width = 11 if alike else 9  # in less, it takes many lines
     table.columns[0].no_wrap = True
     first = found.first.finalist
     for one in found.compared.ranked:

@@ -113,7 +113,11 @@ def console(*, stderr: bool = False) -> Console:
 
     Markup and emoji codes are off, so that a name from a file is shown as it is.
     """
-    from rich.console import Console  # noqa: PLC0415 - only what prints tables pays for it
+    # Only what prints tables pays for them.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    from cli.wide_tables import tables_within  # noqa: PLC0415
 
     class PlainConsole(Console):
         """Leaves it to the command to say what a reader that has gone away means."""
@@ -122,9 +126,14 @@ def console(*, stderr: bool = False) -> Console:
             raise BrokenPipeError
 
         def print(self, *objects: Any, **options: Any) -> None:
-            """Print, and name the stream where that fails."""
+            """Print, a table too wide as several, and name the stream where that fails."""
+            shown = [
+                part
+                for one in objects
+                for part in (tables_within(one, self.width) if isinstance(one, Table) else [one])
+            ]
             with _named("standard error" if stderr else "standard output"):
-                super().print(*objects, **options)
+                super().print(*shown, **options)
 
     stream = sys.stderr if stderr else sys.stdout
     probe = Console(file=stream)

@@ -1,0 +1,82 @@
+"""Tables too wide for the page: cut between columns, never inside a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Column, Table
+from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted:
+    """A column, and whether it must wrap for even alone it is too wide."""
+
+    column: Column
+    need: int
+    wraps: bool
+
+
+def tables_within(table: Table, width: int) -> list[Table]:
+    """Return *table* as it is where *width* characters hold it, else as several, one below another.
+
+    Each of them begins with the first column, so that a row can be told. Only a value that is too
+    wide alone is wrapped.
+    """
+    columns = table.columns
+    if table.box is None or len(columns) < 2 or any(one.ratio for one in columns):
+        return [table]  # a grid, which wraps
+    gap = _gap(table)
+    needs = [_need(one) for one in columns]
+    if sum(needs) + gap * (len(columns) - 1) <= width:
+        return [table]
+    first = _fitted(columns[0], needs[0], (width - gap) // 2)
+    rest = width - first.need
+    parts: list[list[_Fitted]] = [[]]
+    used = 0
+    for column, need in zip(columns[1:], needs[1:], strict=True):
+        one = _fitted(column, need, rest - gap)
+        if parts[-1] and used + gap + one.need > rest:
+            parts.append([])
+            used = 0
+        parts[-1].append(one)
+        used += gap + one.need
+    return [_part(table, [first, *some]) for some in parts]
+
+
+def _fitted(column: Column, need: int, most: int) -> _Fitted:
+    return _Fitted(column=column, need=min(need, most), wraps=not column.no_wrap or need > most)
+
+
+def _gap(table: Table) -> int:
+    """Return the characters between two columns: the padding of both and the line between them."""
+    _, right, _, left = table.padding
+    return (max(left, right) if table.collapse_padding else left + right) + 1
+
+
+def _need(column: Column) -> int:
+    """Return the least width in which no value loses a character or is broken inside a word."""
+    lines = [line for one in (column.header, *column.cells) for line in _text(one).split("\n")]
+    pieces = lines if column.no_wrap else [word for line in lines for word in line.split()]
+    return max([column.width or column.min_width or 1, *map(cell_len, pieces)])
+
+
+def _text(cell: RenderableType) -> str:
+    return cell.plain if isinstance(cell, Text) else str(cell)
+
+
+def _part(table: Table, chosen: Sequence[_Fitted]) -> Table:
+    part = Table(box=table.box, padding=table.padding, pad_edge=table.pad_edge,
+                 show_edge=table.show_edge, show_header=table.show_header)  # fmt: skip
+    for one in chosen:
+        part.add_column(one.column.header, justify=one.column.justify, no_wrap=not one.wraps,
+                        overflow="fold", min_width=min(one.column.min_width or 1, one.need),
+                        style=one.column.style)  # fmt: skip
+    for row, cells in zip(
+        table.rows, zip(*(one.column.cells for one in chosen), strict=True), strict=True
+    ):
+        part.add_row(*cells, style=row.style, end_section=row.end_section)
+    return part

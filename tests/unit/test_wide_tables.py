@@ -1,0 +1,63 @@
+"""Tables wider than the page: every value stays whole, in as many tables as that takes."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cli.page_tables import simple_table
+from cli.wide_tables import tables_within
+
+HEADS = ("cluster", "layout", "GPUs", "batch", "step", "tokens/s", "fewer", "memory")
+ROWS = (
+    ("hgx-h100-of-the-north", "tp8 dp224 zero1", "43,584", "15,360", "194 ms", "18.94 M", "8.26 %",
+     "64.4 GB"),
+    ("gb200-nvl72", "dp1080 zero1", "1,080", "1,080", "214 ms", "20.65 M", "", "81.5 GB !"),
+)  # fmt: skip
+
+
+def shown(width: int) -> list[str]:
+    table = simple_table(*HEADS, left=2)
+    table.columns[0].no_wrap = True
+    for row in ROWS:
+        table.add_row(*row)
+    stream = io.StringIO()
+    page = Console(file=stream, width=width, markup=False, highlight=False)
+    for part in tables_within(table, width):
+        page.print(part)
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 84])
+def test_no_value_and_no_heading_loses_a_character(width: int) -> None:
+    lines = shown(width)
+
+    assert max(map(len, lines)) <= width
+    text = " ".join(lines)
+    for row in (HEADS, *ROWS):
+        for value in row[2:]:
+            assert value in text
+
+
+def test_each_part_names_its_rows() -> None:
+    lines = shown(60)
+
+    parts = sum(line.startswith("cluster ") for line in lines)
+    assert parts > 1
+    assert sum(line.startswith("gb200-nvl72 ") for line in lines) == parts
+
+
+def test_a_table_that_fits_stays_one() -> None:
+    assert len(tables_within(simple_table(*HEADS), 80)) == 1
+
+
+def test_a_value_wider_than_the_page_is_wrapped() -> None:
+    table = simple_table("name", "value")
+    table.add_row("a", "9" * 100)
+    stream = io.StringIO()
+    for part in tables_within(table, 40):
+        Console(file=stream, width=40).print(part)
+
+    assert stream.getvalue().count("9") == 100
