@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,51 +53,19 @@ def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most
         limit_s: seconds that the solver may take [s].
         most: patterns to choose from; where there are more, the cheapest, and nothing is proved.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - most placements need none
-    from scipy.sparse import csr_array, hstack  # noqa: PLC0415 - as above
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - rarely needed
 
     slack = max(cut_bytes - priced.bound_bytes, _MET * cut_bytes) * (1 + _MET)
     listed = _listed(of, priced, slack, most)
     if listed is None:
         return Choice(held=None, bound_bytes=0.0)
-    sizes, counts = of.domains
-    patterns = len(listed.rows)
-    full = np.full(of.stages, float(of.sheet.cells))
-    pieces, needs = piece_rows(of, listed.rows)
-    classes = (listed.classes == np.arange(len(sizes))[:, None]).astype(float)
-    cost, whole, highest = (
-        listed.cost_bytes,
-        np.ones(patterns),
-        counts[listed.classes].astype(float),
-    )
-    rings = ring_rules(of, listed.rows)
-    others = 0
-    if rings is not None:
-        others = len(rings.cost_bytes)
-        cost = np.concatenate([cost, rings.cost_bytes])
-        whole = np.concatenate([whole, rings.whole])
-        highest = np.concatenate([highest, np.full(others, np.inf)])
-    beside = csr_array((of.stages, others))
-    constraints = [
-        LinearConstraint(hstack([csr_array(listed.rows.T.astype(float)), beside]), full, full),
-        LinearConstraint(
-            hstack([csr_array(classes), csr_array((len(sizes), others))]),
-            0 if of.spare else counts,
-            counts,
-        ),
-        LinearConstraint(
-            hstack([csr_array(pieces), csr_array((len(needs), others))]), needs, np.inf
-        ),
-    ]
-    if rings is not None:
-        rules = hstack([csr_array(rings.of_patterns), csr_array(rings.of_others)])
-        constraints.append(LinearConstraint(rules, -np.inf, 0.0))
+    model = _model(of, listed)
     with quiet_stdout():
         solved = milp(
-            cost / slack,
-            integrality=whole,
-            bounds=Bounds(0, highest),
-            constraints=constraints,
+            model.cost_bytes / slack,
+            integrality=model.whole,
+            bounds=Bounds(0, model.highest),
+            constraints=LinearConstraint(model.rows, model.least, model.most),
             options={"time_limit": max(limit_s, _LEAST_S), "mip_rel_gap": 0.0},
         )
     bound, least = 0.0, solved.mip_dual_bound
@@ -106,8 +74,51 @@ def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most
         bound = listed.base_bytes + least * slack
     held = None
     if solved.x is not None:
-        held = _dealt(of, listed, np.rint(solved.x[:patterns]).astype(int))
+        held = _dealt(of, listed, np.rint(solved.x[: len(listed.rows)]).astype(int))
     return Choice(held=held, bound_bytes=bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Model:
+    """min cost_bytes x  with  least <= rows x <= most,  0 <= x <= highest.
+
+    Unknowns: how many domains take each pattern, then those of ``ring_rules``.
+    """
+
+    cost_bytes: NDArray[np.float64]
+    whole: NDArray[np.bool_]
+    highest: NDArray[np.float64]
+    rows: Any
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+def _model(of: Staged, listed: _Listed) -> _Model:
+    """Return the rules: cells and pieces of every stage, domains of each size, rings."""
+    from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415 - rarely needed
+
+    sizes, counts = of.domains
+    patterns = len(listed.rows)
+    pieces, needs = piece_rows(of, listed.rows)
+    full = np.full(of.stages, float(of.sheet.cells))
+    classes = (listed.classes == np.arange(len(sizes))[:, None]).astype(float)
+    rows: Any = csr_array(np.vstack([listed.rows.T, classes, pieces]))
+    least = np.concatenate([full, 0.0 * counts if of.spare else counts, needs])
+    most = np.concatenate([full, counts, np.full(len(needs), inf)])
+    cost, whole = listed.cost_bytes, np.ones(patterns, dtype=bool)
+    highest = counts[listed.classes].astype(float)
+    rings = ring_rules(of, listed.rows)
+    if rings is not None:
+        others, rules = len(rings.cost_bytes), len(rings.of_patterns)
+        beside = csr_array((rows.shape[0], others))
+        asked = hstack([csr_array(rings.of_patterns), csr_array(rings.of_others)])
+        rows = vstack([hstack([rows, beside]), asked])
+        least = np.concatenate([least, np.full(rules, -inf)])
+        most = np.concatenate([most, np.zeros(rules)])
+        cost = np.concatenate([cost, rings.cost_bytes])
+        whole = np.concatenate([whole, rings.whole])
+        highest = np.concatenate([highest, np.full(others, inf)])
+    return _Model(cost_bytes=cost, whole=whole, highest=highest, rows=rows, least=least, most=most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
