@@ -1,25 +1,19 @@
 """MILP to seating: runs HiGHS, and alone reads a solver's status.
 
-A long solve runs in a process of its own that the parent ends at the limit plus a grace, because
-HiGHS' own limit is not kept on large models. What the solver says is believed only as far as its
-dual bound; the seating it returns is priced again by our own arithmetic.
+A long solve runs in a process of its own (``child.py``). What the solver says is believed only as
+far as its dual bound; the seating it returns is priced again by our own arithmetic.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.errors import SolverError
+from planner.place.child import in_child
 from planner.place.quiet import quiet_stdout
 
 if TYPE_CHECKING:
@@ -29,8 +23,6 @@ if TYPE_CHECKING:
 
     from planner.place.question import Question
 
-_GRACE_S = 3.0
-_START_S = 20.0  # a child that imports slowly on a busy machine is not a hung solver
 _SMALL_WAYS = 300  # ways to seat a slice up to which a solve runs in this process
 _SMALL_ROWS_CELLS = 200  # seats (cells x domains) up to which a solve runs in this process
 
@@ -48,6 +40,9 @@ class Solved:
     home: tuple[int, ...] | None
     lower_bound_bytes: float
     closed: bool
+
+
+_NOTHING = Solved(home=None, lower_bound_bytes=0.0, closed=False)  # of a solve that was ended
 
 
 def solve_milp(
@@ -68,66 +63,8 @@ def solve_milp(
     seats = question.cells * len(question.capacities)
     if seats <= _SMALL_ROWS_CELLS:
         return _run(question, start.tolist(), unit_bytes, time_limit_s, seed)
-    return _in_child(_run, (question, start.tolist(), unit_bytes, time_limit_s, seed), time_limit_s)
-
-
-def _in_child(
-    function: Callable[..., Solved], arguments: tuple[Any, ...], time_limit_s: float
-) -> Solved:
-    """Return function(*arguments), worked out in a process of its own that is ended in time.
-
-    A plain interpreter, not ``multiprocessing``: that would run the caller's script again.
-    """
-    child = subprocess.Popen(
-        [sys.executable, "-c", "from planner.place.milp import serve; serve()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )
-    try:
-        asked = pickle.dumps((function.__name__, arguments))
-        answered, _ = child.communicate(asked, timeout=time_limit_s + _GRACE_S + _START_S)
-    except subprocess.TimeoutExpired:
-        return Solved(home=None, lower_bound_bytes=0.0, closed=False)
-    finally:
-        child.kill()
-        child.wait()
-    if not answered:
-        raise SolverError(
-            f"the solver's process ended without an answer (exit code {child.returncode}); "
-            "a smaller --time-limit stops it sooner"
-        )
-    result = pickle.loads(answered)  # noqa: S301 - written by our own child
-    if isinstance(result, str):
-        raise SolverError(f"the solver failed: {result}")
-    solved: Solved = result
-    return solved
-
-
-def serve() -> None:
-    """Answer one question from stdin on stdout: the child's side of ``_in_child``."""
-    _end_with_parent()
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    name, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own parent
-    try:
-        functions: dict[str, Callable[..., Solved]] = {
-            "_run": _run,
-            "_run_slices": _run_slices,
-            "_run_border": _run_border,
-        }
-        result: object = functions[name](*arguments)
-    except Exception as error:  # noqa: BLE001 - the parent names it; no traceback to the user
-        result = f"{type(error).__name__}: {error}"
-    out.write(pickle.dumps(result))
-    out.close()
-
-
-def _end_with_parent() -> None:
-    """Have the system end this process when its parent dies, killed or not (Linux)."""
-    if sys.platform == "linux":
-        die_with_parent = 1  # PR_SET_PDEATHSIG of prctl(2)
-        ctypes.CDLL(None, use_errno=True).prctl(die_with_parent, signal.SIGKILL)
+    arguments = (question, start.tolist(), unit_bytes, time_limit_s, seed)
+    return in_child(_run, arguments, time_limit_s) or _NOTHING
 
 
 def _run(
@@ -160,7 +97,7 @@ def solve_border(
     arguments = (question, uplink_bytes_per_s, start.tolist(), unit_bytes, time_limit_s, seed)
     if question.cells * len(uplink_bytes_per_s) <= _SMALL_ROWS_CELLS:
         return _run_border(*arguments)
-    return _in_child(_run_border, arguments, time_limit_s)
+    return in_child(_run_border, arguments, time_limit_s) or _NOTHING
 
 
 def _run_border(
@@ -187,7 +124,7 @@ def solve_slices(
     ways = len(question.capacities) ** (question.cells // question.sizes[axis])
     if ways <= _SMALL_WAYS:
         return _run_slices(*arguments)
-    return _in_child(_run_slices, arguments, time_limit_s)
+    return in_child(_run_slices, arguments, time_limit_s) or _NOTHING
 
 
 def _run_slices(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.place.child import in_child
 from planner.place.quiet import quiet_stdout
 from planner.place.stage_rings import ring_rules
 from planner.place.stages import pattern_bytes, piece_rows
@@ -27,6 +28,8 @@ _MET = 1e-9  # relative; by which patterns are listed beyond the slack
 _SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01)  # of the slack, till patterns are few enough
 _SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
 _LEAST_S = 0.01  # seconds that a solver is given at least
+_PROMPT_S = 2.0  # seconds that Ctrl-C may wait for a solve in this process
+_PROMPT_PATTERNS = 300  # up to which it takes less than that, as far as seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,29 +56,51 @@ def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most
         limit_s: seconds that the solver may take [s].
         most: patterns to choose from; where there are more, the cheapest, and nothing is proved.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - rarely needed
-
     slack = max(cut_bytes - priced.bound_bytes, _MET * cut_bytes) * (1 + _MET)
     listed = _listed(of, priced, slack, most)
     if listed is None:
         return Choice(held=None, bound_bytes=0.0)
     model = _model(of, listed)
+    arguments = (model, slack, max(limit_s, _LEAST_S))
+    if limit_s <= _PROMPT_S or len(listed.rows) <= _PROMPT_PATTERNS:
+        solved = _solved(*arguments)
+    else:
+        solved = in_child(_solved, arguments, limit_s) or _NOTHING
+    bound = 0.0
+    if listed.all and np.isfinite(solved.least):
+        least = solved.least - _SOLVER_ROUNDING * len(of.question.capacities)
+        bound = listed.base_bytes + least * slack
+    held = None
+    if solved.times is not None:
+        held = _dealt(of, listed, np.rint(solved.times[: len(listed.rows)]).astype(int))
+    return Choice(held=held, bound_bytes=bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Solved:
+    """What a solver says: the unknowns, None where it found none, and its bound, -inf if none."""
+
+    times: NDArray[np.float64] | None
+    least: float
+
+
+_NOTHING = _Solved(times=None, least=-inf)  # of a solve that was ended
+
+
+def _solved(model: _Model, unit_bytes: float, limit_s: float) -> _Solved:
+    """Return the unknowns of the least cost, in units of *unit_bytes*."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - rarely needed
+
     with quiet_stdout():
-        solved = milp(
-            model.cost_bytes / slack,
+        found = milp(
+            model.cost_bytes / unit_bytes,
             integrality=model.whole,
             bounds=Bounds(0, model.highest),
             constraints=LinearConstraint(model.rows, model.least, model.most),
-            options={"time_limit": max(limit_s, _LEAST_S), "mip_rel_gap": 0.0},
+            options={"time_limit": limit_s, "mip_rel_gap": 0.0},
         )
-    bound, least = 0.0, solved.mip_dual_bound
-    if listed.all and least is not None and np.isfinite(least):
-        least = float(least) - _SOLVER_ROUNDING * len(of.question.capacities)
-        bound = listed.base_bytes + least * slack
-    held = None
-    if solved.x is not None:
-        held = _dealt(of, listed, np.rint(solved.x[: len(listed.rows)]).astype(int))
-    return Choice(held=held, bound_bytes=bound)
+    least = -inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
+    return _Solved(times=found.x, least=least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

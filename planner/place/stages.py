@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SHARP_MOST = 96  # cells of a domain up to which a stage's bound is worked out in full
 _STAGES_MOST = 64
 _HELD_MOST = 512  # cells of a domain of one stage
-_CLOSED_MOST = 36  # cells of a domain of one stage, past which links that close cost nothing
+_CLOSED_MOST = 2_000_000  # first x last cells x seats x stages, past which closing links cost nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +104,15 @@ def staged(question: Question) -> Staged | None:
         closing = sum(
             c.weight_bytes for c in question.charges if c.axes == (axis,) and c.kind is Kind.ENDS
         )
+        seats = min(max(question.capacities), question.cells) + 1
+        tables = (largest + 1) ** 2 * seats * question.sizes[axis]
         plain = domain_bound if largest <= _SHARP_MOST else loose_bound
         return Staged(
             question=question,
             axis=axis,
             sheet=sheet,
             hop_bytes=chain.weight_bytes,
-            closing_bytes=closing if largest <= _CLOSED_MOST else 0.0,
+            closing_bytes=closing if tables <= _CLOSED_MOST else 0.0,
             pays_bytes=np.array([0.0, *(plain(sheet, c) for c in range(1, largest + 1))]),
         )
     return None
