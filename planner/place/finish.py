@@ -120,9 +120,10 @@ def _by_shapes(work: Work, ends_s: float) -> None:
     """Choose a shape for every domain in whole numbers: proves, but seats nothing."""
     best = work.best
     rules = shape_rules(kept(work.question, best.home, best.cut_bytes).question, best.cut_bytes)
-    if rules is None:
+    left_s = ends_s - monotonic()
+    if rules is None or left_s <= 0:
         return
-    work.believe(whole_bound(rules, min(ends_s - monotonic(), _SHAPES_S)))
+    work.believe(whole_bound(rules, min(left_s, _SHAPES_S)))
 
 
 def _by_slices(work: Work, ends_s: float) -> None:
@@ -131,9 +132,9 @@ def _by_slices(work: Work, ends_s: float) -> None:
     sides = kept_together(question, best.home, best.cut_bytes)
     coarse = merged(question, sides)
     axis = sliceable_axis(coarse)
-    if axis is None:
-        return
     half_s = (ends_s - monotonic()) * _SLICES_SHARE
+    if axis is None or half_s <= 0:
+        return
     solved = solve_slices(coarse, axis, _unit(work), half_s, work.seed)
     _take(work, solved, sides, f"solver on {coarse.sizes[axis]} slices of the grid")
     work.believe(solved.lower_bound_bytes)
