@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _SHARP_MOST = 96  # cells of a domain up to which a stage's bound is worked out in full
 _STAGES_MOST = 64
 _HELD_MOST = 512  # cells of a domain of one stage
-_CLOSED_MOST = 2_000_000  # first x last cells x seats x stages, past which closing links cost nothing
+_CLOSED_MOST = (
+    2_000_000  # first x last cells x seats x stages, past which closing links cost nothing
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

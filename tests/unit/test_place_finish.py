@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.place import finish
+from planner.place import finish, shapes
 from planner.place.question import Charge, Kind, Question
 from planner.place.shapes import ShapeRules
 from planner.place.solve import Work
@@ -15,7 +15,7 @@ def test_no_solver_is_given_less_than_no_time(monkeypatch: pytest.MonkeyPatch) -
     """The clock stands at 0 until the rules of shapes are worked out, then it is past the end."""
     now = [0.0]
     limits: list[float] = []
-    shape_rules = finish.shape_rules
+    shape_rules = shapes.shape_rules
 
     def slow(question: Question, cut_bytes: float) -> ShapeRules | None:
         now[0] = 2.0
