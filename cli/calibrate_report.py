@@ -23,7 +23,7 @@ from planner.steptime.runs import Run, assumed_of, batches
 from planner.units import format_share, format_time
 from topologies.efficiency_catalogue import UNFINISHED
 from topologies.efficiency_text import catalogue_texts
-from topologies.steps_table import StepsTable, read_steps
+from topologies.steps_table import StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +102,7 @@ def fit_table(path: Path, *, split: Split, say: Callable[[str], None]) -> Fitted
         )
     return FittedTable(
         path=path,
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        sha256=hashlib.sha256(table_bytes(path)).hexdigest(),
         every=split is all_rows,
         rows=len(runs),
         fits=tuple(fits),

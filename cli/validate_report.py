@@ -40,7 +40,7 @@ from topologies.efficiency_catalogue import (
     shipped_halves,
     shipped_left_out,
 )
-from topologies.steps_table import Skipped, StepsTable, read_steps
+from topologies.steps_table import Skipped, StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,7 +150,7 @@ def report_of(
             left_out = scores(known, predict_by_left_out(known, shipped_left_out()))
     return Report(
         path=path,
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        sha256=hashlib.sha256(table_bytes(path)).hexdigest(),
         table=table,
         step_s=step_s,
         memory_bytes=predicted_memory_bytes(runs),
@@ -279,7 +279,7 @@ def print_report(console: Console, report: Report) -> None:
         console.print(
             Text(
                 f"  {row.name}: measured {format_time(row.measured_s)}, predicted "
-                f"{format_time(row.predicted_s)} ({row.error_share:+.0%}): {row.explanation}"
+                f"{format_time(row.predicted_s)} ({100 * row.error_share:+.0f} %): {row.explanation}"
             )
         )
     print_table_notes(console, report.table, report.assumed)

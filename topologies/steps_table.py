@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from planner.collectives.links import LinkNumbers, two_tiers
+from planner.documents import content_of
 from planner.errors import InputError, SpecError
 from planner.steptime.columns import PRECISIONS
 from planner.steptime.runs import Run
@@ -27,6 +28,8 @@ from topologies.steps_model import model_of
 NEEDED = ("id", "model", "layers", "hidden", "heads", "vocab", "seq", "gpu", "n_gpus", "tp", "pp",
           "dp", "global_batch")  # fmt: skip
 MOST_ROWS = 1_000_000
+_MOST_BYTES = 1024 * 2**20
+"""A kilobyte for each of the rows."""
 _USUAL_NODE = 8.0
 _INNER_LATENCY_S = 5.0 * US
 _OUTER_LATENCY_S = 15.0 * US
@@ -71,12 +74,25 @@ def read_steps(path: Path) -> StepsTable:
         InputError: no such file, not UTF-8, no header, or a needed column is missing.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        text = table_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from error
     return steps_from_text(text, str(path))
+
+
+def table_bytes(path: Path) -> bytes:
+    """Return the bytes of the CSV file *path*; of a pipe the same ones each time.
+
+    Raises:
+        InputError: it cannot be read, or is larger than any table.
+    """
+    try:
+        content = content_of(path, _MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    if len(content) > _MOST_BYTES:
+        raise InputError(f"{path}: larger than {_MOST_BYTES / 2**20:,.0f} MiB: no table is")
+    return content
 
 
 def steps_from_text(text: str, name: str) -> StepsTable:

@@ -58,3 +58,20 @@ def test_a_piped_cluster_plan_and_allocation_are_as_good_as_files(tmp_path: Path
     inputs = json.loads(verdict.read_text())["inputs"]
     assert inputs["plan_sha256"] == sha256(plan.read_bytes()).hexdigest()
     assert inputs["allocation_sha256"] == sha256(b"n[1-4]\n").hexdigest()
+
+
+@pytest.mark.parametrize("command", ["validate", "calibrate"])
+def test_a_piped_table_of_steps_is_hashed_by_what_it_holds(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Path(__file__).parent.parent / "accuracy" / "published_steps.csv"
+    lines = table.read_text().splitlines(keepends=True)
+    text = lines[0] + "".join(line for line in lines[1:] if "A100" in line)[:40_000]
+    text = text[: text.rindex("\n") + 1]
+
+    with piped(text) as file:
+        code = main([command, file, "--json"])
+
+    assert code == 0
+    inputs = json.loads(capsys.readouterr().out)["inputs"]
+    assert inputs["table_sha256"] == sha256(text.encode()).hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -326,3 +327,12 @@ def test_rows_that_no_other_row_could_fit_are_predicted_by_defaults_and_said_to_
     assert ran.code == 0, ran.err
     assert "efficiency, 2 rows: too few other rows of H100-SXM: its defaults" in ran.out
     assert "nan" not in ran.out
+
+
+def test_errors_of_the_rows_furthest_off_have_a_space_before_the_sign(planner: Planner) -> None:
+    ran = planner("validate", str(OWN), "--worst", "2")
+
+    assert ran.code == 0, ran.err
+    told = " ".join(ran.out.partition("Furthest off")[2].split())
+    assert re.search(r"predicted [\d.]+ m?s \([+-]\d+ %\): ", told)
+    assert not re.search(r"\d%", told)
