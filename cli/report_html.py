@@ -22,6 +22,7 @@ from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import premises_of
+from cli.report_html_sizes import kept_to_budget, must_of, size_sentences
 from cli.report_html_style import SCRIPT, STYLE, policy
 from cli.report_html_verdict import comparison, listed, picked
 from cli.report_html_words import assumptions, recommendation, sources
@@ -49,8 +50,9 @@ def report(
     found = accounts(plans, prices, tokens)
     ours = candidates_of(plans, names, found)
     theirs = compared_candidates(compared) if compared else []
-    pick = ours[0] if len(ours) == 1 and not theirs else picked(theirs or ours)
-    parts = [_recommended(plans, names, ours, compared, theirs, pick)]
+    kept = kept_to_budget(compared.document, theirs) if compared else ()
+    pick = ours[0] if len(ours) == 1 and not kept else picked(kept or ours)
+    parts = [_recommended(plans, names, ours, compared, kept, pick)]
     if several:
         body = side_by_side(ours, "Plan", picked(ours)) + flips_of_speed(ours)
         body += flips_of_network(plans, names) + _ask_for_flips(plans, compared)
@@ -127,7 +129,7 @@ def _recommended(
     compared: ComparisonFile | None, theirs: Sequence[Candidate], pick: Candidate | None,
 ) -> Part:  # fmt: skip
     sentences = (
-        comparison(theirs)
+        [*comparison(theirs, must_of(compared.document)), *size_sentences(compared.document)]
         if compared is not None
         else recommendation(plans[0], ours[0].cost.text if ours[0].cost else "")
         if len(plans) == 1

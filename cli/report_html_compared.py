@@ -18,6 +18,7 @@ from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile
 from cli.report_html_parts import Num, Part, filled_table, table
+from cli.report_html_sizes import kept_to_budget
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import picked
 from cli.report_html_words import DIGITS, layout_words, small_share
@@ -65,7 +66,7 @@ def _candidate(one: Mapping[str, Any], file: ComparisonFile) -> Candidate:
 def compared_parts(file: ComparisonFile) -> list[Part]:
     """Return the parts of a comparison but for the recommendation, the premises and the origin."""
     found = compared_candidates(file)
-    body = side_by_side(found, "Candidate", picked(found))
+    body = side_by_side(found, "Candidate", picked(kept_to_budget(file.document, found)))
     body += _seats(file.document) + _elsewhere(file.document)
     return [
         Part(anchor="compared", title="Candidates side by side", body=body),

@@ -237,7 +237,22 @@ def _recounted(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"gpus: expected {ranks} by the layout, got {entry['gpus']}"
 
 
+def _unsaid(inputs: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the clusters' sizes lack of what they have in common."""
+    sizes = inputs["sizes"]
+    if sizes["equal"] == "run":
+        lacking = {"inputs.tokens": inputs["tokens"], "inputs.sizes.days": sizes["days"]}
+        yield from (f"{name}: a run needs it" for name, value in lacking.items() if value is None)
+    if sizes["equal"] in {"money", "power"}:
+        if sizes["budget"] is None:
+            yield f"inputs.sizes.budget: equal {sizes['equal']} needs it"
+        known = [spent for spent in sizes["spent"] if spent is not None]
+        if len(known) != len(inputs["clusters"]):
+            yield f"inputs.sizes.spent: expected {len(inputs['clusters'])}, got {len(known)}"
+
+
 def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unsaid(document["inputs"])
     known = ranked_names(document["inputs"]["clusters"])
     for key in ("ranked", "moved"):
         for i, entry in enumerate(document[key]):

@@ -91,7 +91,9 @@ def compare_command(inputs: Mapping[str, Any]) -> str:
             words += [option, str(first["layout"][key])]
     if sizes["equal"] in {"money", "power"}:
         words += ["--equal", sizes["equal"]]
-        words += [] if sizes["budget"] is None else ["--budget", f"{sizes['budget']:g}"]
+    if sizes["budget"] is not None:
+        unit = " W" if sizes["equal"] == "power" else ""
+        words += ["--budget", f"{sizes['budget']:.15g}{unit}"]
     words += [] if sizes["days"] is None else ["--days", f"{sizes['days']:g}"]
     words += [] if sizes["goodput_share"] == 1 else ["--goodput", f"{sizes['goodput_share']:g}"]
     words += [] if inputs["prices"] is None else ["--prices", "prices.yaml"]

@@ -16,8 +16,13 @@ _COUNTS = {2: "two", 3: "three", 4: "four"}
 _NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
 
 
-def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
-    """Return the three sentences about several candidates: the best, by how much, and the doubt."""
+def comparison(all_of_them: Sequence[Candidate], must: str = "fits in memory") -> list[str]:
+    """Return the three sentences about several candidates: the best, by how much, and the doubt.
+
+    Args:
+        all_of_them: to choose from.
+        must: what a candidate must do to be among them.
+    """
     fitting = [one for one in all_of_them if one.fits]
     if not fitting:
         return [
@@ -30,7 +35,7 @@ def comparison(all_of_them: Sequence[Candidate]) -> list[str]:
     if len(order) == 1:
         sentences = [
             f"Take {_called(first, all_of_them)}: {_speed(first)}.",
-            "It is the only candidate that fits in memory.",
+            f"It is the only candidate that {must}.",
             "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
         ]
     else:

@@ -279,7 +279,8 @@ def print_report(console: Console, report: Report) -> None:
         console.print(
             Text(
                 f"  {row.name}: measured {format_time(row.measured_s)}, predicted "
-                f"{format_time(row.predicted_s)} ({100 * row.error_share:+.0f} %): {row.explanation}"
+                f"{format_time(row.predicted_s)} ({100 * row.error_share:+.0f} %): "
+                f"{row.explanation}"
             )
         )
     print_table_notes(console, report.table, report.assumed)

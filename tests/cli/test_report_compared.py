@@ -242,3 +242,42 @@ def test_a_plan_beside_a_comparison_keeps_its_own_parts(
     assert ">Where the winner flips, and where to spend</h2>" in page
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
+
+
+PRICES = """\
+currency: EUR
+gpu_hour:
+  H100-SXM: {price: 2, source: quote, date: 2026-05-01}
+  GB200: {price: 4, source: quote, date: 2026-05-01}
+"""
+
+
+@pytest.mark.parametrize("budget", ["1M", "40M"])
+def test_the_page_of_a_run_says_its_budget_and_who_keeps_to_it(
+    planner: Planner, tmp_path: Path, budget: str
+) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(PRICES)
+    out = tmp_path / "days.json"
+    asked = ["compare", "--cluster", "hgx-h100", "--cluster", "gb200-nvl72", "--model",
+             "llama-3.1-8b", "--prices", str(prices), "--tokens", "10T",
+             "--days", "60"]  # fmt: skip
+    ran = planner(*asked, "--budget", budget, "--json", "--out", str(out))
+    assert ran.code == 0, ran.err
+    costs = {one["cluster"]: one["run"]["cost"] for one in json.loads(out.read_text())["ranked"]}
+    amount = float(budget.removesuffix("M")) * 1e6
+    keep = [name for name, cost in costs.items() if cost <= amount]
+
+    page = planner("report", str(out)).out
+
+    lead = " ".join(re.findall(r'<p class="lead">(.*?)</p>', page))
+    assert "10 trillion tokens in 60 days" in lead
+    said = lead.partition(f"Done for at most {budget.removesuffix('M')} million EUR by ")[2]
+    yes, _, no = said.partition("; not by ")
+    assert [name in yes for name in costs] == [name in keep for name in costs]
+    assert [name in no for name in costs] == [name not in keep for name in costs]
+    if keep:
+        assert lead.startswith(tuple(f"Take {name}" for name in keep))
+    else:
+        assert yes.startswith("none of them")
+    assert f"--budget {amount:.0f}" in page

@@ -1,0 +1,84 @@
+"""What compared clusters have in common beside GPUs, for a report: a budget, power, or a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.report_html_candidates import Candidate
+from cli.report_html_verdict import listed
+from planner.procure.budget import format_money
+from planner.units import format_power
+
+
+def size_sentences(document: Mapping[str, Any]) -> list[str]:
+    """Return how large each cluster became and why, and which of them keep to the budget.
+
+    Args:
+        document: of ``planner compare``.
+    """
+    inputs = document["inputs"]
+    sizes, clusters = inputs["sizes"], inputs["clusters"]
+    currency = next((bill["currency"] for bill in document["bills"].values()), "")
+    if sizes["equal"] == "gpus":
+        return []
+    if sizes["equal"] == "run":
+        each = [f"{one['cluster']} {one['gpus']:,}" for one in clusters]
+        text = (
+            f"Asked: {inputs['tokens'] / 1e12:,.4g} trillion tokens in {sizes['days']:g} days, "
+            f"which takes so many GPUs in whole supernodes: {listed(each)}."
+        )
+        return [text, *_kept(document, sizes["budget"], currency)]
+
+    def shown(amount: float) -> str:
+        return format_power(amount) if sizes["equal"] == "power" else format_money(amount, currency)
+
+    each = [
+        f"{one['cluster']} {one['gpus']:,} GPUs for {shown(spent)}"
+        for one, spent in zip(clusters, sizes["spent"], strict=True)
+    ]
+    what = "power at the meter" if sizes["equal"] == "power" else f"money ({sizes['basis']})"
+    return [f"Asked: equal {what}, at most {shown(sizes['budget'])}: {listed(each)}."]
+
+
+def _kept(document: Mapping[str, Any], most: float | None, currency: str) -> list[str]:
+    """Return which clusters do the run for no more than *most*, nothing without a budget."""
+    if most is None:
+        return []
+    costs = {one["cluster"]: one["run"]["cost"] or 0.0 for one in document["ranked"]}
+
+    def said(names: list[str]) -> str:
+        return listed([f"{name} ({format_money(costs[name], currency)})" for name in names])
+
+    within = [name for name, cost in costs.items() if cost <= most]
+    beyond = [name for name in costs if name not in within]
+    text = f"Done for at most {format_money(most, currency)} by {said(within) or 'none of them'}"
+    return [f"{text}; not by {said(beyond)}." if beyond else f"{text}."]
+
+
+def kept_to_budget(document: Mapping[str, Any], found: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return those of *found* whose run costs no more than asked; all where none or nobody asked.
+
+    Args:
+        document: of ``planner compare``.
+        found: its candidates, in the order of its ranking.
+    """
+    sizes = document["inputs"]["sizes"]
+    if not _has_run_budget(document):
+        return found
+    kept = [
+        candidate
+        for candidate, one in zip(found, document["ranked"], strict=True)
+        if (one["run"]["cost"] or 0.0) <= sizes["budget"]
+    ]
+    return kept or found
+
+
+def must_of(document: Mapping[str, Any]) -> str:
+    """Return what a candidate must do to be taken."""
+    return "fits in memory" + (" and in the budget" if _has_run_budget(document) else "")
+
+
+def _has_run_budget(document: Mapping[str, Any]) -> bool:
+    sizes = document["inputs"]["sizes"]
+    return bool(sizes["equal"] == "run" and sizes["budget"] is not None)
