@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli.planner_options import Json, command_app
+from cli.planner_options import Json, command_app, writable
 
 app = command_app()
 
@@ -25,6 +25,7 @@ Written = Annotated[
     Path | None,
     typer.Option(
         "--out",
+        callback=writable,
         metavar="FILE",
         show_default=False,
         help="Write the efficiencies here; planner validate --efficiency reads them.",

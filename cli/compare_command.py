@@ -37,6 +37,7 @@ from cli.planner_options import (
     command_app,
     counts,
     whole,
+    writable,
 )
 
 app = command_app()
@@ -102,7 +103,13 @@ Goodput = Annotated[
 ]
 Csv = Annotated[
     Path | None,
-    typer.Option("--csv", metavar="FILE", show_default=False, help="Write the ranking as CSV."),
+    typer.Option(
+        "--csv",
+        callback=writable,
+        metavar="FILE",
+        show_default=False,
+        help="Write the ranking as CSV.",
+    ),
 ]
 SeatFlips = Annotated[
     bool,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.planner_options import command_app
+from cli.planner_options import command_app, writable
 
 app = command_app()
 
@@ -57,7 +57,11 @@ PlansCluster = Annotated[
 Into = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="FILE", show_default="stdout", help="Write the file here instead."
+        "--out",
+        callback=writable,
+        metavar="FILE",
+        show_default="stdout",
+        help="Write the file here instead.",
     ),
 ]
 

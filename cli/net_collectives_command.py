@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from cli.net_inputs import Given, number_option, put_out, text_option
-from cli.planner_options import Json, Out
+from cli.planner_options import Json, Out, writable
 
 _LEAST, _MOST = 1e-20, 1e20
 """Bytes and rates that are answered: above 0, and their ratio no floating-point overflow."""
@@ -52,7 +52,7 @@ def collectives(
     predictions: Annotated[
         Path | None,
         typer.Option(
-            "--predictions", metavar="FILE", show_default=False,
+            "--predictions", callback=writable, metavar="FILE", show_default=False,
             help="With --table: write the predictions of its rows as CSV.",
         ),
     ] = None,

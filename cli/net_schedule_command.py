@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.net_inputs import Given, number_option, put_out, text_option
-from cli.planner_options import Json, Out
+from cli.planner_options import Json, Out, writable
 
 if TYPE_CHECKING:
     from planner.collectives.schedule import Schedule
@@ -44,7 +44,7 @@ def schedule(
     moves: Annotated[
         Path | None,
         typer.Option(
-            "--moves", metavar="FILE", show_default=False,
+            "--moves", callback=writable, metavar="FILE", show_default=False,
             help="With --algorithm: write its moves as CSV.",
         ),
     ] = None,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from cli.planner_output import refuse_unwritable
 from planner.errors import PlannerError
 
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -73,6 +74,13 @@ def quantity(
     return typer.Option(name, parser=parsed, metavar="QUANTITY", show_default=shown, help=help)
 
 
+def writable(path: Path | None) -> Path | None:
+    """Return *path*, or refuse a file that nothing could be written to, before any work is done."""
+    if path is not None:
+        refuse_unwritable(path)
+    return path
+
+
 def counts(text: str, *, option: str) -> tuple[int, ...]:
     """Return the whole numbers of a list such as ``8,64,384``.
 
@@ -125,12 +133,22 @@ Json = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", show_default=False, help="Also write the document here."),
+    typer.Option(
+        "--out",
+        callback=writable,
+        metavar="FILE",
+        show_default=False,
+        help="Also write the document here.",
+    ),
 ]
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", metavar="FILE.svg|png", show_default=False, help="Also draw it as a picture."
+        "--plot",
+        callback=writable,
+        metavar="FILE.svg|png",
+        show_default=False,
+        help="Also draw it as a picture.",
     ),
 ]
 Cluster = Annotated[

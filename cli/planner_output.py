@@ -158,11 +158,7 @@ def write_file(path: Path | str, content: str | bytes) -> None:
         InputError: *path* is a directory, or its folder is missing.
         OSError: it cannot be written, *path* named: no right to, a full disk, a broken one.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InputError(f"{path}: is a directory; name a file")
-    if not target.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {target.parent}; make it first")
+    target = _target_of(path)
     data = content.encode() if isinstance(content, str) else content
     with _named(str(path)):
         if target.exists() and not target.is_file():  # a pipe or a device: nothing to replace
@@ -170,6 +166,28 @@ def write_file(path: Path | str, content: str | bytes) -> None:
                 stream.write(data)
             return
         _replace(target, data)
+
+
+def refuse_unwritable(path: Path | str) -> None:
+    """Refuse what ``write_file`` could not write, before the work whose result goes there.
+
+    Raises:
+        InputError: *path* is a directory, or its folder is missing or not to be written in.
+    """
+    target = _target_of(path)
+    replaced = target.parent if not target.exists() or target.is_file() else target
+    if not os.access(replaced, os.W_OK):
+        raise InputError(f"{path}: cannot be written: no right to write to {replaced}")
+
+
+def _target_of(path: Path | str) -> Path:
+    """Return the file that *path* leads to."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path}: is a directory; name a file")
+    if not target.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {target.parent}; make it first")
+    return target
 
 
 def _replace(target: Path, data: bytes) -> None:

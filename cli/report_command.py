@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli.planner_options import command_app
+from cli.planner_options import command_app, writable
 
 app = command_app()
 
@@ -27,6 +27,7 @@ HtmlOut = Annotated[
     Path | None,
     typer.Option(
         "--out",
+        callback=writable,
         metavar="FILE",
         show_default=False,
         help="Where the page goes; left out, to stdout, unless that is a terminal.",

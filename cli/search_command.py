@@ -38,6 +38,7 @@ from cli.planner_options import (
     Zero,
     command_app,
     whole,
+    writable,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +54,11 @@ Best = Annotated[int, whole("--best", maximum=50, show_default=True, help="Layou
 Csv = Annotated[
     Path | None,
     typer.Option(
-        "--csv", metavar="FILE", show_default=False, help="Write the Pareto front here, as CSV."
+        "--csv",
+        callback=writable,
+        metavar="FILE",
+        show_default=False,
+        help="Write the Pareto front here, as CSV.",
     ),
 ]
 SweepFile = Annotated[
@@ -85,7 +90,7 @@ Scheduler = Annotated[
 Parquet = Annotated[
     Path | None,
     typer.Option(
-        "--parquet", metavar="FILE", show_default=False,
+        "--parquet", callback=writable, metavar="FILE", show_default=False,
         help="Also write a sweep's results as a flat table (needs PyArrow).",
     ),
 ]  # fmt: skip

@@ -35,6 +35,7 @@ from cli.planner_options import (
     Vpp,
     Zero,
     command_app,
+    writable,
 )
 
 app = command_app()
@@ -51,6 +52,7 @@ Trace = Annotated[
     Path | None,
     typer.Option(
         "--trace",
+        callback=writable,
         metavar="FILE",
         show_default=False,
         help="Write the step as a trace for Perfetto (ui.perfetto.dev), one row a stage.",

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli.planner_options import Cluster, Supernode, whole
+from cli.planner_options import Cluster, Supernode, whole, writable
 
 Named = Annotated[
     str | None,
@@ -19,7 +19,11 @@ SomeGpus = Annotated[int | None, whole("--gpus", help="GPUs of the job; else as 
 SvgOut = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="FILE", show_default=False, help="Where it goes; else to stdout."
+        "--out",
+        callback=writable,
+        metavar="FILE",
+        show_default=False,
+        help="Where it goes; else to stdout.",
     ),
 ]
 

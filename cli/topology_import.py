@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.planner_options import Json, whole
+from cli.planner_options import Json, whole, writable
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
@@ -49,6 +49,7 @@ ClusterOut = Annotated[
     Path | None,
     typer.Option(
         "--out",
+        callback=writable,
         metavar="FILE",
         show_default=False,
         help="Write the cluster here for --cluster: FILE.yaml, or else the document of --json.",

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.export_command import PlansCluster
-from cli.planner_options import Json, Out, Seed, TimeLimit, command_app
+from cli.planner_options import Json, Out, Seed, TimeLimit, command_app, writable
 
 app = command_app()
 
@@ -47,7 +47,11 @@ TopologyFile = Annotated[
 BestOut = Annotated[
     Path | None,
     typer.Option(
-        "--rank-map", metavar="FILE", show_default=False, help="Write the best order as a rank map."
+        "--rank-map",
+        callback=writable,
+        metavar="FILE",
+        show_default=False,
+        help="Write the best order as a rank map.",
     ),
 ]
 
