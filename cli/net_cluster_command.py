@@ -124,7 +124,8 @@ def sharing(
         "hashed": hashed,
         **given.values,
     }
-    body = {**parts_of(seen), "incast": gates, "source": "E-S23-072; max-min fair sharing"}
+    source = "max-min fair sharing: Bertsekas and Gallager, Data Networks, 1992, ch. 6"
+    body = {**parts_of(seen), "incast": gates, "source": source}
     put_out("sharing", inputs, body, sharing_text(inputs, seen, gates), as_json=as_json, out=out)
 
 

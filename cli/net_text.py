@@ -41,7 +41,8 @@ def net_text(
         lines.append(_wrapped(row.remark, indent, first=start + "  "))
     lines.append("")
     lines += [_wrapped(sentence, "  ") for sentence in says]
-    lines += ["", "Premises", premises_text(premises), "", f"Source: {source}"]
+    lines += ["", "Premises", premises_text(premises), "",
+              _wrapped(source, " " * len("Source: "), first="Source: ")]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Steps: TypeAlias = NDArray[np.int64]
 
-SOURCE = "E-S23-071; Lamport 1978"
+SOURCE = "vector clocks after Lamport, Time, Clocks and Ordering of Events, CACM 21(7), 1978"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

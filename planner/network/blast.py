@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from planner.fabric import Fabric
 
-SOURCE = "E-S23-071"
+SOURCE = "derived in the text of planner.network.blast"
 
 
 class Relayed(Enum):

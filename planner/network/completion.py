@@ -27,7 +27,7 @@ from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, refuse
 from planner.network.slot_events import Ticks, ends, ticks_per_operation
 
-SOURCE = "E-S23-071"
+SOURCE = "derived in the text of planner.network.completion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ import numpy as np
 from planner.network.premises import Premise
 from planner.network.ranges import not_above_zero, not_counts, plain, refuse
 
-SOURCE = "E-S23-074"
+SOURCE = "Little's law: Little, Operations Research 9(3), 1961"
 
 
 def sustained_bytes_per_s(

@@ -20,7 +20,7 @@ import numpy as np
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, or_none, plain, refuse
 
-SOURCE = "E-S23-072"
+SOURCE = "derived in the text of planner.network.congestion"
 
 
 def time_to_full_s(free_bytes: Any, arrival_bytes_per_s: Any, service_bytes_per_s: Any) -> Any:

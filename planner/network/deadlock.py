@@ -25,7 +25,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.network.premises import Premise
 
-SOURCE = "E-S23-072"
+SOURCE = "channel dependency graph: Dally and Seitz, IEEE Trans. Computers C-36(5), 1987"
 _NAMED_ROUTES = 3
 _STARTS = 4
 

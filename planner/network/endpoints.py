@@ -34,7 +34,7 @@ from planner.network.ranges import not_above_zero, not_counts, refuse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SOURCE = "E-S23-071"
+SOURCE = "derived in the text of planner.network.endpoints"
 STATE_BYTES = 375.0
 CACHE_BYTES = 2 * 1024.0**2
 STATE_ASSUMED = (

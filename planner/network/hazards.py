@@ -20,7 +20,7 @@ from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, refuse
 
-SOURCE = "E-S23-071"
+SOURCE = "derived in the text of planner.network.hazards"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

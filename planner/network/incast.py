@@ -20,7 +20,7 @@ from planner.network.ranges import below_zero, not_above_zero, not_counts, or_no
 if TYPE_CHECKING:
     from planner.fabric import Fabric
 
-SOURCE = "E-S23-072; E-S23-074"
+SOURCE = "derived in the text of planner.network.incast"
 _SAME = 1e-12  # bytes closer than this share are one
 FEEDBACK_S = 20e-6
 ROOM_BYTES = 256 * 1024.0

@@ -23,7 +23,7 @@ from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, not_shares, plain, refuse
 
-SOURCE = "E-S23-072; Schwartz 1987 ch. 4"
+SOURCE = "Schwartz, Telecommunication Networks, 1987, ch. 4"
 SCHEMES = ("go-back-n", "selective-repeat")
 
 

@@ -15,7 +15,7 @@ from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_shares, plain, refuse
 
-SOURCE = "E-S23-073"
+SOURCE = "Amdahl's law: Amdahl, AFIPS 30, 1967; the rest is derived in planner.network.overlap"
 
 
 def serial_step_s(compute_s: Any, communication_s: Any, update_s: Any) -> Any:

@@ -17,7 +17,7 @@ from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, plain, refuse
 
-SOURCE = "E-S23-072; Cisco Nexus PFC white paper; IEEE 802.1Qbb"
+SOURCE = "Cisco Nexus PFC white paper; IEEE 802.1Qbb"
 FIBRE_S_PER_M = 5e-9
 RESPONSE_BYTES = 3840.0  # 60 pause quanta of 512 bit
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from planner.collectives.links import LinkNumbers, Spread
     from planner.model import ModelSpec
 
-SOURCE = "E-S23-073"
+SOURCE = "derived in the text of planner.network.phases"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.queue_parts import Phase, Queue, Source, refuse_faults
 
-SOURCE = "E-S23-072"
+SOURCE = "derived in the text of planner.network.queues"
 _MOST_EVENTS = 200_000
 _SAME = 1e-9  # two levels closer than this share of the buffer are one
 

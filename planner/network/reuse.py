@@ -23,7 +23,7 @@ from planner.network.hazards import (
 from planner.network.premises import Premise
 from planner.network.ranges import refuse
 
-SOURCE = "E-S23-071"
+SOURCE = "derived in the text of planner.network.reuse"
 _MOST_OPERATIONS = 2_000
 """Operations in a schedule at most: all pairs on one buffer are looked at."""
 

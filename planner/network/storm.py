@@ -20,7 +20,7 @@ from math import ceil
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, not_shares, refuse
 
-SOURCE = "E-S23-072"
+SOURCE = "derived in the text of planner.network.storm"
 _SAME = 1e-12  # times closer than this share are one
 
 

@@ -18,7 +18,7 @@ from planner.network.overlap import serial_step_s
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, refuse
 
-SOURCE = "E-S23-073; E-S23-074"
+SOURCE = "derived in the text of planner.network.walks"
 WALKS = ("interleaved_ring", "contiguous_ring", "hierarchical")
 
 
