@@ -56,6 +56,11 @@ def read_seated(asked: Asked, placement: str, *, seed: int, time_limit_s: float)
         inputs = _even_if_overfull(asked)
         plan = make_plan(inputs, seed=seed, time_limit_s=time_limit_s)
         return Seated(inputs=inputs, rank_to_gpu=plan.placement.rank_to_gpu, source=placement)
+    if not Path(placement).exists():
+        raise InputError(
+            f"--placement {placement}: No such file or directory; give order, optimal, or the file "
+            "that planner place --out wrote"
+        )
     return _from_plan(asked, Path(placement))
 
 
@@ -157,8 +162,7 @@ def read_plan_document(path: Path) -> Mapping[str, Any]:
         plan = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise InputError(
-            f"--placement {path}: {error.strerror or error}; give order, optimal, or the file "
-            "that planner place --out wrote"
+            f"{path}: {error.strerror or error}; name the file that planner place --out wrote"
         ) from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not a JSON document: {error}") from None

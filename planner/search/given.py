@@ -18,8 +18,16 @@ if TYPE_CHECKING:
 _WORDS = ("zero_stage", "recompute", "precision", "cp_kind", "schedule", "ep_copies", "order")
 
 
-def given_faults(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> list[str]:
+def given_faults(
+    model: ModelSpec, gpus: int, fixed: Mapping[str, Any], whose: str = "asked for"
+) -> list[str]:
     """Return every fault of the given fields, whatever the others may become.
+
+    Args:
+        model: to be trained.
+        gpus: that it is trained on [1].
+        fixed: the given fields.
+        whose: where the number of GPUs comes from, after "the 8 GPUs".
 
     >>> from planner.model import Attention, ModelSpec
     >>> heads = Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128)
@@ -40,9 +48,9 @@ def given_faults(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> list[
     spelled = f"{' x '.join(degrees)} = {' x '.join(map(str, degrees.values()))}"
     spelled += f" = {product}" if len(degrees) > 1 else ""
     if len(degrees) == 4 and product != gpus:
-        faults.append(f"{spelled} does not equal the {gpus} GPUs asked for")
+        faults.append(f"{spelled} does not equal the {gpus} GPUs {whose}")
     elif gpus % product:
-        faults.append(f"{spelled} does not divide the {gpus} GPUs asked for")
+        faults.append(f"{spelled} does not divide the {gpus} GPUs {whose}")
     if not faults and len(degrees) == 4:
         known = {f.name for f in fields(Layout)}
         try:

@@ -271,3 +271,25 @@ def test_completion_offers_the_commands_of_the_table(
     )
 
     assert "topology" in ran.out.split()
+
+
+def test_the_clusters_own_number_of_gpus_is_called_so(planner: Planner) -> None:
+    own = planner("place", "--cluster", "hgx-h100", "--tp", "8", "--pp", "7")
+    asked = planner("place", "--cluster", "hgx-h100", "--tp", "8", "--pp", "7", "--gpus", "64")
+
+    assert "56 does not divide the 1024 GPUs of hgx-h100; --gpus N takes another number" in own.err
+    assert "56 does not divide the 64 GPUs asked for" in asked.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["export", "none.json", "--to", "slurm"], ["verify", "none.json", "--allocation", "x"]],
+)
+def test_a_plan_that_is_not_there_is_named_without_an_option_the_command_lacks(
+    planner: Planner, words: list[str]
+) -> None:
+    ran = planner(*words)
+
+    assert ran.code == 2
+    assert "none.json: No such file" in ran.err
+    assert "--placement" not in ran.err

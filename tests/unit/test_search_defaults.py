@@ -252,3 +252,13 @@ def test_a_chain_that_comes_back_counts_every_border() -> None:
     spread = worst_chain_spread(np.array([[0, 1, 2, 3]]), [homes])
 
     assert (spread.supernodes - 1) / (spread.group_size - 1) == 1.0
+
+
+def test_a_number_of_gpus_that_nobody_asked_for_says_where_it_comes_from() -> None:
+    whose = "of hgx-h100; --gpus N takes another number"
+
+    found = given_faults(DENSE, 8, {"tp": 2, "pp": 3}, whose)
+
+    assert found[-1] == (
+        "tp x pp = 2 x 3 = 6 does not divide the 8 GPUs of hgx-h100; --gpus N takes another number"
+    )
