@@ -170,6 +170,7 @@ def compare(
     from cli.compare_report import compare_document, make_comparison, with_seated_flips
     from cli.compare_sizes import Goal
     from cli.planner_output import console, emit, json_text, note, write_file
+    from cli.price_notes import price_notes
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
@@ -210,6 +211,8 @@ def compare(
     )  # fmt: skip
     if seat_flips:
         found = with_seated_flips(found)
+    for line in price_notes(listed, found.bills.values()):
+        note(line)
     document = compare_document(found)
     for path, text in ((out, json_text(document)), (csv, compare_csv(found))):
         if path is not None:

@@ -18,7 +18,7 @@ from cli.planner_inputs import (
 )
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.procure.bill import Bill, bill_of_materials
-from planner.procure.budget import Cost, money_of, parse_amount, power_of
+from planner.procure.budget import Cost, format_money, money_of, parse_amount, power_of
 from planner.procure.run import DAY_S, run_of
 from planner.search.sizing import best_within, least_for, most_within
 from planner.units import format_power, parse_power
@@ -178,7 +178,7 @@ def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
             f"--prices: money is {basis} for {found[0].name} and {', '.join(sorted(unlike))} for "
             "another cluster; give all the same kind of price"
         )
-    each = _each(found, lambda one: _within(one, budget))
+    each = _each(found, lambda one: _within(one, budget, goal))
     return Sizes(goal=goal, each=each, budget=budget, basis=basis)
 
 
@@ -251,7 +251,14 @@ def _budget(first: Cost, goal: Goal) -> float:
     return watts
 
 
-def _within(one: _Cluster, budget: float) -> Sized:
+def _shown(amount: float, goal: Goal) -> str:
+    """Return what a cluster costs, in watts or in the list's currency."""
+    if goal.equal == "power":
+        return format_power(amount)
+    return format_money(amount, goal.prices.currency if goal.prices else "")
+
+
+def _within(one: _Cluster, budget: float, goal: Goal) -> Sized:
     limit = budget * (1.0 + 1e-9)
     most = most_within(one.cost_of, limit, one.most)
     if most and one.cost_of(most) < (1.0 - _UNSPENT_SHARE) * budget:
@@ -259,8 +266,9 @@ def _within(one: _Cluster, budget: float) -> Sized:
         most = most_within(one.cost_of, limit, one.most)
     count = best_within(one.rate_of, most) if most else 0
     if not count:
-        why = f"no layout fits: {one.why}" if most else f"one costs {one.cost_of(1):,.0f}"
-        raise InfeasibleError(f"the budget of {budget:,.0f} buys {most} supernodes; {why}")
+        unit = "supernodes" if one.unit == one.supernode else "parts of a supernode"
+        why = f"no layout fits: {one.why}" if most else f"one costs {_shown(one.cost_of(1), goal)}"
+        raise InfeasibleError(f"the budget of {_shown(budget, goal)} buys {most} {unit}; {why}")
     part = "a whole supernode" if one.unit == one.supernode else "the next part of a supernode"
     if count < most:
         why = (

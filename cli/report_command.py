@@ -57,7 +57,9 @@ def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: Html
     It opens in any browser without a network, prints on A4, and reads without JavaScript.
     """
     from cli.planner_output import emit, note, write_file
+    from cli.price_notes import price_notes
     from cli.report_html import report as page_of
+    from cli.report_html_bill import accounts
     from cli.report_html_inputs import read_given
     from planner.errors import InputError
     from planner.procure.price_file import read_prices
@@ -83,6 +85,9 @@ def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: Html
         raise InputError(
             "--prices and --tokens are for plans: a comparison has those that planner compare got"
         )
+    counted = [one.bill for one in accounts(given.plans, listed, wanted) if one is not None]
+    for line in price_notes(listed, counted):
+        note(line)
     for name in given.skipped:
         note(f"{name}: skipped, for it is neither a plan nor a comparison")
     for name in given.changed:

@@ -141,6 +141,7 @@ def search(
     """
     from cli.planner_inputs import Asked
     from cli.planner_output import console, emit, json_text, note, write_file
+    from cli.price_notes import price_notes
     from cli.search_inputs import read_searched
     from cli.search_page import print_search
     from cli.search_report import make_search, search_csv, search_document
@@ -191,6 +192,8 @@ def search(
         inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed, tokens=wanted_tokens,
         rules=rules,
     )  # fmt: skip
+    for line in price_notes(listed, [found.bill]):
+        note(line)
     document = search_document(found)
     for path, text in ((out, json_text(document)), (csv, search_csv(found))):
         if path is not None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-_ORDER = ("gpu", "nic", "scale_up_switch", "leaf", "spine", "core")
+KINDS = ("gpu", "nic", "scale_up_switch", "leaf", "spine", "core")
+"""Kinds of parts, the innermost first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +63,13 @@ def parts_of(graph: Any) -> Parts:
         sorts[inner, outer, link["tier"], link["capacity_bytes_per_s"] / count] += count
     links = tuple(
         LinkCount(
-            ends=f"{_ORDER[inner]}-{_ORDER[outer]}", tier=tier, links=count, link_bytes_per_s=rate
+            ends=f"{KINDS[inner]}-{KINDS[outer]}", tier=tier, links=count, link_bytes_per_s=rate
         )
         for (inner, outer, tier, rate), count in sorted(sorts.items())
     )
-    known = {kind: counts[kind] for kind in _ORDER if counts[kind]}
+    known = {kind: counts[kind] for kind in KINDS if counts[kind]}
     return Parts(vertices=MappingProxyType(known), links=links)
 
 
 def _rank(kind: str) -> int:
-    return _ORDER.index(kind)
+    return KINDS.index(kind)

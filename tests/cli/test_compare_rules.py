@@ -178,3 +178,37 @@ def test_a_runs_budget_needs_prices(planner: Planner) -> None:
 
     assert ran.code == 2
     assert "needs --prices" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [("30", "the budget of 30 EUR buys 0 supernodes; one costs"), ("10k", "--budget: expected")],
+)
+def test_a_budget_too_small_is_said_in_its_currency(
+    planner: Planner, tmp_path: Path, budget: str, said: str
+) -> None:
+    line = "{price: 30000, source: s, date: 2026-01-01}"
+    items = ("H100-SXM", "nic", "scale_up_switch", "leaf", "spine", "nic-leaf", "leaf-spine")
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("currency: EUR\nitems:\n" + "".join(f"  {one}: {line}\n" for one in items))
+
+    ran = planner("compare", "--supernode", "8", "--model", "llama-3.1-8b", "--equal", "money",
+                  "--budget", budget, "--prices", str(prices))  # fmt: skip
+
+    assert ran.code in {2, 3}
+    assert said in ran.err
+    assert ran.err.count("EUR") == (2 if budget == "30" else 0)
+
+
+def test_prices_that_nothing_is_counted_with_are_named(planner: Planner, tmp_path: Path) -> None:
+    line = "{price: 3, source: s, date: 2026-01-01}"
+    names = ("niks", "server", "GB200", "spine-core", "nic", "leaf")
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("currency: EUR\nitems:\n" + "".join(f"  {one}: {line}\n" for one in names))
+
+    ran = planner("search", "--supernode", "8", "--gpus", "16", "--model", "llama-3.1-8b", "--tp",
+                  "8", "--prices", str(prices))  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    told = re.findall(r"--prices: '(.*?)' under items is not used", ran.err)
+    assert told == ["niks", "server"]
