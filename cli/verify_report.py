@@ -18,6 +18,7 @@ from cli.planner_inputs import Inputs
 from cli.planner_output import document
 from cli.planner_plan import DEFAULT_TIME_LIMIT_S, seated_step
 from cli.step_inputs import plan_sha256
+from cli.verify_machines import machine_changes, machine_sentences
 from planner.documents import read_bytes
 from planner.fabric import Fabric
 from planner.layout import Layout
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _TIER = "supernode"
 _SHOWN = 3
 _SAME_SHARE = 1e-6
+_WORTH_SHARE = 0.001  # of the step or the bytes: for less nobody seats a job anew
 _NO_BYTES = dict.fromkeys(("cut_planned_bytes", "cut_allocated_bytes", "cut_best_bytes"), 0.0)
 
 
@@ -95,6 +97,10 @@ def verdict(
     }
     body = {
         "allocation": {"kind": given.kind, "machines": len(set(given.hosts)), "gpus": len(taken)},
+        "machines": machine_changes(
+            _machines(planned, names if topology is None else (), seated.rank_to_gpu),
+            _machines(real, names, seats),
+        ),
         "tier": _TIER,
         "planned": _judged(seated.inputs, planned, layout, families, seated.rank_to_gpu),
         "allocated": _judged(inputs, real, layout, families, seats),
@@ -127,6 +133,13 @@ def verdict(
     }
     csv = seated_plan(layout, real, chosen, host_names=names)
     return Verdict(document=document("verify", told, body), rank_map=rank_map_text(csv))
+
+
+def _machines(fabric: Fabric, names: Sequence[str], seats: Sequence[int]) -> list[str]:
+    """Return the machine of each rank, by the real names where they are given."""
+    called = tuple(names) or tuple(host.name for host in fabric.hosts)
+    of_gpu = {g: name for name, host in zip(called, fabric.hosts, strict=True) for g in host.gpus}
+    return [of_gpu[seat] for seat in seats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +269,8 @@ def print_verdict(page: Console, found: dict[str, Any]) -> None:
     """Print *found* for a reader."""
     given = found["allocation"]
     page.print(f"Allocation: a {given['kind']}, {given['machines']} machines, {given['gpus']} GPUs")
+    for sentence in machine_sentences(found["machines"]):
+        page.print(sentence)
     page.print(_cuts_table(found))
     worse = [
         row for row in _by_degree(found["groups"])
@@ -318,7 +333,7 @@ def _fewer(tiers: Sequence[Mapping[str, Any]]) -> str:
     said = []
     for row in tiers:
         given, new = row["cut_allocated_bytes"], row["cut_fastest_bytes"]
-        if given is not None and given - new > given * _SAME_SHARE:
+        if given is not None and given - new > given * _WORTH_SHARE:
             said.append(
                 f"; {format_bytes(given - new)} less cross the borders of the {plural(row['tier'])}"
             )
@@ -330,13 +345,16 @@ def _print_best_order(page: Console, found: dict[str, Any]) -> None:
     given, fewest = found["allocated"], found["best"]
     saved_s = given["step_s"] - fastest["step_s"]
     fewer = _fewer(found["tiers"])
-    if moved and (saved_s > given["step_s"] * _SAME_SHARE or fewer):
+    if moved and (saved_s > given["step_s"] * _WORTH_SHARE or fewer):
         page.print(
             f"Seated anew on the same machines ({fastest['order']}), {moved} ranks move and a step "
             f"takes {format_time(fastest['step_s'])}{fewer}: --rank-map FILE writes that order."
         )
     else:
-        page.print("No order that was tried on these machines is faster than the one given.")
+        page.print(
+            "No order that was tried on these machines is faster than the one given by 0.1 % or "
+            "more."
+        )
     if fewest["step_s"] > fastest["step_s"] * (1 + _SAME_SHARE):
         page.print(
             f"The fewest bytes ({format_bytes(fewest['cut_bytes'])}) are not the shortest step "

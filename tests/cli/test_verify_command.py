@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -228,3 +229,26 @@ def test_a_busy_machines_gpus_keep_their_numbers_with_and_without_the_clusters_f
         f"n0,{slot},n0.gpu0{slot},n0" for slot in (4, 5, 6, 7)
     ] + [f"n2,{slot},n2.gpu0{slot},n2" for slot in (0, 2, 4, 6)]
     assert without.stdout == with_it.stdout
+
+
+def test_a_machine_in_place_of_another_is_named_and_no_order_is_advised_that_gains_nothing(
+    tmp_path: Path,
+) -> None:
+    tree, plan, hosts = tmp_path / "topology.conf", tmp_path / "plan.json", tmp_path / "hosts"
+    tree.write_text("SwitchName=s0 Nodes=n[1-3]\nSwitchName=s1 Nodes=n[4-6]\n"
+                    "SwitchName=top Switches=s[0-1]\n")  # fmt: skip
+    words = ("--cluster", f"{tree},gpus-per-node=8,rates-from=hgx-h100", "--gpus", 32, "--model",
+             "llama-3.1-8b", "--tp", 8, "--dp", 4)  # fmt: skip
+    assert run("place", *words, "--out", plan).returncode == 0
+    assert run("export", plan, "--to", "slurm", "--out", hosts).returncode == 0
+    machines = list(dict.fromkeys(re.findall(r"^\w\S*", hosts.read_text(), re.MULTILINE)))
+    spare = next(f"n{i}" for i in range(1, 7) if f"n{i}" not in machines)
+    hosts.write_text("\n".join([machines[0], spare, *machines[2:]]))
+
+    found = run("verify", plan, "--allocation", hosts)
+
+    assert found.returncode == 0, found.stderr
+    told = " ".join(found.stdout.split())
+    assert f"Not as planned: {spare} in place of {machines[1]}." in told
+    assert "Seated anew" not in told
+    assert "faster than the one given by 0.1 % or more" in told
