@@ -37,7 +37,9 @@ class Wiring:
         reached_bytes_per_s: what collectives reach of them; array [links] [bytes/s].
         vertices: vertex of each GPU; array [gpus].
         homes: supernode of each GPU; array [gpus].
-        known: least costs to every GPU; None where they are too many to be known together.
+        known: least costs to every GPU; None where they are too many to be known together: more
+            than ``MOST_RELAYED`` that may pass traffic on, ``MOST_ATTACHED_GPUS`` that are
+            attached, or ``MOST_GPUS`` of which each may need a column of its own.
         gpu_links: a x gpus + b of every link from GPU a straight to GPU b, ascending; array.
         attached: the only way of each GPU into the network; None where one has several.
     """
@@ -101,10 +103,13 @@ def _routed(graph: Any, gpus: tuple[str, ...]) -> _Routed:
     number[vertices] = np.arange(len(vertices))
     tails, heads = number[links.tails], number[links.heads]
     between = (tails >= 0) & (heads >= 0)
+    attached = attached_of(links, vertices)
+    unrelayed_most = MOST_GPUS if attached is None else MOST_ATTACHED_GPUS
+    most = MOST_RELAYED if np.any(between) else unrelayed_most
     return _Routed(
         links=links,
         vertices=vertices,
-        known=None if np.any(between) and len(vertices) > MOST_RELAYED else reach(links, vertices),
+        known=reach(links, vertices) if len(vertices) <= most else None,
         gpu_links=np.sort(tails[between] * len(vertices) + heads[between]),
-        attached=attached_of(links, vertices),
+        attached=attached,
     )

@@ -257,6 +257,17 @@ def test_thousands_of_gpus_that_pass_traffic_on_are_not_routed_each_to_each() ->
     assert "2,504 GPUs, and some pass traffic on for others" in step.assumed["shared_links"]
 
 
+def test_costs_between_gpus_that_are_too_many_to_route_are_not_worked_out() -> None:
+    """Planes of scale-up switches: a column for each GPU, 3.7 GB for 24,576 of them."""
+    fabric = load_cluster("cloudmatrix384", gpus=4608)
+    layout = Layout(tp=8, dp=576, global_batch=576)
+
+    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4608)), fabric))
+
+    assert wiring_of(fabric).known is None
+    assert step.assumed["shared_links"] == NOT_ROUTED
+
+
 def test_four_thousand_gpus_are_routed_like_a_thousand() -> None:
     """Rail-optimised: a ring over n supernodes puts 2 (n - 1) / n of V / 8 on each of its NICs."""
     for gpus in (1024, 4096):
