@@ -28,7 +28,9 @@ def machine_changes(planned: Sequence[str], given: Sequence[str]) -> dict[str, A
     new = [name for name in now if name not in before]
     gone = [name for name in before if name not in now]
     ranks_before, ranks_now = _ranks(planned), _ranks(given)
-    swapped = [{"planned": old, "allocated": name} for old, name in zip(gone, new, strict=False)]
+    swapped: list[dict[str, str | None]] = [
+        {"planned": old, "allocated": name} for old, name in zip(gone, new, strict=False)
+    ]
     swapped += [{"planned": None, "allocated": name} for name in new[len(gone) :]]
     swapped += [{"planned": old, "allocated": None} for old in gone[len(new) :]]
     kept = [name for name in before if name in now]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -19,7 +19,7 @@ WRITTEN = {"--out", "--plot", "--csv", "--trace", "--parquet", "--rank-map", "--
            "--predictions"}  # fmt: skip
 
 
-def every_command(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+def every_command(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     below = getattr(command, "commands", None)
     if below is None:
         yield name, command
