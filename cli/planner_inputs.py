@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cli.given_layout import GivenLayout, given_layout
+from cli.gpu_counts import whose_gpus
 from planner.collectives.links import links_of
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.fabric import Fabric
@@ -154,7 +155,7 @@ def read_question(asked: Asked) -> Question:
     if model is not None:
         batch = usual_batch(model, gpus, given)
         whole = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
-        faults += given_faults(model, gpus, whole, _whose(asked, fabric))
+        faults += given_faults(model, gpus, whole, whose_gpus(asked, fabric))
     if fabric is None or model is None or faults:
         raise InputError(*dict.fromkeys(faults))
     if gpus > len(fabric.gpus):
@@ -231,17 +232,6 @@ def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> t
             "--gpus says otherwise"
         )
     return usable, ""
-
-
-def _whose(asked: Asked, fabric: Fabric | None) -> str:
-    """Return where the number of GPUs comes from, to be read after "the 1,056 GPUs"."""
-    if asked.gpus is not None or fabric is None:
-        return "asked for"
-    if asked.free is not None:
-        return f"that {asked.free} leaves free; --gpus N takes another number"
-    if asked.cluster is not None:
-        return f"of {fabric.name}; --gpus N takes another number"
-    return "taken where --gpus does not say; --gpus N takes another number"
 
 
 def _given_layout(asked: Asked) -> GivenLayout:

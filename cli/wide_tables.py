@@ -23,8 +23,8 @@ class _Fitted:
 def tables_within(table: Table, width: int) -> list[Table]:
     """Return *table* as it is where *width* characters hold it, else as several, one below another.
 
-    Each of them begins with the first column, so that a row can be told. Only a value that is too
-    wide alone is wrapped.
+    Before that its columns move together. Each of several begins with the first column, so that a
+    row can be told. Only a value that is too wide alone is wrapped.
     """
     columns = table.columns
     if table.box is None or len(columns) < 2 or any(one.ratio for one in columns):
@@ -33,6 +33,11 @@ def tables_within(table: Table, width: int) -> list[Table]:
     needs = [_need(one) for one in columns]
     if sum(needs) + gap * (len(columns) - 1) <= width:
         return [table]
+    tight = gap - table.padding[3]
+    if sum(needs) + tight * (len(columns) - 1) <= width:
+        every = [_fitted(one, need, need) for one, need in zip(columns, needs, strict=True)]
+        top, right, bottom, _ = table.padding
+        return [_part(table, every, padding=(top, right, bottom, 0))]
     first = _fitted(columns[0], needs[0], (width - gap) // 2)
     rest = width - first.need
     parts: list[list[_Fitted]] = [[]]
@@ -44,7 +49,7 @@ def tables_within(table: Table, width: int) -> list[Table]:
             used = 0
         parts[-1].append(one)
         used += gap + one.need
-    return [_part(table, [first, *some]) for some in parts]
+    return [_part(table, [first, *some], padding=table.padding) for some in parts]
 
 
 def _fitted(column: Column, need: int, most: int) -> _Fitted:
@@ -68,8 +73,8 @@ def _text(cell: RenderableType) -> str:
     return cell.plain if isinstance(cell, Text) else str(cell)
 
 
-def _part(table: Table, chosen: Sequence[_Fitted]) -> Table:
-    part = Table(box=table.box, padding=table.padding, pad_edge=table.pad_edge,
+def _part(table: Table, chosen: Sequence[_Fitted], *, padding: tuple[int, int, int, int]) -> Table:
+    part = Table(box=table.box, padding=padding, pad_edge=table.pad_edge,
                  show_edge=table.show_edge, show_header=table.show_header)  # fmt: skip
     for one in chosen:
         part.add_column(one.column.header, justify=one.column.justify, no_wrap=not one.wraps,
