@@ -127,11 +127,11 @@ def console(*, stderr: bool = False) -> Console:
 
         def print(self, *objects: Any, **options: Any) -> None:
             """Print, a table too wide as several, and name the stream where that fails."""
-            shown = [
-                part
-                for one in objects
-                for part in (tables_within(one, self.width) if isinstance(one, Table) else [one])
-            ]
+            shown: list[Any] = []
+            for one in objects:
+                parts = tables_within(one, self.width) if isinstance(one, Table) else [one]
+                for nth, part in enumerate(parts):
+                    shown += ["", part] if nth else [part]
             with _named("standard error" if stderr else "standard output"):
                 super().print(*shown, **options)
 

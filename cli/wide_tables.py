@@ -65,8 +65,14 @@ def _gap(table: Table) -> int:
 def _need(column: Column) -> int:
     """Return the least width in which no value loses a character or is broken inside a word."""
     lines = [line for one in (column.header, *column.cells) for line in _text(one).split("\n")]
-    pieces = lines if column.no_wrap else [word for line in lines for word in line.split()]
+    pieces = lines if column.no_wrap else [piece for line in lines for piece in _pieces(line)]
     return max([column.width or column.min_width or 1, *map(cell_len, pieces)])
+
+
+def _pieces(line: str) -> list[str]:
+    """Return the words of a line that wraps, the first with what indents it."""
+    first, *others = line.split() or [""]
+    return [line[: len(line) - len(line.lstrip())] + first, *others]
 
 
 def _text(cell: RenderableType) -> str:

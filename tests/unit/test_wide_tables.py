@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from cli.page_tables import simple_table
+from cli.planner_output import console
 from cli.wide_tables import tables_within
 
 HEADS = ("cluster", "layout", "GPUs", "batch", "step", "tokens/s", "fewer", "memory")
@@ -61,3 +62,19 @@ def test_a_value_wider_than_the_page_is_wrapped() -> None:
         Console(file=stream, width=40).print(part)
 
     assert stream.getvalue().count("9") == 100
+
+
+def test_a_name_that_is_indented_is_not_broken_and_the_parts_stand_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    table = simple_table("  cluster", *(f"figure {n}" for n in range(9)))
+    table.add_row("  gb200-nvl72", *["1,073 G"] * 9)
+
+    console().print(table)
+
+    page = capsys.readouterr().out
+    assert "\n\n  cluster " in page
+    assert page.count("\n  gb200-nvl72 ") == page.count("  cluster ")
+    assert page.count("1,073 G") == 9
+    assert all(len(line) <= 80 for line in page.splitlines())
