@@ -31,13 +31,14 @@ def tables_within(table: Table, width: int) -> list[Table]:
         return [table]  # a grid, which wraps
     gap = _gap(table)
     needs = [_need(one) for one in columns]
-    if sum(needs) + gap * (len(columns) - 1) <= width:
+    between = len(columns) - 1
+    if sum(map(_natural, columns)) + gap * between <= width:
         return [table]
-    tight = gap - table.padding[3]
-    if sum(needs) + tight * (len(columns) - 1) <= width:
-        every = [_fitted(one, need, need) for one, need in zip(columns, needs, strict=True)]
-        top, right, bottom, _ = table.padding
-        return [_part(table, every, padding=(top, right, bottom, 0))]
+    every = [_fitted(one, need, need) for one, need in zip(columns, needs, strict=True)]
+    top, right, bottom, left = table.padding
+    for padding, apart in ((table.padding, gap), ((top, right, bottom, 0), gap - left)):
+        if sum(needs) + apart * between <= width:
+            return [_part(table, every, padding=padding, room=width - apart * between)]
     first = _fitted(columns[0], needs[0], (width - gap) // 2)
     rest = width - first.need
     parts: list[list[_Fitted]] = [[]]
@@ -49,7 +50,10 @@ def tables_within(table: Table, width: int) -> list[Table]:
             used = 0
         parts[-1].append(one)
         used += gap + one.need
-    return [_part(table, [first, *some], padding=table.padding) for some in parts]
+    return [
+        _part(table, [first, *some], padding=table.padding, room=width - gap * len(some))
+        for some in parts
+    ]
 
 
 def _fitted(column: Column, need: int, most: int) -> _Fitted:
@@ -60,6 +64,12 @@ def _gap(table: Table) -> int:
     """Return the characters between two columns: the padding of both and the line between them."""
     _, right, _, left = table.padding
     return (max(left, right) if table.collapse_padding else left + right) + 1
+
+
+def _natural(column: Column) -> int:
+    """Return the width in which no line of a column wraps."""
+    lines = [line for one in (column.header, *column.cells) for line in _text(one).split("\n")]
+    return max([column.width or column.min_width or 1, *map(cell_len, lines)])
 
 
 def _need(column: Column) -> int:
@@ -79,12 +89,18 @@ def _text(cell: RenderableType) -> str:
     return cell.plain if isinstance(cell, Text) else str(cell)
 
 
-def _part(table: Table, chosen: Sequence[_Fitted], *, padding: tuple[int, int, int, int]) -> Table:
+def _part(
+    table: Table, chosen: Sequence[_Fitted], *, padding: tuple[int, int, int, int], room: int
+) -> Table:
+    """Return the chosen columns as a table; those that wrap share what *room* leaves, in order."""
     part = Table(box=table.box, padding=padding, pad_edge=table.pad_edge,
                  show_edge=table.show_edge, show_header=table.show_header)  # fmt: skip
+    left = room - sum(one.need for one in chosen)
     for one in chosen:
+        more = min(max(left, 0), max(_natural(one.column) - one.need, 0))
+        left -= more
         part.add_column(one.column.header, justify=one.column.justify, no_wrap=not one.wraps,
-                        overflow="fold", min_width=min(one.column.min_width or 1, one.need),
+                        overflow="fold", width=one.need + more,
                         style=one.column.style)  # fmt: skip
     for row, cells in zip(
         table.rows, zip(*(one.column.cells for one in chosen), strict=True), strict=True
