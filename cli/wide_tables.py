@@ -29,16 +29,18 @@ def tables_within(table: Table, width: int) -> list[Table]:
     columns = table.columns
     if table.box is None or len(columns) < 2 or any(one.ratio for one in columns):
         return [table]  # a grid, which wraps
-    gap = _gap(table)
+    gap = _gap(table, table.padding)
     needs = [_need(one) for one in columns]
     between = len(columns) - 1
+    width -= 2 * table.show_edge  # a character for each edge, drawn or blank
     if sum(map(_natural, columns)) + gap * between <= width:
         return [table]
     every = [_fitted(one, need, need) for one, need in zip(columns, needs, strict=True)]
-    top, right, bottom, left = table.padding
-    for padding, apart in ((table.padding, gap), ((top, right, bottom, 0), gap - left)):
-        if sum(needs) + apart * between <= width:
-            return [_part(table, every, padding=padding, room=width - apart * between)]
+    top, right, bottom, _ = table.padding
+    for padding in (table.padding, (top, right, bottom, 0)):
+        room = width - _gap(table, padding) * between
+        if sum(needs) <= room:
+            return [_part(table, every, padding=padding, room=room)]
     first = _fitted(columns[0], needs[0], (width - gap) // 2)
     rest = width - first.need
     parts: list[list[_Fitted]] = [[]]
@@ -60,21 +62,21 @@ def _fitted(column: Column, need: int, most: int) -> _Fitted:
     return _Fitted(column=column, need=min(need, most), wraps=not column.no_wrap or need > most)
 
 
-def _gap(table: Table) -> int:
+def _gap(table: Table, padding: tuple[int, int, int, int]) -> int:
     """Return the characters between two columns: the padding of both and the line between them."""
-    _, right, _, left = table.padding
+    _, right, _, left = padding
     return (max(left, right) if table.collapse_padding else left + right) + 1
 
 
 def _natural(column: Column) -> int:
     """Return the width in which no line of a column wraps."""
-    lines = [line for one in (column.header, *column.cells) for line in _text(one).split("\n")]
+    lines = _lines(column.header, *column.cells)
     return max([column.width or column.min_width or 1, *map(cell_len, lines)])
 
 
 def _need(column: Column) -> int:
     """Return the least width in which no value loses a character or is broken inside a word."""
-    lines = [line for one in (column.header, *column.cells) for line in _text(one).split("\n")]
+    lines = _lines(column.header, *column.cells)
     pieces = lines if column.no_wrap else [piece for line in lines for piece in _pieces(line)]
     return max([column.width or column.min_width or 1, *map(cell_len, pieces)])
 
@@ -85,25 +87,45 @@ def _pieces(line: str) -> list[str]:
     return [line[: len(line) - len(line.lstrip())] + first, *others]
 
 
-def _text(cell: RenderableType) -> str:
-    return cell.plain if isinstance(cell, Text) else str(cell)
+def _lines(*cells: RenderableType) -> list[str]:
+    texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]
+    return [line for text in texts for line in text.split("\n")]
 
 
 def _part(
     table: Table, chosen: Sequence[_Fitted], *, padding: tuple[int, int, int, int], room: int
 ) -> Table:
-    """Return the chosen columns as a table; those that wrap share what *room* leaves, in order."""
-    part = Table(box=table.box, padding=padding, pad_edge=table.pad_edge,
-                 show_edge=table.show_edge, show_header=table.show_header)  # fmt: skip
-    left = room - sum(one.need for one in chosen)
-    for one in chosen:
-        more = min(max(left, 0), max(_natural(one.column) - one.need, 0))
-        left -= more
+    """Return the chosen columns as a table that fills *room* at most."""
+    part = Table(title=table.title, title_justify=table.title_justify, box=table.box,
+                 padding=padding, collapse_padding=table.collapse_padding,
+                 pad_edge=table.pad_edge, show_edge=table.show_edge,
+                 show_header=table.show_header)  # fmt: skip
+    widths = [one.need for one in chosen]
+    for lines in ([_lines(*one.column.cells) for one in chosen],  # its heading may wrap
+                  [_lines(one.column.header) for one in chosen]):  # fmt: skip
+        widths = _shared(widths, [max([1, *map(cell_len, some)]) for some in lines], room)
+    for one, width in zip(chosen, widths, strict=True):
         part.add_column(one.column.header, justify=one.column.justify, no_wrap=not one.wraps,
-                        overflow="fold", width=one.need + more,
-                        style=one.column.style)  # fmt: skip
+                        overflow="fold", width=width, style=one.column.style)  # fmt: skip
     for row, cells in zip(
         table.rows, zip(*(one.column.cells for one in chosen), strict=True), strict=True
     ):
         part.add_row(*cells, style=row.style, end_section=row.end_section)
     return part
+
+
+def _shared(needs: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
+    """Return the width of each column: what *room* leaves goes to those that want least more.
+
+    So a number stays beside its unit while a sentence wraps.
+
+    >>> _shared([4, 5, 9], [7, 20, 12], 25)
+    [7, 6, 12]
+    """
+    widths = list(needs)
+    left = room - sum(needs)
+    for i in sorted(range(len(needs)), key=lambda i: wanted[i] - needs[i]):
+        more = min(max(left, 0), max(wanted[i] - needs[i], 0))
+        widths[i] += more
+        left -= more
+    return widths

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
 from cli.page_tables import simple_table
 from cli.planner_output import console
@@ -80,3 +82,29 @@ def test_a_name_that_is_indented_is_not_broken_and_the_parts_stand_apart(
     assert "\n\n  cluster " in page
     assert page.count("\n  gb200-nvl72 ") == page.count("  cluster ") == 2
     assert all(len(line) <= 80 for line in page.splitlines())
+
+
+def test_a_heading_wraps_before_a_sentence_and_a_sentence_before_a_number() -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    for head in ("group", "sits in", "best of 32 random"):
+        table.add_column(head)
+    table.add_row("PP 16 x 64", "8 supernodes, 2 in each", "15.5 TB")
+    stream = io.StringIO()
+    for part in tables_within(table, 48):
+        Console(file=stream, width=48).print(part)
+
+    assert "8 supernodes, 2 in each" in stream.getvalue()
+    assert "15.5 TB" in stream.getvalue()
+
+
+def test_a_table_with_edges_keeps_its_title_and_its_values() -> None:
+    table = Table(title="Clusters", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("name", no_wrap=True)
+    table.add_column("up/NIC, GB/s")
+    table.add_row("cloudmatrix384-3x384", "392/50")
+    stream = io.StringIO()
+    for part in tables_within(table, 32):
+        Console(file=stream, width=32).print(part)
+
+    assert "Clusters" in stream.getvalue()
+    assert "cloudmatrix384-3x384" in stream.getvalue()
