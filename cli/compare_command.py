@@ -21,6 +21,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    OwnEfficiency,
     Plot,
     Pp,
     Precision,
@@ -142,6 +143,7 @@ def compare(
     seq: Seq = None,
     recompute: Recompute = None,
     precision: Precision = None,
+    efficiency: OwnEfficiency = None,
     order: Order = "tp-cp-ep-dp-pp",
     where: Where = None,
     seat_flips: SeatFlips = False,
@@ -169,14 +171,16 @@ def compare(
     from cli.compare_page import print_comparison
     from cli.compare_report import compare_document, make_comparison, with_seated_flips
     from cli.compare_sizes import Goal
+    from cli.planner_inputs import efficiency_notes
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
+    from topologies.own_efficiency import read_own_fits
 
     if plans:
-        if cluster or supernode or layout or where or csv or plot:
+        if cluster or supernode or layout or where or efficiency or csv or plot:
             raise typer.BadParameter("plans are compared with each other, only with --prices")
         _compare_plans(plans, prices=prices, as_json=as_json, out=out)
         return
@@ -200,6 +204,7 @@ def compare(
         ),
         gpus=gpus, model=model, layout_files=tuple(layout or ()), layout=given, order=order,
         where=parse_rules(where or ()),
+        own_fits=read_own_fits(efficiency, elsewhere="shipped"),
         goal=Goal(
             equal=_equal(equal, budget, days, gpus, wanted_tokens), budget=budget,
             tokens=wanted_tokens, days=days, prices=listed, goodput_share=goodput,
@@ -211,7 +216,7 @@ def compare(
     )  # fmt: skip
     if seat_flips:
         found = with_seated_flips(found)
-    for line in price_notes(listed, found.bills.values()):
+    for line in (*price_notes(listed, found.bills.values()), *efficiency_notes(found.asked.inputs)):
         note(line)
     document = compare_document(found)
     for path, text in ((out, json_text(document)), (csv, compare_csv(found))):

@@ -15,6 +15,7 @@ from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.search.compare import Candidate
 from planner.search.rules import Rule
+from topologies.own_efficiency import OwnFits
 
 DEFAULT_SUPERNODES = (8, 64, 384)
 
@@ -31,6 +32,7 @@ class Wanted:
     layout: Mapping[str, Any]
     order: str
     where: tuple[Rule, ...] = ()
+    own_fits: OwnFits | None = None
     goal: Goal = field(default_factory=lambda: Goal(equal="gpus"))
 
 
@@ -69,6 +71,7 @@ def read_candidates(wanted: Wanted) -> Compare:
         Asked(
             cluster=cluster, supernode=supernode, gpus=wanted.gpus or DEFAULT_GPUS,
             model=wanted.model, layout=wanted.layout, order=wanted.order, where=wanted.where,
+            own_fits=wanted.own_fits,
         )
         for cluster, supernode in _pairs(wanted)
     ]  # fmt: skip
@@ -97,6 +100,7 @@ def read_candidates(wanted: Wanted) -> Compare:
                 bigger.append(_bigger(asked, inputs))
     if faults:
         raise InputError(*dict.fromkeys(faults))
+    _refuse_fits_of_others(wanted.own_fits, found)
     if impossible:
         raise InfeasibleError(*dict.fromkeys(impossible))
     names = _names(found)
@@ -111,6 +115,16 @@ def read_candidates(wanted: Wanted) -> Compare:
         sizes=sizes,
         where=wanted.where,
     )  # fmt: skip
+
+
+def _refuse_fits_of_others(own: OwnFits | None, found: list[Question]) -> None:
+    """Refuse a fit that no cluster's accelerator is timed with."""
+    if own is not None and found and all(one.own_fits is None for one in found):
+        here = ", ".join(dict.fromkeys(one.fabric.accelerator.name for one in found))
+        raise InputError(
+            f"{own.name} has a fit of {', '.join(own.by_chip)}, but the clusters compared have "
+            f"{here}: expected a fit of one of them"
+        )
 
 
 def _one_model(clusters: list[Asked], wanted: Wanted, sizes: Sizes) -> str | None:

@@ -23,6 +23,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    OwnEfficiency,
     Plot,
     Pp,
     Precision,
@@ -122,6 +123,7 @@ def place(
     seq: Seq = None,
     recompute: Recompute = None,
     precision: Precision = None,
+    efficiency: OwnEfficiency = None,
     order: Order = "tp-cp-ep-dp-pp",
     tier: TierName = "supernode",
     objective: Objective = "total",
@@ -151,6 +153,7 @@ def place(
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
     from cli.progress_line import ProgressLine
     from cli.report_json import place_document
+    from topologies.own_efficiency import read_own_fits
 
     if plot is not None:
         from cli.report_pictures_file import refuse_other_formats
@@ -165,6 +168,7 @@ def place(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
             layout=given, order=order, ignore_memory=ignore_memory, free=free,
+            own_fits=read_own_fits(efficiency),
         )
     )  # fmt: skip
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S

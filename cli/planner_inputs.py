@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from itertools import groupby
@@ -24,10 +24,10 @@ from planner.search.placed import tier_indices
 from planner.search.rules import Rule
 from planner.search.training import usual_batch
 from planner.steptime.rates import Efficiency
-from topologies.efficiency_catalogue import efficiency_of
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 from topologies.host_lists import fold_hosts
 from topologies.model_reader import read_model
+from topologies.own_efficiency import OwnFits, efficiency_file, reached_by
 
 _DEGREES = ("tp", "cp", "dp", "pp")
 _EVEN_GPUS = 16  # a number of GPUs that degrees divide is a multiple of this
@@ -59,6 +59,7 @@ class Asked:
             *gpus* is the job's with a cluster by name and the cluster's in the generic family.
         planned_free: the free GPUs of a plan that is read back, as one free list; empty for all.
         planned_cluster_gpus: GPUs of the whole cluster of such a plan in the generic family [1].
+        own_fits: what accelerators reach, where that is not what ships.
     """
 
     cluster: str | None = None
@@ -74,6 +75,7 @@ class Asked:
     free: Path | None = None
     planned_free: str = ""
     planned_cluster_gpus: int = 0
+    own_fits: OwnFits | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,7 @@ class Question:
             precision.
         efficiency: what was fitted on this accelerator, where anything was.
         assumed: what was left out and what was taken instead, name to reason.
+        own_fits: where the efficiency is from, None where it is what ships.
     """
 
     fabric: Fabric
@@ -99,6 +102,7 @@ class Question:
     fixed: Mapping[str, Any]
     efficiency: Efficiency | None
     assumed: Mapping[str, str]
+    own_fits: OwnFits | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +172,13 @@ def read_question(asked: Asked) -> Question:
     if why:
         assumed["gpus"] = why
     fixed = _fixed(fabric, model, gpus, given, assumed)
+    reached = reached_by(fabric.accelerator, fixed["precision"], asked.own_fits)
+    if reached.why:
+        assumed["efficiency"] = reached.why
     return Question(
         fabric=fabric, model=model, gpus=gpus, cluster=asked.cluster or "generic",
         given=tuple(sorted(given)), fixed=MappingProxyType(fixed),
-        efficiency=efficiency_of(fabric.accelerator.name), assumed=MappingProxyType(assumed),
+        efficiency=reached.efficiency, assumed=MappingProxyType(assumed), own_fits=reached.own,
     )  # fmt: skip
 
 
@@ -310,9 +317,16 @@ def question_document(question: Question, **more: Any) -> dict[str, Any]:
         "order": question.fixed.get("order", DEFAULT_ORDER),
         "fabric": fabric_document(fabric),
         "efficiency": None if question.efficiency is None else asdict(question.efficiency),
+        **({"efficiency_file": efficiency_file(question.own_fits)} if question.own_fits else {}),
         "assumed": {**fabric.assumed, **model.assumed, **question.assumed},
         **more,
     }
+
+
+def efficiency_notes(questions: Iterable[Question]) -> tuple[str, ...]:
+    """Return a line for each accelerator: whose numbers it is timed with where that was asked."""
+    told = {one.fabric.accelerator.name: one.assumed.get("efficiency") for one in questions}
+    return tuple(f"{chip} is timed with {why}" for chip, why in told.items() if why)
 
 
 def asdict_of(model: ModelSpec) -> dict[str, Any]:

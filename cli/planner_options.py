@@ -227,6 +227,16 @@ Order = Annotated[
         "--order", metavar="ORDER", help="Rank order of the launcher, innermost degree first."
     ),
 ]
+OwnEfficiency = Annotated[
+    Path | None,
+    typer.Option(
+        "--efficiency",
+        metavar="FILE",
+        show_default=False,
+        help="What your accelerators reach, as planner calibrate --out wrote it, instead of what "
+        "ships.",
+    ),
+]
 Prices = Annotated[
     Path | None,
     typer.Option(

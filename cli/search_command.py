@@ -22,6 +22,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    OwnEfficiency,
     Plot,
     Pp,
     Precision,
@@ -43,6 +44,7 @@ from cli.planner_options import (
 
 if TYPE_CHECKING:
     from cli.search_sweep import Way
+    from topologies.own_efficiency import OwnFits
 
 app = command_app()
 
@@ -116,6 +118,7 @@ def search(
     seq: Seq = None,
     recompute: Recompute = None,
     precision: Precision = None,
+    efficiency: OwnEfficiency = None,
     order: Order = "tp-cp-ep-dp-pp",
     where: Where = None,
     best: Best = 5,
@@ -139,7 +142,7 @@ def search(
     What is given stays as given; the rest is tried. The best are seated so that the least
     traffic leaves supernodes, and those the model cannot tell apart are said to be ties.
     """
-    from cli.planner_inputs import Asked
+    from cli.planner_inputs import Asked, efficiency_notes
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
     from cli.search_inputs import read_searched
@@ -148,6 +151,7 @@ def search(
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
+    from topologies.own_efficiency import read_own_fits
 
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
@@ -170,6 +174,7 @@ def search(
         _sweep(
             sweep, into, given, where=tuple(rule.text for rule in rules),
             way=Way(resume=resume, workers=workers or 0, scheduler=scheduler),
+            own_fits=read_own_fits(efficiency),
             seed=seed, time_limit_s=time_limit or SEATING_LIMIT_S, as_json=as_json, out=out,
             parquet=parquet,
         )  # fmt: skip
@@ -185,14 +190,14 @@ def search(
     inputs = read_searched(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
-            layout=given, order=order, where=rules,
+            layout=given, order=order, where=rules, own_fits=read_own_fits(efficiency),
         )
     )  # fmt: skip
     found = make_search(
         inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed, tokens=wanted_tokens,
         rules=rules,
     )  # fmt: skip
-    for line in price_notes(listed, [found.bill]):
+    for line in (*price_notes(listed, [found.bill]), *efficiency_notes([inputs])):
         note(line)
     document = search_document(found)
     for path, text in ((out, json_text(document)), (csv, search_csv(found))):
@@ -212,8 +217,9 @@ def search(
 
 
 def _sweep(
-    sweep: Path, into: Path, given: dict[str, Any], *, where: tuple[str, ...], way: Way, seed: int,
-    time_limit_s: float, as_json: bool, out: Path | None, parquet: Path | None,
+    sweep: Path, into: Path, given: dict[str, Any], *, where: tuple[str, ...], way: Way,
+    own_fits: OwnFits | None, seed: int, time_limit_s: float, as_json: bool, out: Path | None,
+    parquet: Path | None,
 ) -> None:  # fmt: skip
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.search_sweep import print_sweep, read_sweep, sweep_document
@@ -223,8 +229,9 @@ def _sweep(
         refuse_without_pyarrow()
     stated = {name: value for name, value in given.items() if value is not None}
     document = sweep_document(
-        read_sweep(sweep), into, stated, where=where, way=way, seed=seed, time_limit_s=time_limit_s
-    )
+        read_sweep(sweep), into, stated, where=where, way=way, own_fits=own_fits, seed=seed,
+        time_limit_s=time_limit_s,
+    )  # fmt: skip
     if out is not None:
         write_file(out, json_text(document))
         note(f"wrote {out}")

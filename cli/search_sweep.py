@@ -27,6 +27,7 @@ from planner.search.dask_engine import dask_engine
 from planner.search.rules import parse_rules
 from planner.search.store import Engine, one_by_one, run_sweep
 from planner.units import format_bytes, format_time
+from topologies.own_efficiency import OwnFits, efficiency_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,6 +115,7 @@ def sweep_document(
     *,
     where: tuple[str, ...] = (),
     way: Way,
+    own_fits: OwnFits | None = None,
     seed: int,
     time_limit_s: float,
 ) -> dict[str, Any]:
@@ -125,6 +127,7 @@ def sweep_document(
         given: fields of ``Layout`` that every search shares.
         where: conditions that every layout must meet, as the user wrote them.
         way: how it is run.
+        own_fits: what accelerators reach, where that is not what ships.
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating; long, for answers must not depend
             on how busy a machine is [s].
@@ -132,12 +135,15 @@ def sweep_document(
     files = _files(sweep)
     asked = {"sweep": sweep, "layout": dict(given), "where": where, "seed": seed,
              "time_limit_s": time_limit_s, "files_sha256": files}  # fmt: skip
+    if own_fits is not None:
+        asked |= {"efficiency_file": efficiency_file(own_fits), "efficiency": own_fits.by_chip}
     fingerprint = hashlib.sha256(f"{__version__} {plain(asked)}".encode()).hexdigest()
     if given.get("seq") is not None and sweep.seqs != (None,):
         raise InputError("seq is given twice: as --seq and as seqs of the sweep; give it once")
     solve = partial(
-        _solved, given=dict(given), where=where, seed=seed, time_limit_s=time_limit_s, files=files
-    )
+        _solved, given=dict(given), where=where, own_fits=own_fits, seed=seed,
+        time_limit_s=time_limit_s, files=files,
+    )  # fmt: skip
     answers = run_sweep(
         sweep.combinations(), _engine(solve, way), into, fingerprint=fingerprint,
         resume=way.resume, progress=_Progress(),
@@ -197,6 +203,7 @@ def _solved(
     *,
     given: Mapping[str, Any],
     where: tuple[str, ...],
+    own_fits: OwnFits | None,
     seed: int,
     time_limit_s: float,
     files: Mapping[str, str],
@@ -219,7 +226,7 @@ def _solved(
         prices = None if one["prices"] is None else read_prices(one["prices"])
         layout = {**given, **({} if one["seq"] is None else {"seq": one["seq"]})}
         rules = parse_rules(where)
-        inputs = read_searched(Asked(**asked, layout=layout, where=rules))
+        inputs = read_searched(Asked(**asked, layout=layout, where=rules, own_fits=own_fits))
         found = make_search(
             inputs, best=1, seed=seed, time_limit_s=time_limit_s, prices=prices, rules=rules
         )

@@ -23,6 +23,7 @@ from cli.planner_options import (
     Model,
     Order,
     Out,
+    OwnEfficiency,
     Plot,
     Pp,
     Precision,
@@ -80,6 +81,7 @@ def step(
     seq: Seq = None,
     recompute: Recompute = None,
     precision: Precision = None,
+    efficiency: OwnEfficiency = None,
     order: Order = "tp-cp-ep-dp-pp",
     placement: Seats = "order",
     trace: Trace = None,
@@ -99,6 +101,7 @@ def step(
     from cli.step_inputs import read_seated
     from cli.step_report import print_step, step_body, trace_text
     from planner.search.given import spelled_layout
+    from topologies.own_efficiency import read_own_fits
 
     if plot is not None:
         from cli.report_pictures_file import refuse_other_formats
@@ -112,7 +115,7 @@ def step(
     seated = read_seated(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
-            layout=given, order=order,
+            layout=given, order=order, own_fits=read_own_fits(efficiency),
         ),
         placement,
         seed=seed,

@@ -14,6 +14,7 @@ from planner.documents import content_of
 from planner.errors import InfeasibleError, InputError
 from planner.layout import Layout
 from planner.model import ModelSpec
+from topologies.own_efficiency import planned_fits
 
 _MOST_GPUS = 1_000_000
 _LARGEST = 10**12
@@ -87,6 +88,7 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
         layout={**layout, **{k: v for k, v in asked.layout.items() if v is not None}},
         order=str(layout.get("order", asked.order)),
         ignore_memory=True,
+        own_fits=asked.own_fits or planned_fits(told, str(path)),
     )
     given = _with_free_list(given, asked, told, path)
     given = replace(given, layout={k: v for k, v in given.layout.items() if k != "order"})

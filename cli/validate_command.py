@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli.planner_options import Json, command_app, writable
+from cli.planner_options import Json, OwnEfficiency, command_app, writable
 
 app = command_app()
 
@@ -31,15 +31,6 @@ Predictions = Annotated[
         help="Write id, predicted_step_s, predicted_memory_bytes, skipped_because of every row.",
     ),
 ]
-Fit = Annotated[
-    Path | None,
-    typer.Option(
-        "--efficiency",
-        metavar="FILE",
-        show_default=False,
-        help="Efficiencies that planner calibrate wrote, instead of the shipped ones.",
-    ),
-]
 Refit = Annotated[
     Literal["halves", "sources"] | None,
     typer.Option(
@@ -58,7 +49,7 @@ Worst = Annotated[
 def validate(
     table: Table,
     out: Predictions = None,
-    efficiency: Fit = None,
+    efficiency: OwnEfficiency = None,
     refit: Refit = None,
     worst: Worst = 5,
     as_json: Json = False,

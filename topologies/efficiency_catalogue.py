@@ -25,6 +25,7 @@ LEFT_OUT = CATALOGUE.with_name("step_efficiency_left_out.yaml")
 UNFINISHED = "step_efficiency.unfinished"
 """A file beside them while they are written: all are of one fit once it is gone."""
 
+_WRITTEN_BY = "as planner calibrate --out writes them"
 _KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
          "pace", "source", "assumed", "same_as", "called", "nic", "mesh", "domain")  # fmt: skip
 
@@ -70,10 +71,29 @@ class _Entry:
 
 def read_efficiencies(path: Path) -> Mapping[str, Efficiency]:
     """Return the efficiencies on file at *path*; SpecError names every fault with its line."""
-    entries = _entries(_finished(path))
-    return MappingProxyType(
-        {name: entry.efficiency for name, entry in entries.items() if entry.efficiency}
-    )
+    return fits_in(_finished(path))
+
+
+def fits_in(document: Document) -> Mapping[str, Efficiency]:
+    """Return the efficiencies in *document*, by accelerator.
+
+    Raises:
+        SpecError: every fault with its line; or no accelerator has a fit.
+    """
+    if document.root.kind != "map":
+        document.root.fault(f"expected accelerators and their fits, {_WRITTEN_BY}")
+        document.finish()
+    entries = _entries(document)
+    fits = {name: entry.efficiency for name, entry in entries.items() if entry.efficiency}
+    if not fits:
+        raise SpecError(f"{document.name}: no fit of any accelerator: expected those {_WRITTEN_BY}")
+    return MappingProxyType(fits)
+
+
+def fitted_as(accelerator: str) -> str:
+    """Return the accelerator whose fit the one called *accelerator* shares, often its own name."""
+    entry = _shipped().get(accelerator)
+    return (entry.same_as if entry else "") or accelerator
 
 
 def efficiency_of(accelerator: str) -> Efficiency | None:
@@ -140,7 +160,7 @@ def _chip(name: str) -> Chip:
     entry = _shipped().get(name)
     return Chip(
         name=name,
-        fitted_as=(entry.same_as if entry else "") or name,
+        fitted_as=fitted_as(name),
         accelerator=load_accelerator(name),
         efficiency=entry.efficiency if entry else None,
         nic_bytes_per_s=entry.nic_bytes_per_s if entry else 0.0,
@@ -212,9 +232,9 @@ def _efficiency(node: Node) -> Efficiency:
         host_s={s: host.time(s) for s in STACKS if host.has(s)},
         step_s=node.time("step"),
         spread=node.number("spread", minimum=0),
-        rows=node.count("rows", default=0, minimum=0),
+        rows=node.count("rows", minimum=0),
         pace_ratio=_pace(node),
-        fitted_on=node.text("source", default=""),
+        fitted_on=node.text("source"),  # the last line that is written: a file cut off lacks it
     )
 
 

@@ -218,6 +218,31 @@ def paces_of(runs: Sequence[Run], log_ratio: NDArray[np.float64]) -> dict[str, f
     return paces
 
 
+def with_own_pace(fitted: Efficiency) -> Efficiency:
+    """Return *fitted* with the pace of its source in its numbers, where it saw one source alone.
+
+    All times x pace: rates / pace, none above the nominal one. Rows of that source are predicted
+    with it, so that a layout of the same machine is, too. Of several sources, neither is meant.
+    """
+    paces = tuple(fitted.pace_ratio.values())
+    pace = paces[0] if len(paces) == 1 else 1.0
+
+    def slowed(shares: Mapping[str, float]) -> dict[str, float]:
+        return {name: min(1.0, share / pace) for name, share in shares.items()}
+
+    return replace(
+        fitted,
+        gemm_share=slowed(fitted.gemm_share),
+        attention_share=slowed(fitted.attention_share),
+        memory_share=slowed(fitted.memory_share),
+        inner_share=min(1.0, fitted.inner_share / pace),
+        outer_share=min(1.0, fitted.outer_share / pace),
+        host_s={name: one_s * pace for name, one_s in fitted.host_s.items()},
+        step_s=fitted.step_s * pace,
+        pace_ratio={},
+    )
+
+
 def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
     from scipy.optimize import least_squares  # noqa: PLC0415 - only a fit pays for SciPy
 

@@ -1,0 +1,177 @@
+"""A fit of a user's own runs in place of the shipped one: the file of ``planner calibrate --out``.
+
+A plan keeps the numbers it was timed with, so that whoever reads it later times it with the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from planner.documents import document_from_text, read_bytes
+from planner.errors import InputError, SpecError
+from planner.fabric import Accelerator
+from planner.steptime.calibrate import with_own_pace
+from planner.steptime.rates import Efficiency
+from topologies.efficiency_catalogue import efficiency_of, fits_in, fitted_as
+
+_SIXTEEN_BITS = frozenset({"bf16", "fp16"})
+_SHOWN_HASH = 12
+_LARGEST = 1e9
+_LONGEST = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFits:
+    """Fits that take the place of the shipped ones.
+
+    Args:
+        name: the file they are from.
+        sha256: of its bytes.
+        by_chip: accelerator to what it reaches; a plain dict, for it goes to other processes.
+        elsewhere: what is done for an accelerator that it has not: ``refused``, or timed with the
+            shipped numbers, which is said.
+    """
+
+    name: str
+    sha256: str
+    by_chip: Mapping[str, Efficiency]
+    elsewhere: Literal["refused", "shipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """What an accelerator is timed with.
+
+    Args:
+        efficiency: the numbers, None where nothing was measured.
+        why: where they are from; empty for what ships when nothing else was asked for.
+        own: whose fit it is, None where it ships.
+    """
+
+    efficiency: Efficiency | None
+    why: str = ""
+    own: OwnFits | None = None
+
+
+def read_own_fits(
+    path: Path | None, *, elsewhere: Literal["refused", "shipped"] = "refused"
+) -> OwnFits | None:
+    """Return the fits in the file at *path*, or None where no file is named.
+
+    Raises:
+        SpecError: no such file, no fit in it, half of one, or a number that cannot be.
+    """
+    if path is None:
+        return None
+    content = read_bytes(path)
+    document = document_from_text(content, name=str(path))
+    fits = fits_in(document)
+    return OwnFits(
+        name=str(path),
+        sha256=hashlib.sha256(content).hexdigest(),
+        by_chip={chip: with_own_pace(one) for chip, one in fits.items()},
+        elsewhere=elsewhere,
+    )
+
+
+def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) -> Reached:
+    """Return what *accelerator* is timed with in *precision*.
+
+    Raises:
+        InputError: *own* has no fit of it where it must, or none in that precision.
+    """
+    shipped = efficiency_of(accelerator.name)
+    if own is None:
+        return Reached(efficiency=shipped)
+    found = own.by_chip.get(accelerator.name) or own.by_chip.get(fitted_as(accelerator.name))
+    if found is None:
+        has = f"{own.name} has a fit of {', '.join(own.by_chip)}, none of {accelerator.name}"
+        if own.elsewhere == "refused":
+            raise InputError(
+                f"{has}: expected one from runs on {accelerator.name}, or no --efficiency"
+            )
+        numbers = "the shipped numbers" if shipped else "what is assumed of any accelerator"
+        return Reached(efficiency=shipped, why=f"{numbers}: {has}")
+    fitted = found.gemm_share
+    alike = _SIXTEEN_BITS if precision in _SIXTEEN_BITS else {precision}
+    if not alike & set(fitted):
+        raise InputError(
+            f"{own.name} has {accelerator.name} in {', '.join(fitted)}, not in {precision}: "
+            f"calibrate on runs in {precision} too, or ask for --precision {next(iter(fitted))}"
+        )
+    rows = f"{found.rows} measured steps of {found.fitted_on}"
+    return Reached(
+        efficiency=found,
+        why=f"{own.name} (sha256 {own.sha256[:_SHOWN_HASH]}): fitted on {rows}",
+        own=own,
+    )
+
+
+def efficiency_file(own: OwnFits) -> dict[str, str]:
+    """Return what a document keeps of where its numbers are from."""
+    return {"file": own.name, "sha256": own.sha256}
+
+
+def planned_fits(told: Mapping[str, Any], plan: str) -> OwnFits | None:
+    """Return the fit that a plan was timed with, or None where that was a shipped one.
+
+    Args:
+        told: the plan's ``inputs``.
+        plan: what faults call it.
+
+    Raises:
+        SpecError: numbers that are missing or cannot be.
+    """
+    if told.get("efficiency_file") is None:
+        return None
+    name = f"{plan}: inputs"
+    file, fabric = told["efficiency_file"], told.get("fabric")
+    chip = fabric.get("accelerator") if isinstance(fabric, Mapping) else None
+    texts = {
+        f"{name}.efficiency_file.{key}": file.get(key) if isinstance(file, Mapping) else None
+        for key in ("file", "sha256")
+    }
+    texts[f"{name}.fabric.accelerator.name"] = chip.get("name") if isinstance(chip, Mapping) else ""
+    faults = [f"{key}: expected text" for key, text in texts.items() if not _is_text(text)]
+    faults += _number_faults(told.get("efficiency"), f"{name}.efficiency")
+    if faults:
+        raise SpecError(*faults)
+    where, sha256, accelerator = (str(text) for text in texts.values())
+    try:
+        efficiency = Efficiency(**told["efficiency"])
+    except SpecError as error:
+        raise SpecError(*(f"{name}.efficiency.{fault}" for fault in error.faults)) from None
+    return OwnFits(
+        name=where, sha256=sha256, by_chip={accelerator: efficiency}, elsewhere="shipped"
+    )
+
+
+def _number_faults(filed: Any, name: str) -> list[str]:
+    """Return what is wrong with the fields of ``Efficiency`` as ``asdict`` wrote them."""
+    if not isinstance(filed, Mapping):
+        return [f"{name}: expected the numbers of {name.partition('.')[2]}_file"]
+    usual = asdict(Efficiency(gemm_share={"bf16": 1.0}, attention_share={}, memory_share={}))
+    faults = [f"{name}: unknown key {str(key)[:40]!r}" for key in filed if key not in usual]
+    for key, value in usual.items():
+        seen = filed.get(key)
+        if isinstance(value, dict):
+            good = isinstance(seen, Mapping) and all(_is_amount(one) for one in seen.values())
+        elif isinstance(value, str):
+            good = _is_text(seen)
+        else:
+            good = _is_amount(seen)
+        if not good:
+            faults.append(f"{name}.{key}={str(seen)[:40]}: expected what planner place --out wrote")
+    return faults
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) in {int, float} and 0 <= value < _LARGEST
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST
