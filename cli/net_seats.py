@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cli.step_inputs import read_seated
-from planner.network.contention import meshed_flows
 from planner.network.flows import PASSES, Flows, group_flows, in_passing_order
 from planner.network.incast import IncastGate, fabric_gates
+from planner.network.loads import meshed_flows
 from planner.network.wiring import Wiring, wiring_of
 from planner.traffic import Family, step_families
 

@@ -12,6 +12,7 @@ edges of that tier and of the tiers inside it.
 from __future__ import annotations
 
 import copyreg
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -331,7 +332,7 @@ def _faults_of(fabric: Fabric) -> list[str]:
     for name in fabric.gpus:
         faults += must_be_safe_name("gpu", name)
     if len(set(fabric.gpus)) != len(fabric.gpus):
-        twice = next(n for i, n in enumerate(fabric.gpus) if n in fabric.gpus[:i])
+        twice = Counter(fabric.gpus).most_common(1)[0][0]
         faults.append(f"GPU name {twice!r} is used twice: expected unique names")
     if not 1 <= fabric.job_gpus <= len(fabric.gpus):
         faults.append(f"job_gpus={fabric.job_gpus}: expected 1 to {len(fabric.gpus)} usable GPUs")

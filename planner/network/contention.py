@@ -19,62 +19,16 @@ parts 1 + u, against a crowd of flows 1 / (1 - u).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.network.flows import PASSES, Flows, group_flows, in_passing_order, mesh_flows
+from planner.network.loads import Active, Load, loads_of
 from planner.network.pressure import FamilyPressure, LinkPressure, PhasePressure
-from planner.network.routes import needs_relays, route
-from planner.network.sharing import link_load
-from planner.network.wiring import SCALE_UP_COST, Wiring
+from planner.network.wiring import SCALE_UP_COST
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from planner.network.attached import Attached
-    from planner.traffic import Family
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-_ROUTED_AT_ONCE = 32_768
-"""Pairs of switches routed together: the paths of each fan out over the spines, 0.1 GB in all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Active:
-    """A family in one phase.
-
-    Args:
-        family: what runs.
-        members: ranks of each group, array [groups, members].
-        phase: when it runs.
-        stream: families of one stream take turns, those of different streams run together.
-    """
-
-    family: Family
-    members: Ints
-    phase: str
-    stream: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Load:
-    """What one execution of a family puts on each link.
-
-    Args:
-        load_bytes: array [links] [bytes].
-        flows: that share each link; array [links] [1].
-        alone_s: busy time of the fullest link [s].
-        link: that one.
-    """
-
-    load_bytes: Floats
-    flows: Floats
-    alone_s: float
-    link: int
+    from planner.network.wiring import Wiring
 
 
 def phase_pressures(
@@ -103,140 +57,6 @@ def phase_pressures(
     return tuple(
         _phase(wiring, phase, present, phase_s.get(phase)) for phase, present in phases.items()
     )
-
-
-def loads_of(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[Load]:
-    """Return each family's load; families that send the same way are routed once.
-
-    Args:
-        wiring: the cluster's links.
-        active: families with their phase and stream.
-        seats: index of each rank's GPU; array [ranks].
-    """
-    ways: dict[tuple[str, str, str, bool], Flows] = {}
-    keys = []
-    for one in active:
-        family = one.family
-        sharded = family.collective in PASSES
-        collective = "all_gather" if sharded else family.collective
-        phase = family.phase if collective == "chain" else ""
-        key = (family.digit, collective, phase, family.ends_only)
-        keys.append(key)
-        if key not in ways:
-            meshed = meshed_flows(wiring, seats[one.members]) if sharded else None
-            ways[key] = meshed or group_flows(
-                collective, 1.0, seats[in_passing_order(family, one.members)], wiring.homes,
-                experts=family.experts, top_k=family.top_k,
-            )  # fmt: skip
-    unit = {key: unit_load(wiring, flows) for key, flows in ways.items()}
-    found = []
-    for one, key in zip(active, keys, strict=True):
-        load, flows_on = unit[key]
-        scaled = load * one.family.payload_bytes * PASSES.get(one.family.collective, 1)
-        busy = scaled / wiring.reached_bytes_per_s
-        worst = int(np.argmax(busy))
-        found.append(
-            Load(load_bytes=scaled, flows=flows_on, alone_s=float(busy[worst]), link=worst)
-        )
-    return found
-
-
-def meshed_flows(wiring: Wiring, groups: Ints) -> Flows | None:
-    """Return the flows of one pass over one byte by groups whose GPUs are linked directly.
-
-    None where they are not: then rings lead through switches, as in ``flows.group_flows``.
-
-    Args:
-        wiring: the cluster's links.
-        groups: GPUs of each group, array [groups, members].
-    """
-    if not len(wiring.gpu_links) or groups.shape[1] < 2:
-        return None
-    return mesh_flows(1.0, groups, wiring.homes, wiring.gpu_links)
-
-
-def unit_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:
-    """Return what *flows* put on each link, in bytes and in flows; arrays [links].
-
-    Flows that join the same two switches are routed as one where GPUs have one way into the
-    network; see ``attached.py``.
-    """
-    none = np.zeros(len(wiring.links.tails))
-    if not len(flows):
-        return none, none
-    known, attached = wiring.known, wiring.attached
-    sources, targets = wiring.vertices[flows.sources], wiring.vertices[flows.targets]
-    if attached is None or known is None or needs_relays(wiring.links, known, sources, targets):
-        return _routed_load(wiring, flows)
-    far = attached.island[flows.sources] != attached.island[flows.targets]
-    near_load, near_flows = (
-        _routed_load(wiring, _some(flows, ~far)) if not far.all() else (none,) * 2
-    )
-    if not far.any():
-        return near_load, near_flows
-    far_load, far_flows = _between_switches(wiring, attached, _some(flows, far))
-    return near_load + far_load, near_flows + far_flows
-
-
-def _some(flows: Flows, which: NDArray[np.bool_]) -> Flows:
-    return Flows(
-        sources=flows.sources[which],
-        targets=flows.targets[which],
-        sizes_bytes=flows.sizes_bytes[which],
-    )
-
-
-def _routed_load(wiring: Wiring, flows: Flows) -> tuple[Floats, Floats]:
-    """Return what *flows* put on each link, each routed for itself."""
-    routes = route(
-        wiring.links,
-        wiring.vertices[flows.sources],
-        wiring.vertices[flows.targets],
-        known=wiring.known,
-    )
-    load = link_load(routes, flows.sizes_bytes)
-    size = flows.sizes_bytes[0]
-    if (flows.sizes_bytes == size).all():
-        return load, load / size
-    return load, link_load(routes, np.ones(len(flows)))
-
-
-def _between_switches(wiring: Wiring, attached: Attached, flows: Flows) -> tuple[Floats, Floats]:
-    """Return what *flows* that all leave their island put on each link.
-
-    One flow between two switches stands for all of them; the links at its ends, which it has to
-    itself, are added up for every flow in its own place.
-    """
-    vertices = len(wiring.links.vertices)
-    key = attached.leaves[flows.sources] * vertices + attached.enters[flows.targets]
-    _, one, pair = np.unique(key, return_index=True, return_inverse=True)
-    sources, targets = flows.sources[one], flows.targets[one]
-    # one GPU for each switch that is entered, but of another island: routes to it merge on the way
-    _, first, entered = np.unique(attached.enters[targets], return_index=True, return_inverse=True)
-    shared = targets[first][entered]
-    targets = np.where(attached.island[shared] == attached.island[sources], targets, shared)
-    load_bytes, counts = np.zeros((2, len(wiring.links.tails)))
-    pair_bytes: Floats = np.bincount(pair, flows.sizes_bytes, len(one)).astype(np.float64)
-    pair_flows: Floats = np.bincount(pair, minlength=len(one)).astype(np.float64)
-    for start in range(0, len(one), _ROUTED_AT_ONCE):
-        part = slice(start, start + _ROUTED_AT_ONCE)
-        routes = route(
-            wiring.links,
-            wiring.vertices[sources[part]],
-            wiring.vertices[targets[part]],
-            known=wiring.known,
-        )
-        load_bytes += link_load(routes, pair_bytes[part])
-        counts += link_load(routes, pair_flows[part])
-    ends = np.concatenate([attached.outward.ravel(), attached.inward.ravel()])
-    load_bytes[ends] = counts[ends] = 0.0
-    taken = np.concatenate(
-        [attached.outward[flows.sources], attached.inward[flows.targets]], axis=1
-    )
-    each_bytes = np.repeat(flows.sizes_bytes, taken.shape[1])
-    load_bytes += np.bincount(taken.ravel(), each_bytes, len(load_bytes))
-    counts += np.bincount(taken.ravel(), minlength=len(counts))
-    return load_bytes, counts
 
 
 def _phase(

@@ -9,7 +9,7 @@ the network or back, never from one switch to another: it appears as two vertice
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,8 @@ MOST_RELAYED = 2_500
 """GPUs that are routed at most where some pass traffic on: costs of each to each, 0.3 GB."""
 FAR = 15_000
 """Cost where there is no path: above every real one, and twice it still is a 16-bit number."""
+
+_NEVER_ASKED = np.iinfo(np.int64).max
 
 
 class NoRouteError(InputError):
@@ -180,37 +182,47 @@ def ranges(starts: Ints, counts: Ints) -> Ints:
 class Reach:
     """Least costs to a set of targets, to be used by many calls of ``route``.
 
-    Targets behind the same switches share a column: a cluster has far fewer leaves than GPUs. What
-    leads to one target only, its NIC and its scale-up switch, is kept beside them.
+    Vertices that lead to each other without a GPU between them are one *part*: the network, the
+    scale-up switches of a supernode, a NIC on its way in. Targets behind the same switches of a
+    part share a column there, and parts share columns: a cluster has far fewer leaves than GPUs.
 
     Args:
         ends: target vertices, ascending; array [targets].
-        costs: least cost from each vertex; array [vertices, columns].
-        column: of each target; array [targets].
-        near: vertex x targets + target of each link that leads to one target only, ascending.
-        near_costs: cost of that link; array [near].
-        leads_near: whether such a link leaves a vertex; array [vertices].
+        costs: least cost from each vertex by column; array [vertices, columns].
+        part: of each vertex, -1 where it leads nowhere; array [vertices].
+        reached: part x targets + target wherever a part leads to a target, ascending, and behind
+            them ``_NEVER_ASKED``.
+        columns: of each of these; array [reached].
         relay_cost: cost of passing through a GPU that they were found with; None: no GPU does.
+        main: the part that reaches most targets: the network.
+        main_rows: where *reached* has it with each target; array [targets].
     """
 
     ends: Ints
     costs: NDArray[np.int16]
-    column: Ints
-    near: Ints
-    near_costs: Ints
-    leads_near: NDArray[np.bool_]
+    part: Ints
+    reached: Ints
+    columns: Ints
     relay_cost: int | None
+    main: int = field(init=False)
+    main_rows: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        parts = self.reached[:-1] // max(1, len(self.ends))
+        main = int(np.argmax(np.bincount(parts))) if len(parts) else 0
+        keys = main * len(self.ends) + np.arange(len(self.ends))
+        object.__setattr__(self, "main", main)
+        object.__setattr__(self, "main_rows", np.searchsorted(self.reached, keys))
 
     def cost(self, vertices: Ints, targets: Ints) -> Ints:
         """Return the least cost from each of *vertices* to each of *targets*, numbers in *ends*."""
-        least: Ints = self.costs[vertices, self.column[targets]].astype(np.int64)
-        beside = np.flatnonzero(self.leads_near[vertices])
-        if len(beside):
-            key = vertices[beside] * len(self.ends) + targets[beside]
-            at = np.minimum(np.searchsorted(self.near, key), len(self.near) - 1)
-            found = self.near[at] == key
-            hit, cost = beside[found], self.near_costs[at[found]]
-            least[hit] = np.minimum(least[hit], cost)
+        part = self.part[vertices]
+        key = part * len(self.ends) + targets
+        at = self.main_rows[targets]
+        beside = np.flatnonzero(part != self.main)
+        at[beside] = np.searchsorted(self.reached, key[beside])
+        least: Ints = self.costs[vertices, self.columns[at]].astype(np.int64)
+        least[self.reached[at] != key] = FAR
         least[vertices == self.ends[targets]] = 0
         return least
 
@@ -226,61 +238,61 @@ def reach(links: Links, targets: Ints, relay_cost: int | None = None) -> Reach:
 
 
 def relayed(links: Links, ends: Ints, relay_cost: int) -> Reach:
-    """Return the costs where GPUs pass traffic on: a column for each target."""
+    """Return the costs where GPUs pass traffic on: all one part, a column for each target."""
     if len(ends) > MOST_RELAYED:
         raise NoRouteError(
             f"{len(ends):,} GPUs, and some pass traffic on for others: routed up to "
             f"{MOST_RELAYED:,}"
         )
-    none = np.zeros(0, np.int64)
     return Reach(
         ends=ends,
         costs=costs_to(links, ends, relay_cost),
-        column=np.arange(len(ends)),
-        near=none,
-        near_costs=none,
-        leads_near=np.zeros(len(links.vertices), bool),
+        part=np.zeros(len(links.vertices), np.int64),
+        reached=np.append(np.arange(len(ends)), _NEVER_ASKED),
+        columns=np.append(np.arange(len(ends)), 0),
         relay_cost=relay_cost,
     )
 
 
 def _by_switches(links: Links, ends: Ints) -> Reach:
-    """Return the costs where no GPU passes traffic on: a column for each set of last switches."""
+    """Return the costs where no GPU passes traffic on."""
     target = np.full(len(links.vertices), -1)
     target[ends] = np.arange(len(ends))
     switches = ~links.is_gpu & ~links.is_nic
     core = switches[links.tails] & switches[links.heads]
-    joined = np.zeros(len(links.vertices), bool)
-    joined[links.heads[core]] = True  # switches that others lead to
     out = links.is_nic[links.tails] & switches[links.heads]
-    joined[links.heads[out]] = True
+    part = _parts(links, core | out)
     last = _last_steps(links, target)
-    froms, ats, costs = last.froms, last.ats, last.costs
-    far = joined[froms]
-    column, shapes = _alike(len(ends), froms[far], ats[far], costs[far])
-    table = np.full((len(links.vertices), len(shapes)), FAR, np.int16)
-    for number, shape in enumerate(shapes):
-        for vertex, cost in shape:
-            table[vertex, number] = cost
+    shared = _shared_columns(part, last, len(ends))
+    table = np.full((len(links.vertices), 1 + int(shared.columns.max(initial=0))), FAR, np.int16)
+    row = np.searchsorted(shared.reached, part[last.froms] * len(ends) + last.ats)
+    np.minimum.at(table, (last.froms, shared.columns[row]), last.costs.astype(np.int16))
     nothing = np.zeros(len(links.vertices), np.int16)
     _settle(links, table, links.tails[core], core, nothing)
     _settle_once(links, table, links.heads[out], np.flatnonzero(out), nothing)
-    near, near_costs = (froms * len(ends) + ats)[~far], costs[~far]
-    order = np.lexsort((near_costs, near))
-    near, near_costs = near[order], near_costs[order]
-    first = np.ones(len(near), bool)
-    first[1:] = near[1:] != near[:-1]
-    leads_near = np.zeros(len(links.vertices), bool)
-    leads_near[froms[~far]] = True
     return Reach(
         ends=ends,
         costs=table,
-        column=column,
-        near=near[first],
-        near_costs=near_costs[first],
-        leads_near=leads_near,
+        part=part,
+        reached=shared.reached,
+        columns=shared.columns,
         relay_cost=None,
     )
+
+
+def _parts(links: Links, joining: NDArray[np.bool_]) -> Ints:
+    """Return a number of each vertex that those share that *joining* links connect; -1 for GPUs."""
+    tails, heads = links.tails[joining], links.heads[joining]
+    part: Ints = np.arange(len(links.vertices))
+    while True:
+        lower = part.copy()
+        np.minimum.at(lower, heads, part[tails])
+        np.minimum.at(lower, tails, part[heads])
+        if (lower == part).all():
+            break
+        part = lower
+    part[links.is_gpu] = -1
+    return part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -308,17 +320,29 @@ def _last_steps(links: Links, target: Ints) -> _LastSteps:
     )
 
 
-def _alike(
-    targets: int, froms: Ints, ats: Ints, costs: Ints
-) -> tuple[Ints, list[tuple[tuple[int, int], ...]]]:
-    """Return the column of each target, and of each column the last switches with their costs."""
-    of_target: list[dict[int, int]] = [{} for _ in range(targets)]
-    for vertex, at, cost in zip(froms.tolist(), ats.tolist(), costs.tolist(), strict=True):
-        known = of_target[at]
-        known[vertex] = min(cost, known.get(vertex, cost))
-    number: dict[tuple[tuple[int, int], ...], int] = {}
-    column = [number.setdefault(tuple(sorted(one.items())), len(number)) for one in of_target]
-    return np.array(column, np.int64), list(number)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _SharedColumns:
+    """Which targets each part reaches, and in which column of it; as of ``Reach``."""
+
+    reached: Ints
+    columns: Ints
+
+
+def _shared_columns(part: Ints, last: _LastSteps, targets: int) -> _SharedColumns:
+    """Return the columns of targets: one for all behind the same switches at the same costs."""
+    order = np.lexsort((last.costs, last.froms, part[last.froms] * targets + last.ats))
+    keys = part[last.froms[order]] * targets + last.ats[order]
+    steps = last.froms[order] * FAR + last.costs[order]
+    reached, first = np.unique(keys, return_index=True)
+    numbers: dict[int, dict[bytes, int]] = {}
+    columns = np.empty(len(reached), np.int64)
+    ends = np.append(first[1:], len(keys))
+    for row, (key, start, end) in enumerate(
+        zip(reached.tolist(), first.tolist(), ends.tolist(), strict=True)
+    ):
+        of_part = numbers.setdefault(key // targets, {})
+        columns[row] = of_part.setdefault(steps[start:end].tobytes(), len(of_part))
+    return _SharedColumns(reached=np.append(reached, _NEVER_ASKED), columns=np.append(columns, 0))
 
 
 def vertices_of(links: Links, names: Sequence[str]) -> Ints:

@@ -23,7 +23,8 @@ MOST_GPUS = 4_096
 """GPUs between which a step's flows are routed at most, each for itself: a second and 0.3 GB for
 each seating, 7 s and 1.2 GB for 16,384; 1024 take a tenth of a second."""
 MOST_ATTACHED_GPUS = 32_768
-"""The same where flows between the same switches are routed as one: 1 s for 16,384."""
+"""The same where flows between GPUs alike are routed as one: 1 s for 16,384, 17 s and 1.8 GB for
+32,768 in a seating by chance."""
 SCALE_UP_COST = 1
 """Cost of a scale-up link in ``routes.py``; every other link costs more."""
 
@@ -41,7 +42,7 @@ class Wiring:
             than ``MOST_RELAYED`` that may pass traffic on, ``MOST_ATTACHED_GPUS`` that are
             attached, or ``MOST_GPUS`` of which each may need a column of its own.
         gpu_links: a x gpus + b of every link from GPU a straight to GPU b, ascending; array.
-        attached: the only way of each GPU into the network; None where one has several.
+        attached: how GPUs hang on the network; None where flows must be routed each for itself.
     """
 
     links: Links

@@ -18,8 +18,9 @@ from planner.collectives.links import links_of
 from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.model import ModelSpec
-from planner.network.contention import Active, phase_pressures
+from planner.network.contention import phase_pressures
 from planner.network.flows import PASSES
+from planner.network.loads import Active
 from planner.network.pressure import PhasePressure
 from planner.network.routes import NoRouteError
 from planner.network.wiring import MOST_ATTACHED_GPUS, MOST_GPUS, Wiring, wiring_of

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
+import networkx as nx
 import numpy as np
 import pytest
 
 from planner.fabric import Fabric
 from planner.layout import Layout
-from planner.network.contention import unit_load
 from planner.network.flows import PASSES, Flows, group_flows, in_passing_order
+from planner.network.loads import unit_load
 from planner.network.routes import route
 from planner.network.sharing import link_load
 from planner.network.wiring import Wiring, wiring_of
@@ -33,9 +37,9 @@ CLUSTERS = [
     ("llama3-roce", lambda: load_cluster("llama3-roce", gpus=512), True),
     ("gb200-nvl72", lambda: load_cluster("gb200-nvl72", gpus=200), True),
     ("dragonfly-plus", lambda: load_cluster("dragonfly-plus", gpus=512), True),
-    ("cloudmatrix384", lambda: load_cluster("cloudmatrix384", gpus=768), False),
+    ("cloudmatrix384", lambda: load_cluster("cloudmatrix384", gpus=768), True),
     ("rail-only", lambda: load_cluster("rail-only", gpus=128), True),
-    ("hpn", lambda: load_cluster("hpn", gpus=256), False),
+    ("hpn", lambda: load_cluster("hpn", gpus=256), True),
     ("mi300x", lambda: load_cluster("mi300x", gpus=64), False),
 ]
 
@@ -59,6 +63,60 @@ def test_any_flows_put_the_same_on_every_link(cluster: object, attached: bool) -
 
     wanted_load, wanted_counts = _each_for_itself(wiring, flows)
     assert (wiring.attached is not None) == attached
+    np.testing.assert_allclose(load, wanted_load, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(counts, wanted_counts, rtol=1e-9, atol=1e-9)
+
+
+def several_links(draw: random.Random) -> nx.Graph:
+    """Return supernodes of GPUs that have one to three NICs of one or two links, or share them."""
+    graph = nx.Graph()
+    pairs_share = draw.random() < 0.3
+    leaves, per = draw.randint(1, 4), draw.randint(1, 3)
+
+    def link(a: str, b: str, tier: str) -> None:
+        graph.add_edge(a, b, capacity_bytes_per_s=draw.choice([2.0, 3.0]), latency_s=0, tier=tier)
+
+    for leaf in range(leaves):
+        graph.add_node(f"leaf{leaf}", kind="leaf")
+        for spine in range(2):
+            graph.add_node(f"spine{spine}", kind="spine")
+            link(f"leaf{leaf}", f"spine{spine}", "cluster")
+    for rank in range(draw.randint(4, 14)):
+        gpu, switch = f"gpu{rank}", f"switch{rank // per}"
+        graph.add_node(gpu, kind="gpu")
+        graph.add_node(switch, kind="scale_up_switch")
+        link(gpu, switch, "supernode")
+        if pairs_share and rank % 2:
+            for nic in [n for n in graph[f"gpu{rank - 1}"] if n.startswith("nic")]:
+                link(gpu, nic, "cluster")
+            continue
+        for n in range(draw.randint(1, 3)):
+            nic = f"nic{rank}.{n}"
+            graph.add_node(nic, kind="nic")
+            link(gpu, nic, "cluster")
+            for leaf in draw.sample(range(leaves), min(leaves, draw.randint(1, 2))):
+                link(nic, f"leaf{leaf}", "cluster")
+    return graph
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_gpus_with_any_nics_put_the_same_on_every_link(seed: int) -> None:
+    draw = random.Random(seed)
+    graph = several_links(draw)
+    gpus = tuple(v for v, kind in graph.nodes(data="kind") if kind == "gpu")
+    usual = generic_cluster(len(gpus), len(gpus))
+    wiring = wiring_of(replace(usual, graph=graph, gpus=gpus, hosts=(), host_slots=()))
+    pairs = [(a, b) for a in range(len(gpus)) for b in range(len(gpus)) if draw.random() < 0.6]
+    flows = Flows(
+        sources=np.array([a for a, _ in pairs]),
+        targets=np.array([b for _, b in pairs]),
+        sizes_bytes=np.array([draw.uniform(0.1, 3.0) for _ in pairs]),
+    )
+
+    load, counts = unit_load(wiring, flows)
+
+    wanted_load, wanted_counts = _each_for_itself(wiring, flows)
+    assert wiring.attached is not None
     np.testing.assert_allclose(load, wanted_load, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(counts, wanted_counts, rtol=1e-9, atol=1e-9)
 

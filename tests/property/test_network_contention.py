@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.layout import Layout
-from planner.network.contention import loads_of, phase_pressures
+from planner.network.contention import phase_pressures
+from planner.network.loads import loads_of
 from planner.network.wiring import wiring_of
 from planner.steptime.columns import columns_of
 from planner.steptime.shared_links import active_families

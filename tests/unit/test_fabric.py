@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from dataclasses import FrozenInstanceError, replace
 
 import networkx as nx
@@ -184,6 +185,16 @@ def test_every_fault_of_a_fabric_is_named_at_once() -> None:
     assert "tier 'leaf' holds GPU 1 2 times" in faults
     assert "tier 'pod' splits a domain of the tier inside it" in faults
     assert "outermost tier 'pod' has 2 domains: expected 1" in faults
+
+
+def test_the_name_used_twice_among_a_hundred_thousand_is_found_at_once() -> None:
+    names = (*(f"g{i}" for i in range(100_000)), "g99999")
+    start = time.process_time()
+
+    with pytest.raises(SpecError, match="GPU name 'g99999' is used twice"):
+        fabric(gpus=names)
+
+    assert time.process_time() - start < 3
 
 
 @pytest.mark.parametrize("name", ["", "rack[/]", "a b", "\x1b[31m", "x" * 129])

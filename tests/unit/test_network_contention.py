@@ -7,13 +7,16 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
+import networkx as nx
+import numpy as np
 import pytest
 
 from planner.collectives.links import links_of
 from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
-from planner.network.contention import Active, phase_pressures, slowdown
+from planner.network.contention import phase_pressures, slowdown
+from planner.network.loads import Active, loads_of
 from planner.network.pressure import PhasePressure
 from planner.network.wiring import wiring_of
 from planner.search.placed import placed_spreads
@@ -196,15 +199,31 @@ def test_a_ring_that_leaves_a_pod_once_is_not_charged_as_if_all_left() -> None:
 
 
 def test_a_cluster_too_large_to_route_says_so() -> None:
-    """Every NIC of it has two leaves: each flow is routed for itself, and there are too many."""
-    fabric = load_cluster("hpn", gpus=4160)
+    fabric = generic_cluster(64, 32_832)
+    layout = Layout(tp=8, dp=4104, global_batch=4104)
+
+    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(32_832)), fabric))
+
+    assert step.assumed["shared_links"] == NOT_ROUTED
+    assert step.slowdown == {}
+    assert step.phases == ()
+
+
+def test_thousands_of_gpus_without_nics_are_not_routed_each_for_itself() -> None:
+    graph = nx.Graph()
+    names = tuple(f"g{i}" for i in range(4160))
+    for i, name in enumerate(names):
+        graph.add_node(name, kind="gpu")
+        for kind, switch in (("supernode", f"s{i // 8}"), ("cluster", "leaf")):
+            graph.add_node(switch, kind="leaf")
+            graph.add_edge(name, switch, capacity_bytes_per_s=5e10, latency_s=1e-6, tier=kind)
+    usual = generic_cluster(8, 4160)
+    fabric = replace(usual, graph=graph, gpus=names, hosts=(), host_slots=())
     layout = Layout(tp=8, dp=520, global_batch=520)
 
     step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4160)), fabric))
 
     assert step.assumed["shared_links"] == NOT_ROUTED
-    assert step.slowdown == {}
-    assert step.phases == ()
 
 
 def test_flows_between_the_same_leaves_are_routed_as_one_on_thousands_of_gpus() -> None:
@@ -257,15 +276,31 @@ def test_thousands_of_gpus_that_pass_traffic_on_are_not_routed_each_to_each() ->
     assert "2,504 GPUs, and some pass traffic on for others" in step.assumed["shared_links"]
 
 
-def test_costs_between_gpus_that_are_too_many_to_route_are_not_worked_out() -> None:
-    """Planes of scale-up switches: a column for each GPU, 3.7 GB for 24,576 of them."""
-    fabric = load_cluster("cloudmatrix384", gpus=4608)
-    layout = Layout(tp=8, dp=576, global_batch=576)
+@pytest.mark.parametrize(
+    ("name", "gpus", "rails", "planes"), [("hpn", 8192, 1, 2), ("cloudmatrix384", 8064, 48, 1)]
+)
+def test_gpus_with_several_links_are_routed_by_thousands(
+    name: str, gpus: int, rails: int, planes: int
+) -> None:
+    """A gradient ring of n ranks sends 2 (n - 1) / n of V, in parts over its rails and planes."""
+    fabric = load_cluster(name, gpus=gpus)
+    ranks = gpus // 8
+    layout = Layout(tp=8, dp=ranks, global_batch=ranks, zero_stage=0)
+    gradients = [f for f in step_families(MODEL, layout) if f.name == "dp_reduce"]
+    active = active_families(layout, gradients, columns_of(layout))
+    start = time.process_time()
 
-    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(4608)), fabric))
+    wiring = wiring_of(fabric)
+    (load,) = loads_of(wiring, active, np.arange(gpus))
 
-    assert wiring_of(fabric).known is None
-    assert step.assumed["shared_links"] == NOT_ROUTED
+    assert time.process_time() - start < 4
+    assert wiring.known is not None
+    assert wiring.known.costs.nbytes < 30e6
+    links = wiring.links
+    cable = (links.is_nic[links.tails] & ~links.is_gpu[links.heads]) & (load.load_bytes > 0)
+    sent = 2 * (ranks - 1) / ranks * gradients[0].payload_bytes
+    assert cable.sum() == gpus * planes  # of all 8 tensor-parallel ranks
+    np.testing.assert_allclose(load.load_bytes[cable], sent / rails / planes)
 
 
 def test_four_thousand_gpus_are_routed_like_a_thousand() -> None:
