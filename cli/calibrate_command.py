@@ -28,7 +28,8 @@ Written = Annotated[
         callback=writable,
         metavar="FILE",
         show_default=False,
-        help="Write the efficiencies here; planner validate --efficiency reads them.",
+        help="Write the efficiencies here: --efficiency of place, step, search, compare and "
+        "validate reads them.",
     ),
 ]
 Catalogue = Annotated[
@@ -44,7 +45,9 @@ Catalogue = Annotated[
 All = Annotated[
     bool,
     typer.Option(
-        "--all", help="Fit on every row; otherwise half of the layouts fit and half score the fit."
+        "--all",
+        help="Only fit, on every row. Otherwise each half of the layouts is also predicted by a "
+        "fit on the other half, where both have 3 rows or more: the error of unseen rows.",
     ),
 ]
 
@@ -57,20 +60,15 @@ def calibrate(
     every: All = False,
     as_json: Json = False,
 ) -> None:
-    """Fit what each accelerator of a table reaches, and print how well the rest is predicted.
+    """Fit what each accelerator of a table reaches, and print how far off that is.
 
-    Few numbers, each drawn to what other generations reach, so that a small table is enough.
+    Few numbers, each drawn to what other generations reach, so that a small table is enough:
+    3 measured rows of an accelerator are.
     """
-    from cli.calibrate_report import (
-        all_rows,
-        calibrate_document,
-        fit_table,
-        halves,
-        print_fit,
-        write_catalogue,
-    )
+    from cli.calibrate_report import calibrate_document, fit_table, print_fit, write_catalogue
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.errors import InputError
+    from planner.steptime.own_fit import fit_alone, fit_and_score
     from topologies.efficiency_text import efficiencies_text
 
     if catalogue is not None:
@@ -81,7 +79,7 @@ def calibrate(
         for written in write_catalogue(table, catalogue, say=note):
             note(f"wrote {written}")
         return
-    fitted = fit_table(table, split=all_rows if every else halves, say=note)
+    fitted = fit_table(table, fit_rows=fit_alone if every else fit_and_score, say=note)
     if out is not None:
         text = efficiencies_text({one.chip: one.efficiency for one in fitted.fits})
         write_file(out, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,19 +16,21 @@ from rich.text import Text
 from cli.planner_output import document, write_file
 from cli.steps_table_notes import Assumption, assumptions, print_table_notes
 from planner.errors import InputError
-from planner.steptime.calibrate import LEAST_ROWS, Fitted, fit, fitting_half, residuals_of
+from planner.steptime.calibrate import LEAST_ROWS
+from planner.steptime.own_fit import OwnFit, fit_alone
 from planner.steptime.rates import Efficiency
 from planner.steptime.refit import refit
-from planner.steptime.runs import Run, assumed_of, batches
+from planner.steptime.runs import Run, assumed_of
 from planner.units import format_share, format_time
 from topologies.efficiency_catalogue import UNFINISHED
 from topologies.efficiency_text import catalogue_texts
 from topologies.steps_table import StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from rich.console import Console
 
-Split = Callable[[list[Run]], tuple[list[Run], list[Run]]]
+FitRows = Callable[[str, Sequence[Run]], OwnFit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Scored:
         chip: the accelerator.
         rows: rows scored [1].
         mape_share: their mean error [1].
-        held_out: whether the fit has not seen their layouts.
+        held_out: whether each is predicted by a fit that has not seen its layout.
     """
 
     chip: str
@@ -55,7 +57,7 @@ class FittedTable:
     Args:
         path: the table.
         sha256: hash of its bytes.
-        every: all rows were fitted.
+        every: no rows were scored by fits that have not seen them.
         rows: measured rows [1].
         fits: by accelerator.
         scored: by accelerator, and apart for rows fitted and left out.
@@ -66,35 +68,29 @@ class FittedTable:
     sha256: str
     every: bool
     rows: int
-    fits: tuple[Fitted, ...]
+    fits: tuple[OwnFit, ...]
     scored: tuple[Scored, ...]
     table: StepsTable
 
 
-def fit_table(path: Path, *, split: Split, say: Callable[[str], None]) -> FittedTable:
+def fit_table(path: Path, *, fit_rows: FitRows, say: Callable[[str], None]) -> FittedTable:
     """Return the fits of the table at *path*.
 
     Args:
         path: a CSV file of measured steps.
-        split: an accelerator's rows to those to fit on and those to score: ``halves`` of the
-            layouts, or ``all_rows`` and none.
+        fit_rows: an accelerator and its rows to their fit: ``fit_and_score`` or ``fit_alone``.
         say: writes a line of progress.
     """
     table = read_steps(path)
     runs = [run for run in table.runs if run.measured_s > 0]
-    fits: list[Fitted] = []
-    scored: list[Scored] = []
+    fits: list[OwnFit] = []
     for chip in sorted({run.chip for run in runs}):
         mine = [run for run in runs if run.chip == chip]
-        trained, left = split(mine)
         if len(mine) < LEAST_ROWS:
             say(f"{chip}: {len(mine)} measured of the {LEAST_ROWS} rows that a fit needs")
             continue
-        say(f"fitting {chip} on {len(trained):,} of {len(mine):,} rows")
-        fitted = fit(trained, held_out=left)[chip]
-        fits.append(fitted)
-        scored.append(_scored(fitted, trained, held_out=False))
-        scored += [_scored(fitted, left, held_out=True)] if left else []
+        say(f"fitting {chip} on {len(mine):,} rows")
+        fits.append(fit_rows(chip, mine))
     if not fits:
         raise InputError(
             f"{path}: no accelerator has {LEAST_ROWS} measured rows to fit on; there are "
@@ -103,25 +99,12 @@ def fit_table(path: Path, *, split: Split, say: Callable[[str], None]) -> Fitted
     return FittedTable(
         path=path,
         sha256=hashlib.sha256(table_bytes(path)).hexdigest(),
-        every=split is all_rows,
+        every=fit_rows is fit_alone,
         rows=len(runs),
         fits=tuple(fits),
-        scored=tuple(scored),
+        scored=tuple(score for one in fits for score in _scored(one)),
         table=table,
     )
-
-
-def all_rows(runs: list[Run]) -> tuple[list[Run], list[Run]]:
-    """Return all rows, and none to score."""
-    return runs, []
-
-
-def halves(runs: list[Run]) -> tuple[list[Run], list[Run]]:
-    """Return half of the layouts, and the other; all of them where half would be too few."""
-    half = [run for run in runs if fitting_half(run)]
-    if len(half) < LEAST_ROWS:
-        return all_rows(runs)
-    return half, [run for run in runs if not fitting_half(run)]
 
 
 def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> tuple[Path, ...]:
@@ -139,14 +122,16 @@ def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> 
     return tuple(folder / name for name in texts)
 
 
-def _scored(fitted: Fitted, runs: list[Run], *, held_out: bool) -> Scored:
-    ratios = residuals_of(batches(runs), runs, fitted.efficiency)
-    return Scored(
-        chip=fitted.chip,
-        rows=len(runs),
-        mape_share=float(np.mean(np.abs(np.expm1(ratios)))),
-        held_out=held_out,
-    )
+def _scored(fitted: OwnFit) -> list[Scored]:
+    def score(log_ratio: NDArray[np.float64], *, held_out: bool) -> Scored:
+        mape_share = float(np.mean(np.abs(np.expm1(log_ratio))))
+        return Scored(
+            chip=fitted.chip, rows=len(log_ratio), mape_share=mape_share, held_out=held_out
+        )
+
+    seen = score(fitted.seen_log_ratio, held_out=False)
+    unseen = fitted.unseen_log_ratio
+    return [seen, score(unseen, held_out=True)] if len(unseen) else [seen]
 
 
 def calibrate_document(fitted: FittedTable) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.planner_inputs import Asked, fabric_document
+from cli.fabric_figures_document import fabric_document
+from cli.planner_inputs import Asked
 from cli.planner_plan import DEFAULT_TIME_LIMIT_S
 from cli.step_inputs import Seated, read_plan_document, read_seated
 from planner.errors import InputError

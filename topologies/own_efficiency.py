@@ -14,7 +14,7 @@ from typing import Any, Literal
 from planner.documents import document_from_text, read_bytes
 from planner.errors import InputError, SpecError
 from planner.fabric import Accelerator
-from planner.steptime.calibrate import with_own_pace
+from planner.steptime.own_fit import with_own_pace
 from planner.steptime.rates import Efficiency
 from topologies.efficiency_catalogue import efficiency_of, fits_in, fitted_as
 

@@ -50,7 +50,7 @@ class Fitted:
 
     Args:
         chip: the accelerator.
-        efficiency: the numbers, with the spread of the rows left out.
+        efficiency: the numbers, with a spread a tenth wider than that of the rows fitted.
         rows: rows fitted [1].
         log_ratio: log(predicted / measured) of them [1].
     """
@@ -106,13 +106,11 @@ def weights_of(runs: Sequence[Run]) -> NDArray[np.float64]:
     )
 
 
-def fit(runs: Sequence[Run], *, held_out: Sequence[Run] = ()) -> dict[str, Fitted]:
+def fit(runs: Sequence[Run]) -> dict[str, Fitted]:
     """Return the fit of every accelerator that *runs* name.
 
     Args:
         runs: measured rows to fit on; those without a measured step are left out.
-        held_out: rows that only score: their spread becomes the efficiency's. Left out, the
-            fitted rows' own spread is used, a tenth wider.
 
     Raises:
         InputError: no row has a measured step.
@@ -125,8 +123,7 @@ def fit(runs: Sequence[Run], *, held_out: Sequence[Run] = ()) -> dict[str, Fitte
         mine = thinned([run for run in usable if run.chip == chip])
         if len(mine) < LEAST_ROWS:
             continue
-        others = [run for run in held_out if run.chip == chip and run.measured_s > 0]
-        answer[chip] = _fit_one(chip, mine, others)
+        answer[chip] = _fit_one(chip, mine)
     return answer
 
 
@@ -218,32 +215,7 @@ def paces_of(runs: Sequence[Run], log_ratio: NDArray[np.float64]) -> dict[str, f
     return paces
 
 
-def with_own_pace(fitted: Efficiency) -> Efficiency:
-    """Return *fitted* with the pace of its source in its numbers, where it saw one source alone.
-
-    All times x pace: rates / pace, none above the nominal one. Rows of that source are predicted
-    with it, so that a layout of the same machine is, too. Of several sources, neither is meant.
-    """
-    paces = tuple(fitted.pace_ratio.values())
-    pace = paces[0] if len(paces) == 1 else 1.0
-
-    def slowed(shares: Mapping[str, float]) -> dict[str, float]:
-        return {name: min(1.0, share / pace) for name, share in shares.items()}
-
-    return replace(
-        fitted,
-        gemm_share=slowed(fitted.gemm_share),
-        attention_share=slowed(fitted.attention_share),
-        memory_share=slowed(fitted.memory_share),
-        inner_share=min(1.0, fitted.inner_share / pace),
-        outer_share=min(1.0, fitted.outer_share / pace),
-        host_s={name: one_s * pace for name, one_s in fitted.host_s.items()},
-        step_s=fitted.step_s * pace,
-        pace_ratio={},
-    )
-
-
-def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
+def _fit_one(chip: str, runs: Sequence[Run]) -> Fitted:
     from scipy.optimize import least_squares  # noqa: PLC0415 - only a fit pays for SciPy
 
     names = _names(runs)
@@ -272,11 +244,7 @@ def _fit_one(chip: str, runs: Sequence[Run], held_out: Sequence[Run]) -> Fitted:
         residuals, middle, loss=loss, f_scale=1.5, diff_step=1e-3, ftol=1e-4, xtol=1e-3
     )
     own = residuals_of(parts, runs, efficiency(solved.x))
-    spread = 1.1 * robust_spread(own)
-    if len(held_out) >= LEAST_ROWS:
-        left = residuals_of(batches(held_out), held_out, efficiency(solved.x))
-        spread = robust_spread(left)
-    fitted = efficiency(solved.x, max(spread, 0.02))
+    fitted = efficiency(solved.x, max(1.1 * robust_spread(own), 0.02))
     return Fitted(
         chip=chip,
         efficiency=replace(fitted, pace_ratio=paces_of(runs, own)),

@@ -1,0 +1,131 @@
+"""A user's own fit: on every row, and how far off it is on layouts that a fit has not seen.
+
+The numbers are those of all rows. Each half of the layouts is predicted by a fit on the other;
+those residuals are what a layout of the same machine that nobody ran yet may be off by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.steptime.calibrate import (
+    LEAST_ROWS,
+    ROW_WIDTH,
+    Fitted,
+    fit,
+    layout_key,
+    robust_spread,
+)
+from planner.steptime.rates import Efficiency
+from planner.steptime.runs import Run, batches, predicted_s
+
+_SEEN_WIDER = 1.1
+"""How much wider than on the rows it has seen a fit is taken to be where none is left to score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFit:
+    """One accelerator's fit on a table.
+
+    Args:
+        chip: the accelerator.
+        efficiency: the numbers, fitted on all of its rows.
+        seen_log_ratio: log(predicted / measured) of those rows [1].
+        unseen_log_ratio: the same of rows whose layout the fit that predicts them has not seen;
+            empty where half of the layouts are too few for a fit, or nobody asked [1].
+    """
+
+    chip: str
+    efficiency: Efficiency
+    seen_log_ratio: NDArray[np.float64]
+    unseen_log_ratio: NDArray[np.float64]
+
+
+def fit_and_score(chip: str, runs: Sequence[Run]) -> OwnFit:
+    """Return the fit of all *runs*, measured rows of *chip*, scored by halves of its layouts."""
+    halves = _halves(runs)
+    if any(len(half) < LEAST_ROWS for half in halves):
+        return fit_alone(chip, runs)
+    first, second = halves
+    unseen = np.concatenate(
+        [_log_ratio(first, fit(second)[chip]), _log_ratio(second, fit(first)[chip])]
+    )
+    whole = fit_alone(chip, runs)
+    return replace(
+        whole,
+        efficiency=replace(whole.efficiency, spread=drawn_spread(unseen)),
+        unseen_log_ratio=unseen,
+    )
+
+
+def fit_alone(chip: str, runs: Sequence[Run]) -> OwnFit:
+    """Return the fit of all *runs*, measured rows of *chip*, scored by nothing that is unseen."""
+    fitted = fit(runs)[chip]
+    seen = _log_ratio(runs, fitted)
+    return OwnFit(
+        chip=chip,
+        efficiency=replace(fitted.efficiency, spread=drawn_spread(_SEEN_WIDER * seen)),
+        seen_log_ratio=seen,
+        unseen_log_ratio=np.empty(0),
+    )
+
+
+def drawn_spread(log_ratio: NDArray[np.float64]) -> float:
+    """Return the standard deviation of *log_ratio*, drawn to what repeated runs differ by [1].
+
+    sqrt((n s^2 + n0 s0^2) / (n + n0)): a handful of rows that fit well by luck promise nothing of
+    the next, so that the noise of a row counts as ``LEAST_ROWS`` of them.
+
+    >>> round(drawn_spread(np.zeros(5)), 3), round(drawn_spread(np.full(1000, 0.2)), 3)
+    (0.049, 0.2)
+    """
+    rows, spread = len(log_ratio), robust_spread(log_ratio)
+    squares = rows * spread**2 + LEAST_ROWS * ROW_WIDTH**2
+    return float(np.sqrt(squares / (rows + LEAST_ROWS)))
+
+
+def with_own_pace(fitted: Efficiency) -> Efficiency:
+    """Return *fitted* with the pace of its source in its numbers, where it saw one source alone.
+
+    All times x pace: rates / pace, none above the nominal one. Rows of that source are predicted
+    with it, so that a layout of the same machine is, too. Of several sources, neither is meant.
+    """
+    paces = tuple(fitted.pace_ratio.values())
+    pace = paces[0] if len(paces) == 1 else 1.0
+
+    def slowed(shares: Mapping[str, float]) -> dict[str, float]:
+        return {name: min(1.0, share / pace) for name, share in shares.items()}
+
+    return replace(
+        fitted,
+        gemm_share=slowed(fitted.gemm_share),
+        attention_share=slowed(fitted.attention_share),
+        memory_share=slowed(fitted.memory_share),
+        inner_share=min(1.0, fitted.inner_share / pace),
+        outer_share=min(1.0, fitted.outer_share / pace),
+        host_s={name: one_s * pace for name, one_s in fitted.host_s.items()},
+        step_s=fitted.step_s * pace,
+        pace_ratio={},
+    )
+
+
+def _halves(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """Return the rows of every other layout, and of the others, in the order of a hash."""
+    keys = sorted({layout_key(run) for run in runs}, key=lambda key: (crc32(key.encode()), key))
+    even = set(keys[::2])
+    return (
+        [run for run in runs if layout_key(run) in even],
+        [run for run in runs if layout_key(run) not in even],
+    )
+
+
+def _log_ratio(runs: Sequence[Run], fitted: Fitted) -> NDArray[np.float64]:
+    """Return log(predicted / measured) of *runs* by *fitted*, the pace of its sources in it."""
+    predicted = predicted_s(batches(runs), {fitted.chip: fitted.efficiency}, len(runs))
+    answer: NDArray[np.float64] = np.log(predicted / [run.measured_s for run in runs])
+    return answer
