@@ -24,7 +24,7 @@ import numpy as np
 
 from planner.errors import InputError, SpecError
 from planner.fabric_faults import must_be_positive, must_be_safe_name, must_be_share, refuse
-from planner.fabric_walks import check_graph, islands, least_latency_walk, min_cut_bytes_per_s
+from planner.fabric_walks import check_graph, least_latency_walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -290,23 +290,12 @@ class Fabric:
         """Return how many usable GPUs each domain of *tier* holds, in order."""
         return tuple(len(d.gpus) for d in self.tier(tier).domains)
 
-    def cut_bytes_per_s(self, gpus: frozenset[int]) -> float:
-        """Return the least capacity that separates *gpus* from the other GPUs, one direction.
-
-        max flow = min cut between the two sets, over the whole graph [bytes/s].
-        """
-        return min_cut_bytes_per_s(self.graph, self.gpus, gpus)
-
     def walk(self, gpu_a: int, gpu_b: int) -> tuple[str, ...]:
         """Return the vertices from one GPU to another along the path with the least latency."""
         for gpu in (gpu_a, gpu_b):
             if not 0 <= gpu < len(self.gpus):
                 raise InputError(f"GPU {gpu} does not exist: expected 0 to {len(self.gpus) - 1}")
         return least_latency_walk(self.graph, self.gpus[gpu_a], self.gpus[gpu_b])
-
-    def is_connected(self) -> bool:
-        """Return whether every usable GPU can reach every other."""
-        return len(islands(self.graph, self.gpus)) == 1
 
     def describe(self) -> str:
         """Return a few plain lines: GPUs, and per tier its domains, rates and start-up."""

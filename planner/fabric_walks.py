@@ -1,4 +1,4 @@
-"""Walks over a cluster's graph: least-latency path, least cut, islands.
+"""Walks over a cluster's graph: least-latency path, islands.
 
 NetworkX walks; it never supplies a number: capacities and latencies are read from the edges,
 which ``check_graph`` has seen to be there.
@@ -6,15 +6,11 @@ which ``check_graph`` has seen to be there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any
 
-import numpy as np
-
 from planner.errors import InputError, SpecError
-
-_FLOW_LIMIT = 2**31 - 1  # scipy's maximum_flow counts in 32-bit integers
 
 
 def check_graph(graph: Any, gpus: Sequence[str]) -> None:
@@ -65,56 +61,3 @@ def islands(graph: Any, gpus: Iterable[str]) -> tuple[tuple[str, ...], ...]:
         for part in nx.connected_components(graph)
     ]
     return tuple(sorted((f for f in found if f), key=lambda f: (-len(f), order[f[0]])))
-
-
-def min_cut_bytes_per_s(graph: Any, gpus: Sequence[str], inside: Collection[int]) -> float:
-    """Return the least capacity of links, one direction, that part *inside* from the other GPUs.
-
-    max flow = min cut (Ford & Fulkerson 1956), every GPU inside a source of any rate, every other
-    GPU a sink of any rate, switches free to be on either side.
-
-    Args:
-        graph: the cluster's graph.
-        gpus: vertex name of each GPU.
-        inside: GPU numbers; the cut of all of them, or of none, is 0.
-
-    Returns:
-        Capacity of the cut [bytes/s], summed over the links' own rates, so without rounding; which
-        cut is least is decided to 1 part in 2e9 of the total.
-    """
-    from scipy.sparse import coo_array  # noqa: PLC0415 - as above
-    from scipy.sparse.csgraph import (  # noqa: PLC0415 - as above
-        breadth_first_order,
-        maximum_flow,
-    )
-
-    if wrong := sorted(g for g in inside if not 0 <= g < len(gpus)):
-        raise InputError(f"GPU {wrong[0]} does not exist: expected 0 to {len(gpus) - 1}")
-    if not inside or len(set(inside)) == len(gpus):
-        return 0.0
-    vertex = {name: i + 2 for i, name in enumerate(graph)}
-    heads, tails, rates = [], [], []
-    for a, b, rate in graph.edges(data="capacity_bytes_per_s"):
-        heads += [vertex[a], vertex[b]]
-        tails += [vertex[b], vertex[a]]
-        rates += [rate, rate]
-    link_rates = np.array(rates)
-    for g, name in enumerate(gpus):
-        heads.append(0 if g in inside else vertex[name])
-        tails.append(vertex[name] if g in inside else 1)
-    degree = np.bincount(np.array(heads[: len(rates)]), link_rates, len(vertex) + 2)
-    # Twice what a GPU's own links carry: the ends themselves never are the cut.
-    ends = 2 * np.array([degree[vertex[name]] for name in gpus])
-    scale = (_FLOW_LIMIT // 2) / ends.sum()
-    capacity = np.floor(np.concatenate([link_rates, ends]) * scale).astype(np.int32)
-    size = len(vertex) + 2
-    network = coo_array((capacity, (heads, tails)), shape=(size, size)).tocsr()
-    network.sum_duplicates()
-    flow = maximum_flow(network, 0, 1).flow
-    residual = network - flow
-    residual.data = np.maximum(residual.data, 0)
-    residual.eliminate_zeros()
-    near = np.zeros(size, bool)
-    near[breadth_first_order(residual, 0, return_predecessors=False)] = True
-    crossing = near[np.array(heads[: len(rates)])] & ~near[np.array(tails[: len(rates)])]
-    return float(link_rates[crossing].sum())

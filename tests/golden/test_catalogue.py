@@ -11,6 +11,7 @@ import pytest
 from planner.errors import SpecError
 from planner.fabric import Fabric
 from planner.fabric_parts import parts_of
+from planner.fabric_walks import islands
 from topologies.fabric_accelerators import accelerator_names, load_accelerator
 from topologies.fabric_catalogue import catalogue_names, load_cluster, load_spec
 from topologies.fabric_graph import build_fabric
@@ -31,7 +32,7 @@ def test_a_cluster_on_file_serves_1024_gpus_unless_it_is_one_as_published(name: 
 def test_a_cluster_on_file_is_connected_and_each_figure_has_a_source(name: str) -> None:
     fabric = load_cluster(name)
 
-    assert fabric.is_connected()
+    assert len(islands(fabric.graph, fabric.gpus)) == 1
     assert [k for k, v in fabric.sources.items() if "no source given" in v] == []
     assert "supernode.rate" in {**fabric.sources, **fabric.assumed}
     assert "nic.rate" in {**fabric.sources, **fabric.assumed}

@@ -12,6 +12,7 @@ import pytest
 
 from planner.errors import InputError, SpecError
 from planner.fabric import Accelerator, Domain, Fabric, Nic, Tier
+from planner.fabric_walks import islands
 
 CHIP = Accelerator(
     name="chip",
@@ -62,30 +63,9 @@ def fabric(graph: object = None, **changes: object) -> Fabric:
     return Fabric(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def test_a_cut_is_the_least_capacity_that_parts_its_gpus_from_the_rest() -> None:
-    pairs = fabric()
-
-    assert pairs.cut_bytes_per_s(frozenset({0, 1})) == 20e9
-    assert pairs.cut_bytes_per_s(frozenset({0})) == 110e9
-    assert pairs.cut_bytes_per_s(frozenset({0, 2})) == 220e9
-    assert pairs.cut_bytes_per_s(frozenset({0, 1, 2, 3})) == 0
-    assert pairs.cut_bytes_per_s(frozenset()) == 0
-
-
-def test_a_cut_is_limited_by_the_narrow_side() -> None:
-    graph = two_pairs()
-    graph.remove_edge("c", "leaf")
-    graph.remove_edge("d", "leaf")
-    graph.add_node("spine", kind="spine", units=1, radix=4)
-    graph.add_edge("leaf", "spine", capacity_bytes_per_s=7e9, latency_s=1e-6, tier="cluster")
-    graph.add_edge("spine", "c", capacity_bytes_per_s=100e9, latency_s=1e-6, tier="cluster")
-
-    assert fabric(graph).cut_bytes_per_s(frozenset({0, 1})) == 7e9
-
-
-def test_a_gpu_that_does_not_exist_has_no_cut() -> None:
+def test_a_gpu_that_does_not_exist_has_no_walk() -> None:
     with pytest.raises(InputError, match="GPU 4 does not exist: expected 0 to 3"):
-        fabric().cut_bytes_per_s(frozenset({0, 4}))
+        fabric().walk(4, 0)
     with pytest.raises(InputError, match="GPU -1 does not exist: expected 0 to 3"):
         fabric().walk(0, -1)
 
@@ -99,8 +79,8 @@ def test_two_islands_are_not_connected() -> None:
     graph = two_pairs()
     graph.remove_node("leaf")
 
-    assert fabric().is_connected()
-    assert not fabric(graph).is_connected()
+    assert islands(two_pairs(), "abcd") == (("a", "b", "c", "d"),)
+    assert islands(graph, "abcd") == (("a", "b"), ("c", "d"))
     with pytest.raises(InputError, match="no path from a to d"):
         fabric(graph).walk(0, 3)
 
