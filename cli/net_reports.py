@@ -22,7 +22,7 @@ def count(value: float) -> str:
     """Return a count or a rate of events with a prefix, three digits.
 
     >>> count(6103515.625), count(200000.0), count(391)
-    ('6.1 M', '200 k', '391')
+    ('6.10 M', '200 k', '391')
     """
     return format_bytes(value).removesuffix("B").strip()
 

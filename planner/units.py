@@ -23,8 +23,6 @@ MS = 1e-3
 KB, MB, GB, TB = 1e3, 1e6, 1e9, 1e12
 KIB, MIB, GIB, TIB = 1024.0, 1024.0**2, 1024.0**3, 1024.0**4
 
-GBIT_PER_S = 1e9 / 8
-TFLOPS = 1e12
 
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": KIB, "Mi": MIB, "Gi": GIB, "Ti": TIB, "Pi": 1024.0**5, "Ei": 1024.0**6}
@@ -59,6 +57,7 @@ _POWERS: Mapping[str, float] = MappingProxyType({"W": 1.0, "kW": 1e3, "MW": 1e6}
 
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([^\s0-9.+-][^\s]*)?")
 _LONGEST_TEXT = 100
+_EXACT_SHARE = 1e-9  # of a value: less is the float's own error, not a digit that was cut
 
 
 def parse_bytes(text: str) -> float:
@@ -134,10 +133,10 @@ def parse_power(text: str) -> float:
 
 
 def format_bytes(size_bytes: float, *, digits: int = 3) -> str:
-    """Return *size_bytes* in powers of 1000, with *digits* significant digits.
+    """Return *size_bytes* in powers of 1000, with *digits* significant digits where rounded.
 
     >>> format_bytes(738e3), format_bytes(1.64e9), format_bytes(999_999)
-    ('738 kB', '1.64 GB', '1 MB')
+    ('738 kB', '1.64 GB', '1.00 MB')
     """
     return _format(size_bytes, _DECIMAL, "B", 1000.0, digits)
 
@@ -198,6 +197,16 @@ def format_share(share: float, *, digits: int = 3) -> str:
     return f"{_significant(100.0 * share, digits)} %"
 
 
+def format_number(value: float, *, digits: int = 3) -> str:
+    """Return a number without a unit: *digits* significant digits, or its whole part if longer.
+
+    >>> format_number(348.31), format_number(12345.6), format_number(0.07598), format_number(8.0)
+    ('348', '12,346', '0.0760', '8')
+    """
+    text = _significant(value, digits)
+    return f"{value:,.0f}" if text.lstrip("-").isdigit() else text
+
+
 def _parse(text: str, units: Mapping[str, float], wanted: str) -> float:
     """Return the SI value of *text*, whose unit must be one of *units*."""
     if not isinstance(text, str):
@@ -248,8 +257,14 @@ def _format(value: float, scales: Mapping[str, float], unit: str, base: float, d
 
 
 def _significant(value: float, digits: int) -> str:
-    """Return *value* to *digits* significant digits, in plain notation while that is short."""
+    """Return *value* to *digits* significant digits, in plain notation while that is short.
+
+    A rounded value keeps its zeros, so that 76.96 s and 76.91 s read 77.0 s and 76.9 s side by
+    side; one that has no more digits, as 50 GB/s or 8 KiB, shows none that nobody stated.
+    """
     if not math.isfinite(value):
         return str(value)
     text = f"{value:.{digits}g}"
+    if abs(float(text) - value) > _EXACT_SHARE * abs(value):
+        text = f"{value:#.{digits}g}".removesuffix(".")
     return f"{value:.0f}" if "e+" in text else text

@@ -34,7 +34,7 @@ def test_characters_that_turn_or_hide_text_are_shown_as_unknown(code: int) -> No
 @pytest.mark.parametrize(
     ("ruled_s", "free_s", "said"),
     [
-        (1.002, 1.0, "2 ms of a step (0.2 %): 1 s with the rules, 1 s without"),
+        (1.002, 1.0, "2 ms of a step (0.2 %): 1.00 s with the rules, 1 s without"),
         (98.0, 100.0,
          "2 s of a step (2 %), which is shorter with them: 98 s with the rules, 100 s without"),
         (1.0001, 1.0, "a step is as long without them"),

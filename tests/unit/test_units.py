@@ -101,14 +101,14 @@ def test_a_number_in_place_of_text_is_refused() -> None:
         (units.format_rate(128 * 256 / 2e-6), "16.4 GB/s"),
         (units.format_time(0.0296), "29.6 ms"),
         (units.format_time(80e-6), "80 us"),
-        (units.format_time(0.9996), "1 s"),
+        (units.format_time(0.9996), "1.00 s"),
         (units.format_time(7200), "7200 s"),
         (units.format_time(0), "0 s"),
-        (units.format_bytes(999_999), "1 MB"),
+        (units.format_bytes(999_999), "1.00 MB"),
         (units.format_bytes(0), "0 B"),
         (units.format_bytes(-1.5e9), "-1.5 GB"),
         (units.format_binary_bytes(80 * 2**30), "80 GiB"),
-        (units.format_binary_bytes(1023.9), "1 KiB"),
+        (units.format_binary_bytes(1023.9), "1.00 KiB"),
         (units.format_binary_bytes(1000 * 2**20), "1000 MiB"),
         (units.format_flops(989e12), "989 TFLOP/s"),
         (units.format_power(10_200), "10.2 kW"),
@@ -143,3 +143,23 @@ def test_any_text_is_read_or_refused_and_nothing_else_happens(text: str) -> None
 )
 def test_a_share_is_never_shown_with_an_exponent(share: float, shown: str) -> None:
     assert units.format_share(share, digits=2) == shown
+
+
+def test_rounded_figures_side_by_side_have_as_many_digits_and_exact_ones_no_zeros_to_spare() -> None:
+    steps = [units.format_time(step_s) for step_s in (76.91, 76.96, 99.96, 77.0)]
+    shares = [units.format_share(share) for share in (0.0599999, 0.06, 0.32996, 1.0, 0.99996)]
+
+    assert steps == ["76.9 s", "77.0 s", "100 s", "77 s"]
+    assert shares == ["6.00 %", "6 %", "33.0 %", "100 %", "100 %"]
+    assert units.format_rate(units.parse_rate("400 Gb/s")) == "50 GB/s"
+    assert units.format_time(units.parse_time("1.3 ms")) == "1.3 ms"
+    assert units.format_binary_bytes(units.parse_bytes("8 KiB")) == "8 KiB"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0.0, "0"), (999.96, "1,000"), (9999.7, "10,000"), (-0.07598, "-0.0760"), (12.0, "12"),
+     (float("inf"), "inf")],
+)  # fmt: skip
+def test_a_number_without_a_unit_is_written_by_the_same_rule(value: float, written: str) -> None:
+    assert units.format_number(value) == written
