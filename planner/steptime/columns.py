@@ -176,6 +176,24 @@ def select(flag: Values, when_true: Values, when_false: Values) -> Values:
     return when_true if flag else when_false
 
 
+def lone(values: Values) -> Values:
+    """Return a NumPy value of no dimension as a float, whose arithmetic is several times as fast.
+
+    Columns and floats are returned as they are.
+
+    >>> lone(np.asarray(2.0)), lone(np.array([2.0])), lone(2.0)
+    (2.0, array([2.]), 2.0)
+    """
+    if isinstance(values, np.ndarray | np.generic) and values.ndim == 0:
+        return values.item()
+    return values
+
+
+def anywhere(flag: Values) -> bool:
+    """Return whether *flag* is not 0 for any layout."""
+    return bool(flag.any()) if isinstance(flag, np.ndarray) else bool(flag)
+
+
 def larger(left: Values, right: Values) -> Values:
     """Return the larger of two columns, element by element; scalars stay floats."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):

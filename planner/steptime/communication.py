@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns, Values, larger, select
+from planner.steptime.columns import LayoutColumns, Values, anywhere, larger, select
 from planner.steptime.parameters import StageParameters
 from planner.steptime.wires import (
     Wires,
@@ -145,7 +143,7 @@ def gradient_s(
     def reduced(payload: Values, digit: str) -> Values:
         ground = getattr(wires, digit)
         scattered = gather_s(payload, ground)
-        if np.any(plain):
+        if anywhere(plain):
             scattered = select(plain, all_reduce_s(payload, ground), scattered)
         return select(payload > 0, scattered, 0.0)
 

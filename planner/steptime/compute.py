@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.steptime.columns import Values, larger
+from planner.steptime.columns import Values, larger, lone
 from planner.steptime.rates import Rates
 from planner.steptime.work import LayerWork, Work
 
@@ -45,7 +45,7 @@ def pass_time(works: Sequence[Work], rates: Rates) -> Pass:
 
 def weights_time(works: Sequence[Work], rates: Rates) -> Pass:
     """Return the seconds of the weight gradients *works*, whose two terms overlap in part."""
-    return _pass(works, rates, np.hypot)
+    return _pass(works, rates, lambda one, other: lone(np.hypot(one, other)))
 
 
 def _pass(works: Sequence[Work], rates: Rates, together: Callable[[Any, Any], Any]) -> Pass:

@@ -30,9 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from planner.steptime.columns import Values, larger, select, smaller
+from planner.steptime.columns import Values, anywhere, larger, select, smaller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +128,7 @@ def longest_1f1b(work: Passes, hop_s: Values) -> Longest:
 
     apart = work.all_s + (passes - 1.0) * (any_forward + any_backward)
     alone_s = select(interleaved * (m <= p), apart, path_s(0.0)) / work.chunks
-    if not np.any(hop_s):
+    if not anywhere(hop_s):
         return Longest(alone_s=alone_s, total_s=alone_s)
     hopped = larger(path_s(hop_s), _bouncing_s(work, hop_s))
     return Longest(alone_s=alone_s, total_s=select(interleaved, alone_s, hopped))

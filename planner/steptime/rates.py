@@ -226,7 +226,7 @@ def rates_of(
         if efficiency
         else {"efficiency": f"no measured step of {accelerator.name}: its achievable share of peak"}
     )
-    for used in np.unique(np.asarray(code)):
+    for used in np.unique(code) if isinstance(code, np.ndarray) else (code,):
         precision = PRECISIONS[int(used)]
         if efficiency and precision not in reached.gemm_share:
             assumed[f"efficiency.{precision}"] = (

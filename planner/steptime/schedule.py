@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from planner.steptime.columns import LayoutColumns, Values, larger, select, smaller
+from planner.steptime.columns import LayoutColumns, Values, anywhere, larger, select, smaller
 from planner.steptime.longest_1f1b import Passes, longest_1f1b
 
 
@@ -117,9 +115,9 @@ def pipeline(
     busy = columns.micro_batches * both.most(columns.pp)
     in_turn = columns.schedule == 0
     waits = _NONE
-    if np.any(in_turn):
+    if anywhere(in_turn):
         waits = _waits_in_turn(columns, forward, backward, both, hop_s)
-    if not np.all(in_turn):
+    if anywhere(columns.schedule != 0):
         other = _waits_of_others(columns, forward, backward, weights, hop_s)
         waits = _Waits(
             bubble_s=select(in_turn, waits.bubble_s, other.bubble_s),

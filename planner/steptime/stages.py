@@ -32,6 +32,8 @@ _REPEATED_PRODUCTS = 0.37
 """Of a dense layer's matrix products, those that PyTorch's selective recomputation repeats [1]:
 every second one (k, the attention's output, the feed-forward's second), in Llama 3 of any size."""
 
+_ZERO = StageSeconds(first=0.0, middle=0.0, middle_mean=0.0, last=0.0)
+_NOWHERE = (_ZERO, _ZERO)
 _NONE: tuple[Values, Values] = (0.0, 0.0)
 
 
@@ -193,13 +195,20 @@ def stage_costs(model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: W
     def exposed(family: str, direction: int) -> StageSeconds:
         return stages(lambda cost: cost.exposed.get(family, _NONE)[direction])
 
-    shown = {family: (exposed(family, 0), exposed(family, 1)) for family in _FAMILIES}
+    present = {family for cost in costs.values() for family in cost.traffic}
+    shown = {
+        family: (exposed(family, 0), exposed(family, 1)) if family in present else _NOWHERE
+        for family in _FAMILIES
+    }
     return StageCosts(
         forward=stage_sum((stages(lambda c: c.forward_s), *(pair[0] for pair in shown.values()))),
         backward=stage_sum((stages(lambda c: c.backward_s), *(pair[1] for pair in shown.values()))),
         weights=stages(lambda c: c.weights_s),
         traffic={
-            family: stage_sum((traffic(family, 0), traffic(family, 1))) for family in _FAMILIES
+            family: stage_sum((traffic(family, 0), traffic(family, 1)))
+            if family in present
+            else _NOWHERE[0]
+            for family in _FAMILIES
         },
         exposed={family: stage_sum(pair) for family, pair in shown.items()},
         layers=costs,

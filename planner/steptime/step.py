@@ -19,7 +19,7 @@ from planner.collectives.links import LinkNumbers
 from planner.fabric import Accelerator
 from planner.layout import Layout
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns, Values, columns_of, larger
+from planner.steptime.columns import LayoutColumns, Values, columns_of, larger, lone
 from planner.steptime.communication import pipeline_hop_s
 from planner.steptime.data_parallel import DataParallel, data_parallel
 from planner.steptime.memory import Memory, step_memory
@@ -216,7 +216,7 @@ def _timed(
     data = data_parallel(model, columns, costs, rates, wires)
     exposed_dp = data.reduce_s + data.gather_s
     fixed = 0.0 * columns.pp + rates.step_s
-    straggling = STRAGGLING_SHARE * np.log2(columns.gpus) * pipe.busy_s
+    straggling = STRAGGLING_SHARE * lone(np.log2(columns.gpus)) * pipe.busy_s
     total = pipe.total_s + exposed_dp + data.update_s + fixed + straggling
     stage = busiest(stage_sum((costs.forward, costs.backward)), columns.pp)
     exposed = {name: m * part.of_stage(stage) for name, part in costs.exposed.items()}

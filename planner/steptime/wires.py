@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, Spread
-from planner.steptime.columns import Values, larger, select, smaller
+from planner.steptime.columns import Values, anywhere, larger, lone, select, smaller
 from planner.steptime.spread import Spreads
 from planner.units import KIB
 
@@ -121,26 +121,27 @@ def _slowed(wire: Wire, factor: Values) -> Wire:
 
 def _wire(spread: Spread, links: LinkNumbers, inner_share: float, outer_share: float) -> Wire:
     inside = links.inside
-    n, m, k = spread.group_size, spread.together, spread.supernodes
-    crowded = inside.crowded_bytes_per_s() * inner_share
-    pair: Values = inside.alone_bytes_per_s() * inner_share
-    if np.all(np.isfinite(inside.pair_bytes_per_s)):
-        one = np.asarray(inside.pair_bytes_per_s, float) * inner_share
+    n, m, k = lone(spread.group_size), lone(spread.together), lone(spread.supernodes)
+    alone: Values = lone(inside.alone_bytes_per_s() * inner_share)
+    crowded, pair = lone(inside.crowded_bytes_per_s() * inner_share), alone
+    meshed = np.isfinite(inside.pair_bytes_per_s)
+    if meshed.all():
+        one = lone(np.asarray(inside.pair_bytes_per_s, float) * inner_share)
         crowded = smaller(crowded, larger(m - 1.0, 1.0) * one)
         pair = smaller(pair, one)
     rail: Values = np.inf
     latency: Values = 0.0
     for tier, touched in zip(links.outer, spread.domains, strict=True):
         reached = touched > 1
-        rate = tier.crowded_bytes_per_s() * outer_share
+        rate = lone(tier.crowded_bytes_per_s() * outer_share)
         rail = select(reached, smaller(rail, rate), rail)
         latency = select(reached, tier.latency_s, latency)
-    reduces = np.any(inside.in_network_reduction)
+    reduces = anywhere(inside.in_network_reduction)
     return Wire(
         n=n,
         m=m,
         k=k,
-        rails=spread.least_members,
+        rails=lone(spread.least_members),
         inside_bytes_per_s=crowded,
         pair_bytes_per_s=pair,
         rail_bytes_per_s=rail,
@@ -148,9 +149,7 @@ def _wire(spread: Spread, links: LinkNumbers, inner_share: float, outer_share: f
         inside_latency_s=inside.latency_s,
         across_latency_s=latency,
         launch_s=links.launch_s,
-        switch_bytes_per_s=(
-            inside.alone_bytes_per_s() * inner_share * inside.reduction_share if reduces else 0.0
-        ),
+        switch_bytes_per_s=(alone * inside.reduction_share if reduces else 0.0),
     )
 
 
@@ -177,7 +176,7 @@ def gather_s(payload_bytes: Values, wire: Wire) -> Any:
 def all_reduce_s(payload_bytes: Values, wire: Wire) -> Any:
     """Return the seconds of an all-reduce of *payload_bytes*: the quickest walk."""
     best = smaller(_ring_s(payload_bytes, wire, 2.0), _tree_s(payload_bytes, wire))
-    if np.any(wire.switch_bytes_per_s):
+    if anywhere(wire.switch_bytes_per_s):
         best = smaller(best, _switch_s(payload_bytes, wire))
     return select(wire.n > 1, wire.launch_s + best, 0.0)
 
@@ -192,7 +191,7 @@ def _tree_s(payload_bytes: Values, wire: Wire) -> Any:
     The first chunk of every rail goes up and down before the last rank has anything: inside, all
     rails' chunks through one port; across, each over its own NIC.
     """
-    depth, hops = np.ceil(np.log2(wire.k)), wire.m - 1.0
+    depth, hops = lone(np.ceil(np.log2(wire.k))), wire.m - 1.0
     rail = TREE_SHARE * wire.rail_bytes_per_s
     inside = 2.0 * hops / wire.m * payload_bytes / wire.inside_bytes_per_s
     across = _tree_load(wire.k) * payload_bytes / (wire.rails * rail)
@@ -206,7 +205,7 @@ def _switch_s(payload_bytes: Values, wire: Wire) -> Any:
     """Reduction in the scale-up switch: V (1 + 1/m) a port; a double tree across."""
     inside = select(wire.m > 1, (1.0 + 1.0 / wire.m) * payload_bytes / wire.switch_bytes_per_s, 0.0)
     across = _tree_load(wire.k) * payload_bytes / (wire.rails * wire.rail_bytes_per_s)
-    depth = np.ceil(np.log2(wire.k))
+    depth = lone(np.ceil(np.log2(wire.k)))
     start = 2.0 * (wire.inside_latency_s + depth * wire.across_latency_s)
     return start + larger(inside, across)
 
