@@ -16,7 +16,7 @@ _TIMES = 50
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-405b", "deepseek-v3"])
-def test_a_step_and_its_memory_take_a_core_less_than_1_5_ms(model: str) -> None:
+def test_a_step_and_its_memory_take_a_core_less_than_2_ms(model: str) -> None:
     inputs = read_inputs(Asked(supernode=64, gpus=1024, model=model))
     fabric, layout = inputs.fabric, inputs.layout
     spreads = placed_spreads(layout, tuple(range(layout.gpus)), fabric)
@@ -34,4 +34,4 @@ def test_a_step_and_its_memory_take_a_core_less_than_1_5_ms(model: str) -> None:
 
     least_s = min(taken_s)  # what else the machine does only adds to it
     print(f"{model}: {least_s * 1e3:.2f} ms of a core")  # noqa: T201 - what a bench is for
-    assert least_s <= 1.5e-3
+    assert least_s <= 2e-3
