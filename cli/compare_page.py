@@ -17,6 +17,7 @@ from cli.compare_report import (
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.report_pictures_plane import Axis
+from cli.report_words import boxes_words
 from cli.search_report import short_layout, used_bytes
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
@@ -299,10 +300,16 @@ def _bill_table(found: Comparison) -> Table:
 
 def _money_lines(found: Comparison) -> list[str]:
     lines = [f"Tokens a day, days, energy and money with {lost_time(found)}."]
-    missing = sorted({item for bill in found.bills.values() for item in bill.without_power})
+    bills = found.bills.values()
+    missing = sorted(
+        {item for bill in bills for item in (*bill.without_power, *bill.boxes_without_power)}
+    )
     if missing:
         lines.append(f"Power is without: {', '.join(missing).replace('_', ' ')}; nobody gave it.")
     why = dict.fromkeys(
         run.why_no_cost for run in found.runs if run.cost_per_token is None and run.why_no_cost
     )
+    if found.prices is not None:
+        bought = [bill for bill in bills if found.prices.rent(bill.accelerator) is None]
+        lines += boxes_words(box for bill in bought for box in bill.boxes_without_price)
     return lines + [f"No money: {reason}." for reason in why]

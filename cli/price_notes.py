@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 
 from planner.fabric_parts import KINDS
 from planner.nodes import meant
-from planner.procure.bill import Bill
+from planner.procure.bill import BOXES, Bill
 from planner.procure.prices import PriceList
 from topologies.fabric_accelerators import accelerator_names
 
@@ -22,7 +22,7 @@ def price_notes(prices: PriceList | None, bills: Iterable[Bill]) -> list[str]:
     counted = list(bills)
     links = {f"{inner}-{outer}" for inner, outer in combinations_with_replacement(KINDS, 2)}
     gpus = {*accelerator_names(), *(bill.accelerator for bill in counted)}
-    parts = {*KINDS, *links, *gpus} - {"gpu"}
+    parts = {*KINDS, *BOXES, *links, *gpus} - {"gpu"}
     parts |= {line.item for bill in counted for line in bill.lines}
     return [
         f"--prices: {name!r} under {where} is not used: no part is called so{_meant(name, known)}"

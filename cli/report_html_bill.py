@@ -10,14 +10,15 @@ from cli.report_html_parts import Num, Part, filled_table
 from cli.report_html_read import PlanFile
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
-from planner.procure.bill import Bill, BillLine, priced_bill
+from cli.report_words import boxes_words
+from planner.procure.bill import SERVER, Bill, BillLine, priced_bill
 from planner.procure.prices import PriceList
 from planner.procure.run import Run, run_of
 from planner.units import format_power, format_rate
 
 NAMES = {
-    "nic": "NIC", "scale_up_switch": "scale-up switch", "leaf": "leaf switch",
-    "spine": "spine switch", "core": "core switch",
+    "server": "server or tray", "nic": "NIC", "scale_up_switch": "scale-up switch",
+    "leaf": "leaf switch", "spine": "spine switch", "core": "core switch",
 }  # fmt: skip
 
 
@@ -156,14 +157,30 @@ def _missing(known: Sequence[Account], prices: PriceList | None, tokens: float |
         unpriced = sorted({item for one in known for item in one.bill.unpriced})
         if unpriced:
             said.append(f"No sum of the purchase: the list has no price for {', '.join(unpriced)}.")
+        said += _boxes(known, prices)
     else:
         said.append(
             "No money is shown: no price list was given. With a file of your own prices, each with "
             "its source and date, it is: planner report … --prices prices.yaml."
         )
-    said += silent_words(item for one in known for item in one.bill.without_power)
+    said += silent_words(
+        item for one in known for item in (*one.bill.without_power, *one.bill.boxes_without_power)
+    )
     if tokens is None:
         said.append("No days and no energy of a run are shown: --tokens, e.g. 15T, was not given.")
+    return said
+
+
+def _boxes(known: Sequence[Account], prices: PriceList) -> list[str]:
+    """Return which boxes the purchase leaves out; nothing where all is rented."""
+    bought = [one.bill for one in known if prices.rent(one.bill.accelerator) is None]
+    said = boxes_words(box for bill in bought for box in bill.boxes_without_price)
+    listed = {line.item for bill in bought for line in bill.lines}
+    if bought and SERVER in prices.items and SERVER not in listed:
+        said.append(
+            "The price of a server is not used: the plan's file counts none. Make it again with "
+            "planner place --json."
+        )
     return said
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from planner.units import format_share, format_time
 
@@ -80,6 +80,19 @@ def plain_cell(text: str) -> str:
     return (
         f"'{text}" if text.strip().startswith(_RUN) or text.startswith(("\t", "\r", "\n")) else text
     )
+
+
+def boxes_words(boxes: Iterable[str]) -> list[str]:
+    """Return the sentence that says which boxes a purchase leaves out; none where it has all.
+
+    Args:
+        boxes: without a price, of every bill.
+
+    >>> boxes_words(["supernode", "server", "server"])
+    ['The purchase is without server, supernode: the list has no price for them.']
+    """
+    named = ", ".join(sorted(set(boxes)))
+    return [f"The purchase is without {named}: the list has no price for them."] if named else []
 
 
 def price_in_time(ruled_s: float, free_s: float) -> str:

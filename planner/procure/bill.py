@@ -14,12 +14,21 @@ if TYPE_CHECKING:
     from planner.procure.prices import PriceList
 
 
+SERVER, SUPERNODE = "server", "supernode"
+BOXES = (SERVER, SUPERNODE)
+"""What GPUs sit in, with all that has no line of its own: host CPUs, memory, disks, chassis, fans.
+
+A list need not price them, for a price of the GPU may hold them; then they are named as left out.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillLine:
     """So many of one part.
 
     Args:
-        item: the accelerator's name, ``nic``, ``leaf``, or the link's ends such as ``leaf-spine``.
+        item: the accelerator's name, ``server``, ``supernode``, ``nic``, ``leaf``, or the link's
+            ends such as ``leaf-spine``.
         count: how many [1].
         link_bytes_per_s: rate of one link, 0 of a part that is none [bytes/s].
         power_w: what one draws, None where nobody said [W].
@@ -40,10 +49,10 @@ class Bill:
     """All parts of a cluster.
 
     Args:
-        lines: innermost first.
+        lines: the GPUs, the boxes they sit in, then the network, innermost first.
         currency: of the prices, empty without a list.
-        unpriced: parts without a price.
-        without_power: parts of which nobody said what they draw.
+        unpriced: parts without a price, but for boxes.
+        without_power: parts of which nobody said what they draw, but for boxes.
         accelerator: the GPUs' name.
     """
 
@@ -61,6 +70,16 @@ class Bill:
         return sum(line.count * (line.price or 0.0) for line in self.lines)
 
     @property
+    def boxes_without_price(self) -> tuple[str, ...]:
+        """Boxes of which the total holds nothing."""
+        return tuple(one.item for one in self.lines if one.item in BOXES and one.price is None)
+
+    @property
+    def boxes_without_power(self) -> tuple[str, ...]:
+        """Boxes of which the known power holds nothing."""
+        return tuple(one.item for one in self.lines if one.item in BOXES and one.power_w is None)
+
+    @property
     def known_power_w(self) -> float:
         """What those parts draw whose power is known [W]."""
         return sum(line.count * (line.power_w or 0.0) for line in self.lines)
@@ -71,12 +90,14 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
 
     Links of GPUs and of a supernode's own switches come with it and are not counted by themselves;
     cables and optics of NICs and of the switches outside are, one line for each pair of ends, also
-    where one supernode holds all and nothing lies outside its tier.
+    where one supernode holds all and nothing lies outside its tier. A server, or tray, is a machine
+    with an operating system of its own; a supernode counts, full or not, where it is more than one.
     """
     parts = parts_of(fabric.graph)
     counted = [
-        (fabric.accelerator.name if kind == "gpu" else kind, count, 0.0)
-        for kind, count in parts.vertices.items()
+        (fabric.accelerator.name, parts.vertices["gpu"], 0.0),
+        *((item, count, 0.0) for item, count in _boxes(fabric).items()),
+        *((kind, count, 0.0) for kind, count in parts.vertices.items() if kind != "gpu"),
     ]
     counted += [
         (link.ends, link.links, link.link_bytes_per_s)
@@ -94,6 +115,13 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
         name,
         prices,
     )  # fmt: skip
+
+
+def _boxes(fabric: Fabric) -> dict[str, int]:
+    """Return how many servers and supernodes there are; nothing of servers nobody told of."""
+    servers, supernodes = len(fabric.hosts), len(fabric.tier("supernode").domains)
+    found = {SERVER: servers} if servers else {}
+    return found if servers == supernodes else {**found, SUPERNODE: supernodes}
 
 
 def _comes_with_supernode(link: LinkCount) -> bool:
@@ -125,10 +153,14 @@ def priced_bill(parts: Sequence[BillLine], accelerator: str, prices: PriceList |
     return Bill(
         lines=tuple(lines),
         currency="" if prices is None else prices.currency,
-        unpriced=tuple(dict.fromkeys(one.item for one in lines if one.price is None)),
+        unpriced=tuple(
+            dict.fromkeys(one.item for one in lines if one.price is None and one.item not in BOXES)
+        ),
         without_power=tuple(
             dict.fromkeys(
-                one.item for one in lines if one.power_w is None and not one.link_bytes_per_s
+                one.item
+                for one in lines
+                if one.power_w is None and not one.link_bytes_per_s and one.item not in BOXES
             )
         ),
         accelerator=accelerator,

@@ -10,6 +10,7 @@
     years: 4                       # life over which a purchase is written off
     items:
       H100-SXM: {price: 30000, power: 700 W, source: "quote 17", date: 2026-05-01}
+      server: {price: 60000, power: 2 kW, source: "quote 17", date: 2026-05-01}
       leaf: {price: 40000, power: 1.5 kW, source: "list", date: 2026-03-01}
       leaf-spine: {price: 1200, source: "two optics and a fibre", date: 2026-03-01}
 

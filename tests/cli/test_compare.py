@@ -202,6 +202,9 @@ def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_
         assert f"{one['step']['tokens_per_s'] / 1e3:,.4g} k" in page
     assert max(map(len, ran.out.splitlines())) <= 80
     assert "memory\n" in page  # the last column is whole
+    words = " ".join(page.split())
+    assert "Power is without: server, supernode; nobody gave it." in words
+    assert "The purchase is without server, supernode: the list has no price for them." in words
 
 
 def test_money_left_over_buys_a_part_of_a_supernode(tmp_path: Path) -> None:

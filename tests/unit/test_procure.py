@@ -13,7 +13,7 @@ from planner.procure.bill import bill_of_materials
 from planner.procure.price_file import read_prices
 from planner.procure.prices import Price, PriceList
 from planner.procure.run import parse_tokens, run_of
-from planner.search.price_flips import Bid, cheapest
+from planner.search.price_flips import Bid, cheapest, price_flips
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 
 GPU, NIC = "H100-SXM", "nic"
@@ -37,9 +37,10 @@ def test_a_cluster_of_eight_hosts_has_four_nvswitches_a_host_and_one_nic_a_gpu()
     bill = bill_of_materials(generic_cluster(8, 64), None)
 
     counts = {line.item: line.count for line in bill.lines}
-    assert counts == {GPU: 64, NIC: 64, "scale_up_switch": 8 * 4, "leaf": 1, "nic-leaf": 64}
+    assert counts == {GPU: 64, "server": 8, NIC: 64, "scale_up_switch": 8 * 4, "leaf": 1,
+                      "nic-leaf": 64}  # fmt: skip
     assert bill.total is None
-    assert set(bill.unpriced) == set(counts)
+    assert set(bill.unpriced) == set(counts) - {"server"}
     assert bill.known_power_w == 64 * 700.0
 
 
@@ -120,6 +121,62 @@ def test_a_list_that_lacks_a_part_gives_no_total_and_names_the_part() -> None:
     assert "a price for leaf" in run.why_no_cost
     assert "the power of leaf" in run.why_no_cost
     assert run.tokens_per_j is None  # of the leaf nobody knows what it draws
+
+
+def test_racks_of_72_hold_trays_of_four_and_the_last_rack_counts_whole() -> None:
+    counts = {line.item: line.count for line in bill_of_materials(load_cluster("gb200-nvl72"),
+                                                                  None).lines}  # fmt: skip
+
+    # 1,024 = 14 x 72 + 16; 1,024 / 4 trays.
+    assert (counts["server"], counts["supernode"]) == (256, 15)
+    eight = bill_of_materials(load_cluster("hgx-h100"), None)
+    assert "supernode" not in {line.item for line in eight.lines}  # it is the server
+
+
+def test_a_server_is_in_the_purchase_and_the_power_where_the_list_has_it() -> None:
+    old = bought()
+    server = Price(price=5000.0, source="s", date="2026-01-01", power_w=2000.0)
+    fabric = generic_cluster(8, 64)
+    before = bill_of_materials(fabric, old)
+    after = bill_of_materials(fabric, replace(old, items={**old.items, "server": server}))
+
+    # Eight servers: 40,000 EUR more over four years, 16 kW more at 1.25 and 0.1 EUR a kWh.
+    assert before.total is not None
+    assert after.total == before.total + 40_000
+    assert after.known_power_w == before.known_power_w + 16_000
+    costs = [run_of(1e6, 64, bill, old, 1e6 * 365 * 86_400).cost for bill in (before, after)]
+    assert costs[0] is not None
+    assert costs[1] == pytest.approx(costs[0] + 40_000 / 4 + 16 * 1.25 * 24 * 365 * 0.1)
+
+
+def test_a_list_of_before_without_servers_prices_a_cluster_and_they_are_named() -> None:
+    bill = bill_of_materials(generic_cluster(64, 1024), bought())
+
+    assert bill.boxes_without_price == ("server", "supernode")
+    assert bill.boxes_without_power == ("server", "supernode")
+    assert not {"server", "supernode"} & {*bill.unpriced, *bill.without_power}
+
+
+def test_the_price_of_a_server_at_which_another_cluster_is_the_cheapest_is_found() -> None:
+    one = Price(price=1.0, source="s", date="2026-01-01", power_w=0.0)
+    rest = (GPU, "GB200", NIC, "scale_up_switch", "supernode", "leaf", "spine", "nic-leaf",
+            "leaf-spine")  # fmt: skip
+    prices = PriceList(currency="USD", years=1.0, kwh=replace(one, price=0.0), items={
+        **dict.fromkeys(rest, one), "server": replace(one, price=1000.0)})  # fmt: skip
+    fabrics = {
+        "few": load_cluster("hgx-h100", gpus=64),
+        "many": load_cluster("gb200-nvl72", gpus=64),
+    }
+    bids = [
+        Bid(name=name, bill=bill_of_materials(fabrics[name], prices), gpus=64, tokens_per_s=rate)
+        for name, rate in (("few", 1.0), ("many", 1.9))
+    ]
+
+    flips = [one for one in price_flips(bids, prices) if one.name == "price server"]
+
+    # 8 servers and 492 other parts; 16 servers and 289: 1.9 (8 s + 492) = 16 s + 289.
+    assert [(one.before, one.after) for one in flips] == [("few", "many")]
+    assert flips[0].factor * 1000 == pytest.approx((1.9 * 492 - 289) / (16 - 1.9 * 8), rel=2e-3)
 
 
 def test_a_price_list_is_read_with_its_sources(tmp_path: Path) -> None:

@@ -89,6 +89,34 @@ def test_a_part_without_a_price_leaves_the_sum_empty(tmp_path: Path) -> None:
     assert "9,080 EUR" not in page
 
 
+def test_a_server_without_a_price_is_named_and_one_with_a_price_is_paid_for(tmp_path: Path) -> None:
+    document = with_bill()
+    server = {"item": "server", "count": 2, "link_bytes_per_s": 0.0, "power_w": None}
+    document["bill"] = {"lines": [LINES[0], server, *LINES[1:]]}
+    plan = saved(tmp_path, document)
+    dearer = listed(items={**listed().items, "server": price(2500.0, 100.0)})
+
+    without, whole = report([plan], listed()), report([plan], dearer)
+
+    assert "The purchase is without server: the list has no price for them." in without
+    assert "The power lacks server or tray: nobody said what they draw." in without
+    assert "9,080 EUR" in without
+    assert "14,080 EUR" in whole  # two servers of 2,500 EUR more
+    assert "server or tray" in whole
+    assert "The purchase is without" not in whole
+    assert "The purchase is without" not in report([plan], listed(gpu_hour=price(2.0)))
+
+
+def test_a_plan_of_before_counts_no_servers_and_the_page_says_that_their_price_is_not_used(
+    tmp_path: Path,
+) -> None:
+    prices = listed(items={**listed().items, "server": price(2500.0, 100.0)})
+
+    page = report([saved(tmp_path, with_bill())], prices)
+
+    assert "The price of a server is not used: the plan&#x27;s file counts none." in page
+
+
 def test_prices_decide_between_plans_that_speed_cannot_tell_apart(tmp_path: Path) -> None:
     dear, cheap = with_bill(), with_bill()
     taking(dear, 1024 / 513)

@@ -145,7 +145,7 @@ def test_a_share_is_never_shown_with_an_exponent(share: float, shown: str) -> No
     assert units.format_share(share, digits=2) == shown
 
 
-def test_rounded_figures_side_by_side_have_as_many_digits_and_exact_ones_no_zeros_to_spare() -> None:
+def test_rounded_figures_have_as_many_digits_side_by_side_and_exact_ones_no_zeros() -> None:
     steps = [units.format_time(step_s) for step_s in (76.91, 76.96, 99.96, 77.0)]
     shares = [units.format_share(share) for share in (0.0599999, 0.06, 0.32996, 1.0, 0.99996)]
 
