@@ -14,6 +14,7 @@ from topologies.text_lines import numbered_lines
 
 _SWITCH_KEYS = ("switchname", "nodes", "switches", "linkspeed", "level")
 _BLOCK_KEYS = ("blockname", "nodes", "blocksizes", "blockindex", "blocksize")
+_COMMENT = re.compile(r"(?<!\\)#")
 _PAIR = re.compile(r'([A-Za-z0-9_.]+)[ \t]*=[ \t]*(?:"([^"]+)"|([^\s"]+))(?:\s+|$)')
 """A key and its value as Slurm reads them: spaces around the sign, quotes around the value."""
 _MOST_FAULTS = 20
@@ -66,19 +67,23 @@ def import_slurm_conf(text: str, name: str) -> ImportedFabric:
 
 
 def _logical_lines(text: str, name: str) -> Iterator[tuple[int, str]]:
-    """Yield lines without comments, those that end in a backslash joined to the next."""
+    """Yield lines without comments, those that end in a backslash joined to the next as they are.
+
+    As Slurm does: the comment goes first, and nothing stands for the end of the line, so that a
+    list may be cut in the middle of a word.
+    """
     held, began = "", 0
     for number, raw in numbered_lines(text, name):
-        line = raw.split("#", 1)[0].strip()
+        line = _COMMENT.split(raw, maxsplit=1)[0].rstrip()
         began = began if held else number
         if line.endswith("\\"):
-            held += line[:-1] + " "
+            held += line[:-1]
             continue
         if line := (held + line).strip():
             yield began, line
         held = ""
     if held.strip():
-        yield began, held
+        yield began, held.strip()
 
 
 class _Reader:

@@ -175,6 +175,37 @@ class NewSlurm:
         return told if "Name=" in told else ""
 
 
+CONTINUED = {
+    "in a list": "SwitchName=l1 Nodes=n[1-4,\\\n6-8]\nSwitchName=l2 Nodes=n5\n",
+    "in a word": "SwitchName=l1 Nodes=n[1-4],n\\\n5\nSwitchName=l2 Nodes=n[6-8]\n",
+    "before a comment": "SwitchName=l1 \\ # rack\n Nodes=n[1-8]\n",
+    "in a comment": "SwitchName=l1 Nodes=n[1-4]\n# old \\\nSwitchName=l2 Nodes=n[5-8]\n",
+    "before blanks": "SwitchName=l1 \\   \n Nodes=n[1-8]\n",
+}
+
+
+@pytest.mark.parametrize("text", CONTINUED.values(), ids=CONTINUED)
+def test_slurms_controller_joins_continued_lines_to_the_same_tree(
+    tmp_path: Path, text: str
+) -> None:
+    tool("slurmctld", "scontrol")
+    conf = slurm_conf(tmp_path, expand_hosts("n[1-8]"))
+    (tmp_path / "topology.conf").write_text(text, encoding="utf-8")
+
+    tree = ""
+    with running([["slurmctld", "-D", "-c", "-f", str(conf)]], tmp_path):
+        for _ in range(40):
+            tree = ran(["scontrol", "show", "topology"], {"SLURM_CONF": str(conf)})
+            if "SwitchName" in tree:
+                break
+            time.sleep(0.25)
+        else:
+            pytest.skip(f"Slurm's controller does not come up here: {tree[:200]}")
+
+    ours, theirs = (import_slurm_conf(one, "f") for one in (text, tree))
+    assert {(one.a, one.b) for one in theirs.links} == {(one.a, one.b) for one in ours.links}
+
+
 def new_slurm() -> NewSlurm:
     """Return a Slurm of 25.05 or newer."""
     found = NewSlurm(root=Path(os.environ.get("PLANNER_SLURM_ROOT", "/")))

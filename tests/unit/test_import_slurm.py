@@ -261,6 +261,10 @@ def test_what_scontrol_prints_of_blocks_is_the_blocks() -> None:
         'SwitchName="s0" Nodes="n[0-3]"',
         "switchname=s0   NODES=n[0-3]# rack",
         "SwitchName=s0 \\\n  Nodes=n[0-3]",
+        "SwitchName=s0 Nodes=n[0,\\\n1-3]",
+        "SwitchName=s0 No\\\ndes=n[0-2],n\\\n3",
+        "SwitchName=s0 \\ # rack\n Nodes=n[0-3]",
+        "SwitchName=s0 Nodes=n[0-3]\n# SwitchName=old \\",
     ],
 )
 def test_spaces_quotes_and_continued_lines_are_read_as_slurm_reads_them(line: str) -> None:
@@ -277,6 +281,8 @@ def test_spaces_quotes_and_continued_lines_are_read_as_slurm_reads_them(line: st
         ("SwitchName=s0 Nodes=ALL", "'s0' lists ALL, which stands for no machines"),
         ("BlockName=b Nodes=all", "'b' lists ALL, which stands for no machines"),
         ("SwitchName=s0 Nodes=n[0-1], n[2-3]", r"'n\[2-3\]': expected Key=value"),
+        ("SwitchName=s0 Nodes=n[0-1],\\\n n[2-3]", r"'n\[2-3\]': expected Key=value"),
+        ("SwitchName=s\\#0 Nodes=n[0-1]", "host name .s.*#0.: expected letters"),
     ],
 )
 def test_what_slurm_reads_elsewhere_or_not_at_all_is_refused(text: str, said: str) -> None:
