@@ -38,7 +38,8 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
     nic = _nic(root, len(gpus), name, findings)
     devices = [str(p.get("device", "")) for p in gpus]
     findings += unknown_devices(devices, name)
-    if root.find(".//c2c") is not None:
+    hosts = _hosts(root)
+    if len(hosts) == 1 and root.find(".//c2c") is not None and root.find(".//nvlink") is not None:
         message = (
             "GPUs with C2C links are in racks whose NVLink joins machines, of which the file says "
             "nothing: each machine is taken for a supernode; gb200-nvl72 has the racks"
@@ -48,12 +49,30 @@ def import_nccl_xml(text: str, name: str) -> ImportedFabric:
         name="machine",
         kind="nccl-xml",
         provenance=f"NCCL topology XML {name}",
-        hosts=(ImportedHost(name="machine", gpus=len(gpus), supernode="machine"),),
+        hosts=hosts,
         scale_up_bytes_per_s=scale_up,
         no_scale_up=NO_SCALE_UP if _only_pcie(gpus) else "",
         nic_bytes_per_s=nic,
         accelerator=accelerator_of(devices),
         findings=tuple(findings),
+    )
+
+
+def _hosts(root: Any) -> tuple[ImportedHost, ...]:
+    """Return the machines with GPUs; several where NVLink joins them and NCCL writes them as one.
+
+    NCCL tells them apart by ``host_hash`` of their processors.
+    """
+    gpus: Counter[str] = Counter()
+    for cpu in root.iter("cpu"):
+        gpus[str(cpu.get("host_hash", ""))] += sum(map(_is_gpu, cpu.iter("pci")))
+    held = [count for count in gpus.values() if count]
+    if len(held) < 2:
+        total = sum(map(_is_gpu, root.iter("pci")))
+        return (ImportedHost(name="machine", gpus=total, supernode="machine"),)
+    return tuple(
+        ImportedHost(name=f"machine{number}", gpus=count, supernode="machines")
+        for number, count in enumerate(held, 1)
     )
 
 
@@ -107,11 +126,18 @@ def _nic(root: Any, gpus: int, name: str, findings: list[ImportFinding]) -> floa
     Where any adapter is below the same PCIe switch as a GPU, those that are not are for storage or
     management: a DGX A100 has ten adapters, eight of them beside its GPUs.
     """
-    nets = _nets(root, name)
-    beside: dict[str, int] = {}
-    for pci in root.iterfind(".//cpu/pci"):
-        if any(_is_gpu(inner) for inner in pci.iter("pci")):
-            beside |= _nets(pci, name)
+    sockets = sum(map(_is_socket, root.iter("net")))
+    if sockets:
+        message = f"{sockets} interfaces are TCP sockets to NCCL, whose rate it guesses: left out"
+        findings.append(ImportFinding(severity="warning", where=name, message=message))
+    nets: dict[tuple[str, str], int] = {}
+    beside: dict[tuple[str, str], int] = {}
+    for cpu in list(root.iter("cpu")) or [root]:
+        host = str(cpu.get("host_hash", ""))
+        nets |= _nets(cpu, host, name)
+        for pci in cpu.iterfind("pci"):
+            if any(_is_gpu(inner) for inner in pci.iter("pci")):
+                beside |= _nets(pci, host, name)
     used = beside or nets
     if not used:
         return None
@@ -131,12 +157,18 @@ def _nic(root: Any, gpus: int, name: str, findings: list[ImportFinding]) -> floa
     return sum(used.values()) * 1e6 / 8 / gpus
 
 
-def _nets(element: Any, name: str) -> dict[str, int]:
-    """Return the rate of each adapter's port inside *element* by its name [Mb/s]."""
-    nets: dict[str, int] = {}
+def _is_socket(net: Any) -> bool:
+    """Return whether NCCL would send over TCP: its sockets have port 0, adapters 1 or more."""
+    return str(net.get("port", "")) == "0"
+
+
+def _nets(element: Any, host: str, name: str) -> dict[tuple[str, str], int]:
+    """Return the rate of each adapter's port inside *element* by *host* and its name [Mb/s]."""
+    nets: dict[tuple[str, str], int] = {}
     for net in element.iter("net"):
         text, label = str(net.get("speed", "")), str(net.get("name", ""))
         if not _MBIT.fullmatch(text):
             raise SpecError(f"{name}: <net speed={text[:20]!r}>: expected Mb/s")
-        nets[label] = int(text)
+        if not _is_socket(net):
+            nets[host, label] = int(text)
     return nets

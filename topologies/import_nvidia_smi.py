@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from planner.errors import SpecError
@@ -13,6 +15,7 @@ from topologies.text_lines import numbered_lines
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|NV(\d{1,2})|C2C")
 _ADAPTER = re.compile(r"NIC\d+|(?:mlx|bnxt_re|rdmap|efa)[A-Za-z0-9_]*")
+_BESIDE = {"PIX", "PXB"}
 _CERTAIN = {1, 2, 3, 4, 6, 12}
 _LINK_BYTES_PER_S = 25e9  # one NVLink of generations 2, 3 and 4, one direction
 
@@ -49,9 +52,27 @@ def import_nvidia_smi(text: str, name: str) -> ImportedFabric:
         faults.append(f"{name}: {len(matrix)} GPU rows for {len(columns)} columns")
     if faults:
         raise SpecError(*faults)
-    rows = [line.split()[:1] for line in lines[head + 1 :]]
-    adapters = sum(bool(row) and _ADAPTER.fullmatch(row[0]) is not None for row in rows)
+    adapters = [
+        _Adapter(beside=tuple(cell in _BESIDE for cell in words[1 : len(columns) + 1]))
+        for words in map(str.split, lines[head + 1 :])
+        if words and _ADAPTER.fullmatch(words[0])
+    ]
     return _machine(matrix, name, head + 1, adapters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Adapter:
+    """A NIC, and which GPUs are on a PCIe switch with it."""
+
+    beside: tuple[bool, ...]
+
+
+def _adapters_beside(adapters: Sequence[_Adapter], size: int) -> float:
+    """Return the adapters on the PCIe switch of the GPU that has fewest, shared ones in parts."""
+    return min(
+        sum(1.0 / sum(one.beside) for one in adapters if one.beside[gpu:][:1] == (True,))
+        for gpu in range(size)
+    )
 
 
 def _in_parts(links: list[list[int]]) -> bool:
@@ -64,7 +85,9 @@ def _in_parts(links: list[list[int]]) -> bool:
     return len({sets.root(i) for i in range(size)}) > 1
 
 
-def _machine(matrix: list[list[str]], name: str, line: int, adapters: int) -> ImportedFabric:
+def _machine(
+    matrix: list[list[str]], name: str, line: int, adapters: Sequence[_Adapter]
+) -> ImportedFabric:
     size, where = len(matrix), f"{name}:{line}"
     links = [[int(c[2:]) if c.startswith("NV") else 0 for c in row] for row in matrix]
     findings = []
@@ -92,13 +115,18 @@ def _machine(matrix: list[list[str]], name: str, line: int, adapters: int) -> Im
         rate = least * _LINK_BYTES_PER_S
     elif least:
         say(f"{least} NVLinks: of 25 GB/s (NVLink 4) or 50 GB/s (NVLink 5), not said", "note")
+    if (several := round(_adapters_beside(adapters, size), 6)) > 1:
+        say(
+            f"{several:g} adapters are on the PCIe switch of each GPU: taken as one, for ports of "
+            "one adapter look the same; give --links FILE with nic: what one GPU has"
+        )
     return ImportedFabric(
         name="machine",
         kind="nvidia-smi",
         provenance=f"nvidia-smi topo -m {name}",
         hosts=(ImportedHost(name="machine", gpus=size, supernode="machine"),),
         scale_up_bytes_per_s=rate,
-        adapters_per_gpu=min(1.0, adapters / size) if adapters else 1.0,
+        adapters_per_gpu=min(1.0, len(adapters) / size) if adapters else 1.0,
         no_scale_up=NO_SCALE_UP if apart else "",
         findings=tuple(findings[:20]),
     )

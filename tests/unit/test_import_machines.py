@@ -301,3 +301,82 @@ def test_gpus_that_share_an_adapter_borrow_their_part_of_its_rate() -> None:
 
     assert shared.nic.line_bytes_per_s == whole.nic.line_bytes_per_s / 4
     assert shared.assumed["nic.rate"].endswith(", and 0.25 adapters for a GPU")
+
+
+def _tray(host: str, speed: str) -> str:
+    """Return two processors of one machine with two GPUs and two adapters each."""
+    gpu = (
+        '<pci busid="000{0}:06:00.0" class="0x030200" device="0x2941"><gpu dev="{0}" sm="100">'
+        '<nvlink target="fffffff:ffff:ff" count="18" tclass="0x068000"/>'
+        '<c2c bw="43750" count="10"/></gpu></pci>'
+    )
+    net = '<pci class="0x020700"><nic><net name="mlx5_{0}" port="1" speed="{1}"/></nic></pci>'
+    return "".join(
+        f'<cpu host_hash="{host}" numaid="{socket}" arch="arm64">'
+        + "".join(gpu.format(n) + net.format(n, speed) for n in (2 * socket, 2 * socket + 1))
+        + "</cpu>"
+        for socket in (0, 1)
+    )
+
+
+def test_machines_that_nccl_writes_as_one_are_told_apart_and_share_their_nvlink() -> None:
+    trays = "".join(_tray(f"0x{host:016x}", "400000") for host in range(1, 4))
+
+    found = read(f'<system version="2">{trays}</system>')
+    fabric = fabric_of(found, ImportAsked())
+
+    assert [(h.name, h.gpus) for h in found.hosts] == [
+        ("machine1", 4), ("machine2", 4), ("machine3", 4),
+    ]  # fmt: skip
+    assert fabric.capacities("supernode") == (12,)
+    assert [len(host.gpus) for host in fabric.hosts] == [4, 4, 4]
+    # 18 x 50 GB/s of NVLink; mlx5_0 to mlx5_3 of every tray, 400 Gb/s for each GPU
+    assert found.scale_up_bytes_per_s == pytest.approx(900e9)
+    assert found.nic_bytes_per_s == pytest.approx(50e9)
+    assert not any("racks whose NVLink" in str(f) for f in found.findings)
+
+
+def test_what_nccl_reaches_over_tcp_is_no_adapter() -> None:
+    """As dumped on a desktop machine: NCCL writes 10 Gb/s for what it does not know."""
+    sockets = "".join(
+        f'<nic><net name="{label}" dev="{n}" speed="10000" port="0" guid="0x{n}" gdr="0"/></nic>'
+        for n, label in enumerate(("wlP9s9", "tailscale0"))
+    )
+    gpu = (
+        '<pci class="0x030000" device="0x2e12"><gpu dev="0" sm="121">'
+        '<c2c bw="43125" count="8"/></gpu></pci>'
+    )
+
+    found = read(
+        f'<system version="1"><cpu host_hash="0x1" numaid="-1">{gpu}{sockets}</cpu></system>'
+    )
+
+    assert found.nic_bytes_per_s is None
+    said = [str(f) for f in found.findings]
+    assert any("2 interfaces are TCP sockets" in s for s in said)
+    assert not any("racks" in s for s in said)
+
+
+def test_several_adapters_beside_each_gpu_are_said_to_be_taken_as_one() -> None:
+    head = "\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\tNIC3\tNIC4\tCPU Affinity\n"
+    text = head + (
+        "GPU0\t X \tNV18\tPIX\tPXB\tSYS\tSYS\tNODE\t0-55\n"
+        "GPU1\tNV18\t X \tSYS\tSYS\tPIX\tPIX\tSYS\t56-111\n"
+        "NIC0\tPIX\tSYS\t X \tPIX\tSYS\tSYS\tNODE\nNIC1\tPXB\tSYS\tPIX\t X \tSYS\tSYS\tNODE\n"
+        "NIC2\tSYS\tPIX\tSYS\tSYS\t X \tPIX\tSYS\nNIC3\tSYS\tPIX\tSYS\tSYS\tPIX\t X \tSYS\n"
+        "NIC4\tNODE\tSYS\tNODE\tNODE\tSYS\tSYS\t X \n"
+    )
+
+    said = [str(f) for f in read(text).findings]
+
+    assert any("2 adapters are on the PCIe switch of each GPU: taken as one" in s for s in said)
+
+
+def test_adapters_that_two_gpus_share_are_not_said_to_be_several() -> None:
+    """A DGX A100: two adapters and two GPUs on a PCIe switch."""
+    text = (
+        "\tGPU0\tGPU1\tNIC0\tNIC1\nGPU0\t X \tNV12\tPXB\tPXB\nGPU1\tNV12\t X \tPXB\tPXB\n"
+        "NIC0\tPXB\tPXB\t X \tPXB\nNIC1\tPXB\tPXB\tPXB\t X \n"
+    )
+
+    assert not any("adapters are on" in str(f) for f in read(text).findings)
