@@ -248,18 +248,18 @@ class ModelSpec:
     @property
     def dense_ffn_parameters(self) -> int:
         """Parameters of one dense feed-forward [1]."""
-        return self._mlp(self.ffn, biased=self.mlp_bias)
+        return self._mlp(self.ffn) + self.mlp_bias * self._mlp_biases(self.ffn)
 
     @property
     def expert_parameters(self) -> int:
         """Parameters of one routed expert [1]."""
-        return self._mlp(self.expert_ffn, biased=self.expert_bias)
+        return self._mlp(self.expert_ffn) + self.expert_bias * self._mlp_biases(self.expert_ffn)
 
     @property
     def shared_expert_parameters(self) -> int:
         """Parameters of the shared experts of one MoE layer and their gate [1]."""
         gate = self.hidden * self.shared_expert_gate
-        return self._mlp(self.shared_expert_ffn, biased=False) + gate
+        return self._mlp(self.shared_expert_ffn) + gate
 
     @property
     def router_parameters(self) -> int:
@@ -307,8 +307,8 @@ class ModelSpec:
         layer = self.moe_layer_parameters() if self.experts else self.dense_layer_parameters
         return self.mtp_layers * (layer + 2 * self.hidden**2 + 3 * self.final_norm_parameters)
 
-    def parameters(self, *, with_mtp: bool = False) -> int:
-        """Return all parameters, each matrix once.
+    def parameters(self) -> int:
+        """Return all parameters, each matrix once, without those that predict further tokens.
 
         >>> attention = Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128)
         >>> llama = ModelSpec(name="llama-3.1-8b", hidden=4096, vocab=128256, layers=32,
@@ -320,8 +320,11 @@ class ModelSpec:
             self.embedding_parameters + self.head_parameters + self.final_norm_parameters
             + self.dense_layer_count * self.dense_layer_parameters
             + self.moe_layer_count * self.moe_layer_parameters()
-            + with_mtp * self.mtp_parameters
         )  # fmt: skip
+
+    def trained_parameters(self) -> int:
+        """Return all parameters of training, those that predict further tokens among them."""
+        return self.parameters() + self.mtp_parameters
 
     def active_parameters(self) -> int:
         """Return the parameters one token is multiplied with: its top-k experts and the head.
@@ -371,9 +374,11 @@ class ModelSpec:
         flops: Number = 2.0 * self.matrix_parameters() + each * keys
         return flops
 
-    def _mlp(self, width: int, *, biased: bool) -> int:
-        inner = 2 if self.gated_mlp else 1
-        return (inner + 1) * self.hidden * width + biased * (inner * width + self.hidden)
+    def _mlp(self, width: int) -> int:
+        return (3 if self.gated_mlp else 2) * self.hidden * width
+
+    def _mlp_biases(self, width: int) -> int:
+        return (2 if self.gated_mlp else 1) * width + self.hidden
 
 
 def mean_keys(seq: Number, window: int) -> Number:

@@ -8,24 +8,16 @@ still on its way when a queue decides to pause must find room above the threshol
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, plain, refuse
 
 SOURCE = "Cisco Nexus PFC white paper; IEEE 802.1Qbb"
 FIBRE_S_PER_M = 5e-9
 RESPONSE_BYTES = 3840.0  # 60 pause quanta of 512 bit
-
-# IEEE 802.1Qbb worst cases by rate [Gbit/s]: interface delay and sender's response [bit times]
-_INTERFACE_BITS = MappingProxyType({10: 8192, 25: 6144, 40: 24576, 100: 122880})
-_RESPONSE_BITS = MappingProxyType({10: 30720, 25: 40960, 40: 60416, 100: 201728})
-_FRAME_BITS = 73888  # 9216 bytes with preamble and gap
-_PAUSE_BITS = 672
 
 
 def headroom_bytes(
@@ -59,23 +51,6 @@ def headroom_bytes(
     back = mtu_bytes if receiver_mtu_bytes is None else receiver_mtu_bytes
     both_ways = 2 * np.asarray(line_bytes_per_s, np.float64) * cable_m * s_per_m
     return plain(mtu_bytes + back + response_bytes + both_ways)
-
-
-def standard_headroom_bytes(gbit_per_s: int, cable_m: float) -> float:
-    """Return the worst-case headroom of IEEE 802.1Qbb for 9216-byte frames [bytes].
-
-    Two largest frames + the pause frame + interface delay + sender's response + 2 x cable.
-    Known for 10, 25, 40 and 100 Gbit/s; other rates are refused.
-
-    >>> round(standard_headroom_bytes(100, 300))
-    96632
-    """
-    if gbit_per_s not in _INTERFACE_BITS:
-        known = ", ".join(map(str, _INTERFACE_BITS))
-        raise InputError(f"gbit_per_s={gbit_per_s!r}: expected one of {known}")
-    refuse(below_zero(cable_m=cable_m))
-    bits = 2 * _FRAME_BITS + _PAUSE_BITS + _INTERFACE_BITS[gbit_per_s] + _RESPONSE_BITS[gbit_per_s]
-    return (bits + 2 * cable_m * FIBRE_S_PER_M * gbit_per_s * 1e9) / 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,8 @@ def dualpipe_order(rank: int, ranks: int, micro_batches: int) -> BothWays:
         )
     half = min(rank, ranks - 1 - rank)
     outside = ranks // 2 - half - 1
-    line = _BothWays(rank=rank, mirrored=rank >= ranks // 2)
+    first = 0 if rank < ranks // 2 else 1
+    line = _BothWays(rank=rank, first=first)
     for _ in range(2 * outside):
         line.forward(0)
     for _ in range(half + 1):
@@ -144,11 +145,11 @@ def dualpipe_order(rank: int, ranks: int, micro_batches: int) -> BothWays:
 
 
 class _BothWays:
-    """Builds one rank's order; direction 0 is the one that reaches this rank first."""
+    """Builds one rank's order; its direction 0 is the one that reaches it *first*, 1 the other."""
 
-    def __init__(self, *, rank: int, mirrored: bool) -> None:
+    def __init__(self, *, rank: int, first: int) -> None:
         self.rank = rank
-        self.mirrored = mirrored
+        self.real = (first, 1 - first)
         self.order: list[Pass] = []
         self.waiting: list[Pass] = []
         self.fused: dict[Pass, Pass] = {}
@@ -175,7 +176,7 @@ class _BothWays:
         self.order.append(self.waiting.pop(0))
 
     def _next(self, counted: str, kind: str, direction: int) -> Pass:
-        real = 1 - direction if self.mirrored else direction
+        real = self.real[direction]
         number = self.done[counted][real]
         self.done[counted][real] += 1
         return Pass(kind, self.rank, real, number)

@@ -6,7 +6,7 @@ import pytest
 
 from planner.network.concurrency import nccl_ceiling
 from planner.network.loss import timeout_s
-from planner.network.pfc import headroom_bytes, standard_headroom_bytes
+from planner.network.pfc import headroom_bytes
 from planner.units import GB, KIB, US
 
 
@@ -33,8 +33,7 @@ def test_headroom_grows_by_125_bytes_a_metre_of_100g_cable() -> None:
     assert slope == pytest.approx(125)
 
 
-def test_a_switch_vendors_100g_tables_leave_more_than_either_headroom_formula() -> None:
+def test_a_switch_vendors_100g_tables_leave_more_than_the_headroom_formula() -> None:
     # published xoff bytes by cable length; small cells waste up to 2.8 times the cable's part
     for metres, xoff in ((5, 165568), (40, 177632), (300, 268736)):
         assert headroom_bytes(12.5e9, metres, 9216) < xoff
-        assert standard_headroom_bytes(100, metres) < xoff
