@@ -196,6 +196,15 @@ FAMILIES: dict[str, HfFamily] = {
     "Yi": LLAMA,
 }  # fmt: skip
 
+_HEAD_BIAS = "the bias of the output matrix: one parameter for each entry of the vocabulary"
+LEFT_OUT: dict[str, str] = {
+    "apertus": "two parameters of the activation in each layer",
+    "gptj": _HEAD_BIAS,
+    "phi": _HEAD_BIAS,
+    "phi-msft": _HEAD_BIAS,
+}
+"""What a class has and a ``ModelSpec`` has not: less than 2e-5 of its parameters."""
+
 REFUSED_TYPES: dict[str, str] = {
     **dict.fromkeys(
         ("bamba", "falcon_h1", "granitemoehybrid", "jamba", "mamba", "mamba2", "nemotron_h",

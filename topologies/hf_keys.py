@@ -26,11 +26,13 @@ class HfKeys:
         part: the mapping with the model's keys (``text_config`` of a multimodal file).
         whole: the outermost mapping, where ``tie_word_embeddings`` may sit instead.
         assumed: what was not stated, name to reason; filled as the reading goes.
+        asked: names of keys that were looked for; filled as the reading goes.
     """
 
     part: Node
     whole: Node
     assumed: dict[str, str] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
 
     def has(self, *aliases: str) -> bool:
         """Return whether one of *aliases* has a value other than null."""
@@ -124,6 +126,7 @@ class HfKeys:
 
     def _places(self, aliases: tuple[str, ...]) -> Iterator[tuple[str, Node, str]]:
         for alias in aliases:
+            self.asked.add(alias.split(".")[0])
             holder, *path = self.part, *alias.split(".")
             while len(path) > 1:
                 inner = holder.optional(path.pop(0))

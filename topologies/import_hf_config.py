@@ -16,7 +16,7 @@ from planner.documents import Document, Node
 from planner.errors import SpecError
 from planner.model import Attention, ModelSpec
 from topologies.hf_class_numbers import class_numbers, default_source
-from topologies.hf_families import FAMILIES, LLAMA, REFUSED_TYPES, HfFamily
+from topologies.hf_families import FAMILIES, LEFT_OUT, LLAMA, REFUSED_TYPES, HfFamily
 from topologies.hf_feed_forward import dense_width, read_moe
 from topologies.hf_hub_classes import HUB_CLASSES
 from topologies.hf_keys import HfKeys
@@ -41,6 +41,13 @@ NESTED = ("text_config", "llm_config", "language_config", "thinker_config.text_c
 TOWERS = ("vision_config", "audio_config", "vision_encoder", "speech_config")
 
 _GATED = frozenset({"silu", "swish", "swiglu", "fast-swish"})
+_SHAPE_WORD = re.compile(
+    r"dim|size|rank|head|group|expert|layer|width|inter|channel|hidden|kernel|block|stream"
+)
+_NO_SHAPE_WORD = re.compile(
+    r"^(rotary|rope|max_|sliding|num_beam|image|vision|audio|patch|spatial|temporal)"
+    r"|token|_id$|coef|loss|window|chunk"
+)
 _INFERENCE_KEYS = ("n_activated_experts", "inter_dim", "kv_lora_rank")
 
 
@@ -85,6 +92,8 @@ def import_hf_config(document: Document, *, name: str) -> ModelSpec:
     if narrow and fields["max_positions"] and max(narrow) >= fields["max_positions"]:
         narrow = ()
     flags = _flags(keys, family)
+    if family is None:
+        _refuse_shapes_that_nothing_asked_for(keys)
     document.finish()
     try:
         return ModelSpec(
@@ -165,11 +174,30 @@ def _check_reads_like_llama(keys: HfKeys, kind: str) -> None:
     )
 
 
+def _refuse_shapes_that_nothing_asked_for(keys: HfKeys) -> None:
+    """Record the keys of a class we do not know that seem to say shapes, and that Llama has not."""
+    for name, value in keys.part.items():
+        plain = value.plain()
+        counts = plain if isinstance(plain, list) else [plain]
+        if (
+            name not in keys.asked
+            and _SHAPE_WORD.search(name)
+            and not _NO_SHAPE_WORD.search(name)
+            and any(isinstance(one, int) and one not in {0, 1} for one in counts)
+        ):
+            keys.part.fault(
+                "of a class that is not one we know: it may say a shape that Llama has not",
+                key=name,
+            )
+
+
 def _note_what_is_left_out(keys: HfKeys) -> None:
     for tower in TOWERS:
         node = keys.whole.optional(tower)
         if node is not None and node.kind == "map":
             keys.assumed[tower] = "left out: only the language model is modelled"
+    if (extra := LEFT_OUT.get(keys.text("model_type"))) is not None:
+        keys.assumed["left_out"] = extra
     quantized = keys.node("quantization_config") or keys.whole.optional("quantization_config")
     if quantized is not None and quantized.kind == "map":
         method = quantized.optional("quant_method")

@@ -280,6 +280,57 @@ CONFIGS: dict[str, tuple[dict[str, object], Published]] = {
                 source="arXiv:2409.02060: 6.9B/1.3B; counted by Hugging Face's class",
             ),
         ),
+        (
+            {"model_type": "qwen3_moe", "hidden_size": 6144, "intermediate_size": 8192,
+             "moe_intermediate_size": 2560, "num_attention_heads": 96, "head_dim": 128,
+             "num_hidden_layers": 62, "num_key_value_heads": 8, "num_experts": 160,
+             "num_experts_per_tok": 8, "shared_expert_intermediate_size": 0,
+             "decoder_sparse_step": 1, "mlp_only_layers": [], "qkv_bias": False,
+             "vocab_size": 151936, "tie_word_embeddings": False},
+            Published(
+                model="Qwen3-Coder-480B-A35B", total=480e9, active=35e9, counts="both",
+                source="model card: 480B/35B",
+            ),
+        ),
+        (
+            {"model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880,
+             "num_attention_heads": 64, "head_dim": 64, "num_hidden_layers": 24,
+             "num_key_value_heads": 8, "num_local_experts": 32, "num_experts_per_tok": 4,
+             "attention_bias": True, "sliding_window": 128, "vocab_size": 201088,
+             "layer_types": ["sliding_attention", "full_attention"] * 12,
+             "tie_word_embeddings": False},
+            Published(
+                model="gpt-oss-20b", total=20.91e9, active=3.61e9,
+                source="gpt-oss model card table 1: 20.91B/3.61B",
+            ),
+        ),
+        (
+            {"model_type": "ernie4_5_moe", "hidden_size": 8192, "intermediate_size": 28672,
+             "moe_intermediate_size": 3584, "num_attention_heads": 64, "num_hidden_layers": 54,
+             "num_key_value_heads": 8, "moe_num_experts": 64, "moe_k": 8,
+             "moe_num_shared_experts": 0, "moe_layer_start_index": 3, "moe_layer_end_index": 53,
+             "moe_layer_interval": 1, "use_bias": False, "vocab_size": 103424,
+             "tie_word_embeddings": False},
+            Published(
+                model="ERNIE-4.5-300B-A47B", total=300e9, active=47e9, source="model card: 300B/47B"
+            ),
+        ),
+        (
+            {"model_type": "hunyuan_v1_moe", "hidden_size": 4096, "intermediate_size": 3072,
+             "moe_intermediate_size": [3072] * 32, "moe_topk": [8] * 32, "num_experts": 64,
+             "num_shared_expert": [1] * 32, "num_attention_heads": 32, "num_hidden_layers": 32,
+             "num_key_value_heads": 8, "head_dim": 128, "attention_bias": False,
+             "use_qk_norm": True, "vocab_size": 128167, "tie_word_embeddings": True},
+            Published(
+                model="Hunyuan-A13B", total=80e9, active=13e9, source="model card: 80B/13B"
+            ),
+        ),
+        (
+            {"model_type": "phi3", "hidden_size": 5120, "intermediate_size": 17920,
+             "num_attention_heads": 40, "num_hidden_layers": 40, "num_key_value_heads": 10,
+             "vocab_size": 100352, "sliding_window": None, "tie_word_embeddings": False},
+            Published(model="Phi-4", total=14_659_507_200, source="model page: 14.7B"),
+        ),
     )
 }  # fmt: skip
 

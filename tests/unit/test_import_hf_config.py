@@ -115,6 +115,45 @@ def test_an_unknown_class_is_taken_for_a_llama_only_if_it_reads_like_one() -> No
 
 
 @pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("share_q_dim", 2048),  # queries through a bottleneck
+        ("share_expert_dim", 5120),  # a shared expert under a name of its own
+        ("num_loop_blocks", 4),
+        ("per_layer_widths", [64, 64, 32, 32]),
+    ],
+)
+def test_an_unknown_class_with_shapes_that_llama_has_not_is_refused(
+    key: str, value: object
+) -> None:
+    text = faults(LLAMA | {"model_type": "brand_new", key: value})
+
+    assert f"{key}: of a class that is not one we know: it may say a shape" in text
+
+
+def test_what_says_no_shape_is_no_reason_to_refuse_an_unknown_class() -> None:
+    harmless = {
+        "rotary_dim": 64, "sliding_window_size": 4096, "image_size": 336, "bos_token_id": 7,
+        "moe_aux_loss_coef_steps": 3, "shared_head": False, "use_cache": True, "num_beam_groups": 2,
+    }  # fmt: skip
+
+    assert read(LLAMA | {"model_type": "brand_new"} | harmless).layers == 4
+
+
+def test_the_few_parameters_that_a_class_has_and_the_model_has_not_are_named() -> None:
+    phi = {
+        "model_type": "phi", "hidden_size": 2560, "intermediate_size": 10240, "vocab_size": 51200,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "tie_word_embeddings": False,
+    }  # fmt: skip
+
+    model = read(phi)
+
+    # Phi-2 has 2,779,683,840
+    assert model.parameters() + model.vocab == 2_779_683_840
+    assert model.assumed["left_out"].startswith("the bias of the output matrix: one parameter")
+
+
+@pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"model_type": "bert"}, "encoder, not a decoder"),
