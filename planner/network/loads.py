@@ -17,6 +17,8 @@ from planner.network.routes import Routes, needs_relays, route
 from planner.network.sharing import link_load
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     from planner.network.attached import Attached
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 _ROUTED_AT_ONCE = 32_768
 """Pairs of attachments routed together: each fans out over the spines, 0.1 GB in all."""
+
+_REMEMBERED_NUMBERS = 4_000_000
+"""Of loads that are kept for a step on the same seats: 32 MB, 14 layouts on 1,024 GPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +77,7 @@ def loads_of(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[Load
         active: families with their phase and stream.
         seats: index of each rank's GPU; array [ranks].
     """
-    ways: dict[tuple[str, str, str, bool], Flows] = {}
+    unit: dict[tuple[str, str, str, bool], tuple[Floats, Floats]] = {}
     keys = []
     for one in active:
         family = one.family
@@ -81,13 +86,8 @@ def loads_of(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[Load
         phase = family.phase if collective == "chain" else ""
         key = (family.digit, collective, phase, family.ends_only)
         keys.append(key)
-        if key not in ways:
-            meshed = meshed_flows(wiring, seats[one.members]) if sharded else None
-            ways[key] = meshed or group_flows(
-                collective, 1.0, seats[in_passing_order(family, one.members)], wiring.homes,
-                experts=family.experts, top_k=family.top_k,
-            )  # fmt: skip
-    unit = {key: unit_load(wiring, flows) for key, flows in ways.items()}
+        if key not in unit:
+            unit[key] = _once(wiring, one, collective, key, seats)
     found = []
     for one, key in zip(active, keys, strict=True):
         load, flows_on = unit[key]
@@ -98,6 +98,30 @@ def loads_of(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[Load
             Load(load_bytes=scaled, flows=flows_on, alone_s=float(busy[worst]), link=worst)
         )
     return found
+
+
+def _once(
+    wiring: Wiring, one: Active, collective: str, way: Hashable, seats: Ints
+) -> tuple[Floats, Floats]:
+    """Return what a family's flows of one byte put on each link, routed once for its seats.
+
+    Routes do not depend on what links reach: a step on the same seats under another network, or
+    with other payloads, asks for the same.
+    """
+    family = one.family
+    members = (one.members.shape, one.members.tobytes())
+    key = (way, family.experts, family.top_k, members, seats.tobytes())
+    if key not in wiring.routed:
+        sharded = collective == "all_gather"
+        meshed = meshed_flows(wiring, seats[one.members]) if sharded else None
+        flows = meshed or group_flows(
+            collective, 1.0, seats[in_passing_order(family, one.members)], wiring.homes,
+            experts=family.experts, top_k=family.top_k,
+        )  # fmt: skip
+        while len(wiring.routed) * 2 * len(wiring.links.tails) > _REMEMBERED_NUMBERS:
+            del wiring.routed[next(iter(wiring.routed))]
+        wiring.routed[key] = unit_load(wiring, flows)
+    return wiring.routed[key]
 
 
 def meshed_flows(wiring: Wiring, groups: Ints) -> Flows | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from planner.network.attached import Attached, attached_of
 from planner.network.reach import MOST_RELAYED, Links, Reach, links_of_graph, reach, vertices_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     from planner.fabric import Fabric
@@ -43,6 +45,8 @@ class Wiring:
             attached, or ``MOST_GPUS`` of which each may need a column of its own.
         gpu_links: a x gpus + b of every link from GPU a straight to GPU b, ascending; array.
         attached: how GPUs hang on the network; None where flows must be routed each for itself.
+        routed: of one graph, what was routed over it before, whatever its links reach: see
+            ``loads.loads_of``, which fills it.
     """
 
     links: Links
@@ -52,6 +56,7 @@ class Wiring:
     known: Reach | None
     gpu_links: Ints
     attached: Attached | None
+    routed: dict[Hashable, tuple[Floats, Floats]] = field(default_factory=dict)
 
 
 def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 1.0) -> Wiring:
@@ -81,6 +86,7 @@ def wiring_of(fabric: Fabric, *, inner_share: float = 1.0, outer_share: float = 
         known=routed.known,
         gpu_links=routed.gpu_links,
         attached=routed.attached,
+        routed=routed.routed,
     )
 
 
@@ -93,6 +99,7 @@ class _Routed:
     known: Reach | None
     gpu_links: Ints
     attached: Attached | None
+    routed: dict[Hashable, tuple[Floats, Floats]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=4)

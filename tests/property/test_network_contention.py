@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -106,3 +107,25 @@ def test_nobody_gains_by_sharing_and_a_longer_phase_shares_less(
         busiest = max(one.busy_s for one in short.links)
         assert busiest <= sum(one.busy_s for one in short.families) * (1 + 1e-9)
         assert busiest >= max(one.busy_s for one in short.families) * (1 - 1e-9)
+
+
+def test_what_was_routed_before_is_what_routing_anew_gives() -> None:
+    fabric = generic_cluster(supernode=8, gpus=64)
+    layouts = [
+        Layout(tp=4, dp=16, global_batch=64),
+        Layout(tp=8, dp=8, global_batch=64),
+        Layout(tp=4, cp=2, dp=4, pp=2, global_batch=64),
+        Layout(tp=2, cp=4, dp=4, pp=2, global_batch=64),
+    ]
+    model = read_model("llama-3.1-8b")
+    orders = [np.arange(64), np.arange(64)[::-1].copy(), np.random.default_rng(1).permutation(64)]
+    kept = wiring_of(fabric)
+
+    for layout, seats in [(one, order) for one in layouts for order in orders] * 2:
+        active = active_families(layout, step_families(model, layout), columns_of(layout))
+        again = loads_of(kept, active, seats)
+        anew = loads_of(replace(kept, routed={}), active, seats)
+
+        for one, other in zip(again, anew, strict=True):
+            assert np.array_equal(one.load_bytes, other.load_bytes)
+            assert np.array_equal(one.flows, other.flows)
