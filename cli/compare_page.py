@@ -9,22 +9,17 @@ from rich.text import Text
 from cli.compare_budget_words import lost_time, size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
 from cli.compare_flips import flip_lines, flip_table
-from cli.compare_report import (
-    Comparison,
-    pareto_rows,
-    worth_per_gpu,
-)
+from cli.compare_report import Comparison, pareto_rows, worth_per_gpu
+from cli.compare_verdict import same_work, tokens_words, verdict_lines
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.report_pictures_plane import Axis
-from cli.report_words import boxes_words
+from cli.report_words import boxes_words, energy_words
 from cli.search_report import short_layout, used_bytes
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
-from planner.search.given import spelled_layout
 from planner.search.search import is_tie
-from planner.steptime.document import interval_s
-from planner.units import format_bytes, format_power, format_share, format_time
+from planner.units import format_bytes, format_number, format_power, format_share, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,8 +29,9 @@ _NOTHING_SHARE = 0.001
 
 
 def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
-    """Print the page: the verdict, the ranking, the cuts, the flips, what to buy."""
-    console.print(Text(_verdict(found), style="bold green"))
+    """Print the page: what to take, the ranking, the cuts, the flips, what to buy."""
+    for line in verdict_lines(found):
+        console.print(Text(line, style="bold green"))
     first = found.first
     console.print(Text(
         f"{first.candidate.model.name} on {_job(found)}."
@@ -77,15 +73,6 @@ def _section(console: Console, title: str, table: Table) -> None:
     console.print(table)
 
 
-def _alike(found: Comparison) -> bool:
-    """Return whether all rows train the same batch on as many GPUs, so that steps compare."""
-    jobs = {
-        (one.candidate.gpus, one.finalist.layout.global_batch, one.finalist.layout.seq)
-        for one in found.compared.ranked
-    }
-    return len(jobs) == 1
-
-
 def _job(found: Comparison) -> str:
     """Return the GPUs and the batch, each as a range where the rows differ."""
 
@@ -101,33 +88,8 @@ def _job(found: Comparison) -> str:
     )
 
 
-def _tokens_per_s(per_s: float) -> str:
-    return f"{per_s / 1e6:,.4g} M" if per_s >= 1e6 else f"{per_s / 1e3:,.4g} k"
-
-
-def _verdict(found: Comparison) -> str:
-    first = found.first.finalist
-    low, high = interval_s(first.step)
-    first_by = "is first"
-    if found.asked.sizes.goal.equal == "run":
-        first_by = "does the run for the least money" if found.cheapest else "needs the fewest GPUs"
-    elif not _alike(found):
-        first_by = f"trains most, {_tokens_per_s(float(first.step.tokens_per_s))} tokens a second"
-    text = (
-        f"{row_name(found.first, found)} {first_by}: a step takes {format_time(first.step_s)} "
-        f"({format_time(low)} to {format_time(high)}) with {spelled_layout(first.layout)}."
-    )
-    if found.asked.sizes.goal.equal == "run":
-        return text
-    rest = found.compared.ranked[1:]
-    ties = [row_name(one, found) for one in rest if is_tie(first, one.finalist)]
-    if ties:
-        return f"{text} A tie with {', '.join(ties)}: the model cannot tell them apart at 90 %."
-    return f"{text} The model tells it from all others at 90 %." if rest else text
-
-
 def _ranked_table(found: Comparison) -> Table:
-    alike = _alike(found)
+    alike = same_work(found)
     table = simple_table(
         "  cluster", "layout", *(() if alike else ("GPUs", "batch")), "step",
         *(("slower", "tie", "MFU") if alike else ("tokens/s", "fewer")), "memory", left=2,
@@ -142,7 +104,7 @@ def _ranked_table(found: Comparison) -> Table:
             f"  {row_name(one, found)}", short_layout(f.layout),
             *(() if alike else (f"{one.candidate.gpus:,}", f"{f.layout.global_batch:,}")),
             format_time(f.step_s),
-            *(() if alike else (_tokens_per_s(float(f.step.tokens_per_s)),)),
+            *(() if alike else (tokens_words(float(f.step.tokens_per_s)),)),
             "" if f is first else _more(slower),
             *(
                 ("" if f is first else "yes" if is_tie(first, f) else "no",
@@ -179,13 +141,13 @@ def plotted(found: Comparison) -> list[str]:
     if all(row["cost_per_million_tokens"] is not None for row in rows):
         currency = found.prices.currency if found.prices else ""
         name = "cost_per_million_tokens"
-        over = Axis(name=f"{currency} a million tokens", text=lambda v: f"{v:.4g}")
+        over = Axis(name=f"{currency} a million tokens", text=_four)
     marks = [str(rank) if rank < 10 else "o" for rank in range(1, len(rows) + 1)]
     points = [
         Point(x=float(row[name]), y=row["tokens_per_s"] * DAY_S, mark=mark)
         for row, mark in reversed(list(zip(rows, marks, strict=True)))
     ]
-    days = Axis(name="tokens/day", text=lambda v: f"{v / 1e9:,.4g} G")
+    days = Axis(name="tokens/day", text=lambda v: f"{_four(v / 1e9)} G")
     return scatter(points, over, days)
 
 
@@ -272,23 +234,23 @@ def _bill_table(found: Comparison) -> Table:
     table.add_section()
     runs = list(seen.values())
     table.add_row("  known power", *(format_power(r.power_w) if r.power_w else "" for r in runs))
-    table.add_row("  tokens a day", *(f"{r.tokens_per_day / 1e9:,.4g} G" for r in runs))
+    table.add_row("  tokens a day", *(f"{_four(r.tokens_per_day / 1e9)} G" for r in runs))
     if any(r.tokens_per_j is not None for r in runs):
         table.add_row(
             "  tokens a joule",
-            *("" if r.tokens_per_j is None else f"{r.tokens_per_j:,.4g}" for r in runs),
+            *("" if r.tokens_per_j is None else _four(r.tokens_per_j) for r in runs),
         )
     if found.tokens is not None:
-        table.add_row("  days", *("" if r.days is None else f"{r.days:,.4g}" for r in runs))
+        table.add_row("  days", *("" if r.days is None else _four(r.days) for r in runs))
         table.add_row(
             "  known energy",
-            *("" if not r.energy_j else f"{r.energy_j / 3.6e12:,.4g} GWh" for r in runs),
+            *("" if not r.energy_j else energy_words(r.energy_j) for r in runs),
         )
     if any(r.cost_per_token is not None for r in runs):
         currency = found.prices.currency if found.prices else ""
         table.add_row(
             f"  {currency} a million tokens",
-            *("" if r.cost_per_token is None else f"{r.cost_per_token * 1e6:,.4g}" for r in runs),
+            *("" if r.cost_per_token is None else _four(r.cost_per_token * 1e6) for r in runs),
         )
         if found.tokens is not None:
             table.add_row(
@@ -296,6 +258,10 @@ def _bill_table(found: Comparison) -> Table:
                 *("" if r.cost is None else f"{r.cost:,.0f}" for r in runs),
             )
     return table
+
+
+def _four(value: float) -> str:
+    return format_number(value, digits=4)
 
 
 def _money_lines(found: Comparison) -> list[str]:

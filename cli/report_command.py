@@ -19,7 +19,7 @@ Plans = Annotated[
     typer.Argument(
         metavar="FILE|FOLDER…",
         show_default=False,
-        help="Plans of planner place --json, a comparison of planner compare --json, or folders "
+        help="Plans of planner place --json, comparisons of planner compare --json, or folders "
         "with them.",
     ),
 ]
@@ -52,7 +52,7 @@ Tokens = Annotated[
 
 @app.command("report")
 def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: HtmlOut = None) -> None:
-    """Write one HTML file about a plan, several side by side, or a comparison.
+    """Write one HTML file about a plan, several side by side, or comparisons.
 
     It opens in any browser without a network, prints on A4, and reads without JavaScript.
     """
@@ -92,7 +92,7 @@ def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: Html
         note(f"{name}: skipped, for it is neither a plan nor a comparison")
     for name in given.changed:
         note(f"{name}: the hash is not that of its inputs; the report says so")
-    text = page_of(given.plans, listed, wanted, given.comparison)
+    text = page_of(given.plans, listed, wanted, given.comparisons)
     if out is None:
         emit(text)
         return

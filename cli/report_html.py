@@ -10,10 +10,11 @@ from typing import Any
 
 from cli.planner_output import json_text
 from cli.planner_version import __version__
+from cli.report_choice import chosen_by_speed
 from cli.report_html_bill import accounts, bill_part
 from cli.report_html_candidates import Candidate, candidates_of
 from cli.report_html_compare import flips_of_speed, side_by_side
-from cli.report_html_compared import compared_candidates, compared_parts
+from cli.report_html_compared import choice_of, compared_candidates, compared_parts
 from cli.report_html_compared_read import ComparisonFile
 from cli.report_html_figures import figures
 from cli.report_html_flips import flips_of_network
@@ -22,9 +23,9 @@ from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import premises_of
-from cli.report_html_sizes import kept_to_budget, must_of, size_sentences
+from cli.report_html_sizes import must_of, size_sentences
 from cli.report_html_style import SCRIPT, STYLE, policy
-from cli.report_html_verdict import comparison, listed, picked
+from cli.report_html_verdict import comparison, listed, offers_of, taken
 from cli.report_html_words import assumptions, recommendation, sources
 from cli.report_pictures import safe
 from planner.procure.prices import PriceList
@@ -35,7 +36,7 @@ def report(
     plans: Sequence[PlanFile],
     prices: PriceList | None = None,
     tokens: float | None = None,
-    compared: ComparisonFile | None = None,
+    compared: Sequence[ComparisonFile] = (),
 ) -> str:
     """Return the report about *plans*: one, or a comparison of several.
 
@@ -43,36 +44,38 @@ def report(
         plans: at least one plan, or none where there is a comparison.
         prices: the reader's price list; without one no money is shown.
         tokens: of the whole training run, for its days and its cost [1].
-        compared: what ``planner compare`` found, if it was named.
+        compared: what ``planner compare`` found, each file that was named.
     """
-    names = candidate_names(plans)
+    names, asked = candidate_names(plans), candidate_names(compared)
     several = len(plans) > 1
     found = accounts(plans, prices, tokens)
     ours = candidates_of(plans, names, found)
-    theirs = compared_candidates(compared) if compared else []
-    kept = kept_to_budget(compared.document, theirs) if compared else ()
-    pick = ours[0] if len(ours) == 1 and not kept else picked(kept or ours)
-    parts = [_recommended(plans, names, ours, compared, kept, pick)]
+    parts = [_recommended(plans, names, ours, compared, asked)]
     if several:
-        body = side_by_side(ours, "Plan", picked(ours)) + flips_of_speed(ours)
+        pick = next(iter(taken(chosen_by_speed(offers_of(ours)), ours)), None)
+        body = side_by_side(ours, "Plan", pick) + flips_of_speed(ours)
         body += flips_of_network(plans, names) + _ask_for_flips(plans, compared)
         parts.append(Part(anchor="candidates", title="Plans side by side", body=body))
-    if compared is not None:
-        parts += compared_parts(compared)
+    for i, (file, name) in enumerate(zip(compared, asked, strict=True)):
+        parts += compared_parts(file, name, f"-c{i}") if len(compared) > 1 else (
+            compared_parts(file, "", "")
+        )  # fmt: skip
     for i, (plan, name) in enumerate(zip(plans, names, strict=True)):
         parts += plan_parts(plan, i, name if several or compared else "")
     if plans:
         parts.append(bill_part(found, names, prices, tokens))
-    parts += [_premises(plans, names, compared), origin(plans, names, compared, prices, tokens)]
-    title = (
-        f"{theirs[0].model}: {counted(len(theirs), 'candidate')} compared"
-        if theirs
-        else _title(plans)
-    )
-    return _page(title, parts)
+    parts += [
+        _premises(plans, names, compared, asked),
+        origin(plans, names, compared, prices, tokens),
+    ]
+    return _page(_title(plans, compared), parts)
 
 
-def _title(plans: Sequence[PlanFile]) -> str:
+def _title(plans: Sequence[PlanFile], compared: Sequence[ComparisonFile]) -> str:
+    if compared:
+        found = [one for file in compared for one in compared_candidates(file)]
+        named = listed(list(dict.fromkeys(one.model for one in found)))
+        return f"{named}: {counted(len(found), 'candidate')} compared"
     if len(plans) > 1:
         models = {str(plan.document["inputs"]["model"]) for plan in plans}
         of = f"{models.pop()}: " if len(models) == 1 else ""
@@ -114,8 +117,8 @@ def contents(parts: Sequence[Part]) -> str:
     )
 
 
-def candidate_names(plans: Sequence[PlanFile]) -> list[str]:
-    """Return a short name for each plan, no two alike: its file's, numbered where needed.
+def candidate_names(plans: Sequence[PlanFile | ComparisonFile]) -> list[str]:
+    """Return a short name for each file, no two alike: its own, numbered where needed.
 
     >>> candidate_names(())
     []
@@ -126,38 +129,58 @@ def candidate_names(plans: Sequence[PlanFile]) -> list[str]:
 
 def _recommended(
     plans: Sequence[PlanFile], names: Sequence[str], ours: Sequence[Candidate],
-    compared: ComparisonFile | None, theirs: Sequence[Candidate], pick: Candidate | None,
+    compared: Sequence[ComparisonFile], asked: Sequence[str],
 ) -> Part:  # fmt: skip
-    sentences = (
-        [*comparison(theirs, must_of(compared.document)), *size_sentences(compared.document)]
-        if compared is not None
-        else recommendation(plans[0], ours[0].cost.text if ours[0].cost else "")
-        if len(plans) == 1
-        else [*comparison(ours), *_same(plans, names)]
-    )
-    body = "".join(f'<p class="lead">{safe(sentence)}</p>' for sentence in sentences)
-    body += figures(pick) if pick is not None else ""
-    changed = [name for plan, name in zip(plans, names, strict=True) if not plan.untouched]
-    changed += [compared.name] if compared is not None and not compared.untouched else []
-    for name in changed:
-        body += (
-            f'<p class="warn">The inputs of {safe(name)} are not those its hash was taken of: '
-            "the file was changed after it was made.</p>"
-        )
+    """Return what to take: of each comparison, where there is none of the plans."""
+    body = ""
+    for file, name in zip(compared, asked, strict=True):
+        found = compared_candidates(file)
+        choice = choice_of(file, found)
+        sentences = [
+            *comparison(choice, found, must_of(file.document)), *size_sentences(file.document)
+        ]  # fmt: skip
+        body += f"<h3>{safe(f'{name}: {found[0].model}')}</h3>" if len(compared) > 1 else ""
+        body += _led(sentences) + _figures(taken(choice, found))
+    body += _led(_same(compared, asked))
+    if not compared and len(plans) == 1:
+        cost = ours[0].cost.text if ours[0].cost else ""
+        body += _led(recommendation(plans[0], cost)) + _figures(ours)
+    elif not compared:
+        choice = chosen_by_speed(offers_of(ours))
+        said = comparison(choice, ours, "fits in memory")
+        body += _led([*said, *_same(plans, names)]) + _figures(taken(choice, ours))
+    files: list[PlanFile | ComparisonFile] = [*plans, *compared]
+    for one, name in zip(files, [*names, *(file.name for file in compared)], strict=True):
+        if not one.untouched:
+            body += (
+                f'<p class="warn">The inputs of {safe(name)} are not those its hash was taken of: '
+                "the file was changed after it was made.</p>"
+            )
     return Part(anchor="recommendation", title="Recommendation", body=body)
 
 
-def _same(plans: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
-    """Return a sentence for plans that were named twice, or copied."""
+def _led(sentences: Sequence[str]) -> str:
+    return "".join(f'<p class="lead">{safe(sentence)}</p>' for sentence in sentences)
+
+
+def _figures(picks: Sequence[Candidate]) -> str:
+    """Return the figures at a glance, named where more than one is recommended."""
+    return "".join(
+        (f"<h4>{safe(one.name)}</h4>" if len(picks) > 1 else "") + figures(one) for one in picks
+    )
+
+
+def _same(files: Sequence[PlanFile | ComparisonFile], names: Sequence[str]) -> list[str]:
+    """Return a sentence for files that were named twice, or copied."""
     alike: dict[str, list[str]] = {}
-    for plan, name in zip(plans, names, strict=True):
-        alike.setdefault(json_text(plan.document), []).append(name)
-    return [f"{listed(same)} are the same plan." for same in alike.values() if len(same) > 1]
+    for file, name in zip(files, names, strict=True):
+        alike.setdefault(json_text(file.document), []).append(name)
+    return [f"{listed(same)} hold the same." for same in alike.values() if len(same) > 1]
 
 
-def _ask_for_flips(plans: Sequence[PlanFile], compared: ComparisonFile | None) -> str:
+def _ask_for_flips(plans: Sequence[PlanFile], compared: Sequence[ComparisonFile]) -> str:
     """Return how the flips over rates of the network come into a report of plans."""
-    if compared is not None:
+    if compared:
         return ""
     return (
         "<p>Where another cluster wins with the layout that is best there, by sequence length and "
@@ -169,18 +192,18 @@ def _ask_for_flips(plans: Sequence[PlanFile], compared: ComparisonFile | None) -
 
 
 def _premises(
-    plans: Sequence[PlanFile], names: Sequence[str], compared: ComparisonFile | None
-) -> Part:
+    plans: Sequence[PlanFile], names: Sequence[str], compared: Sequence[ComparisonFile],
+    asked: Sequence[str],
+) -> Part:  # fmt: skip
     """Return what the figures rest on; what several plans share stands once."""
     documents: list[Mapping[str, Any]] = [plan.document for plan in plans]
     whose = list(names)
-    if compared is not None:
-        first = {one["cluster"]: one["step"] for one in reversed(compared.document["ranked"])}
-        documents += [
-            {"inputs": asked, "step": first[name]}
-            for name, asked in compared.clusters.items() if name in first
-        ]  # fmt: skip
-        whose += [name for name in compared.clusters if name in first]
+    for file, of in zip(compared, asked, strict=True):
+        first = {one["cluster"]: one["step"] for one in reversed(file.document["ranked"])}
+        for name, question in file.clusters.items():
+            if name in first:
+                documents.append({"inputs": question, "step": first[name]})
+                whose.append(f"{of}: {name}" if len(compared) > 1 else name)
     more = ["Of"] if len(documents) > 1 else []
     assumed = _shared([assumptions(one) for one in documents], whose)
     filed = _shared([sources(one) for one in documents], whose)

@@ -6,28 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cli.report_choice import Cost
 from cli.report_html_parts import Num, Part, filled_table
 from cli.report_html_read import PlanFile
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
-from cli.report_words import boxes_words
+from cli.report_words import boxes_words, energy_words
 from planner.procure.bill import SERVER, Bill, BillLine, priced_bill
+from planner.procure.budget import format_money
 from planner.procure.prices import PriceList
 from planner.procure.run import Run, run_of
-from planner.units import format_power, format_rate
+from planner.units import format_number, format_power, format_rate
 
 NAMES = {
     "server": "server or tray", "nic": "NIC", "scale_up_switch": "scale-up switch",
     "leaf": "leaf switch", "spine": "spine switch", "core": "core switch",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a million tokens cost: a number, and as people read it."""
-
-    amount: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +61,7 @@ def accounts(
 def costs_of(found: Sequence[Account | None]) -> list[Cost]:
     """Return what a million tokens cost on each plan; nothing where that is not known of one."""
     costs = [
-        Cost(million, amount(million, one.bill.currency))
+        Cost(million, format_money(million, one.bill.currency))
         for one in found
         if one is not None and (million := _million(one)) is not None
     ]
@@ -122,9 +116,9 @@ def _whole(
 ) -> str:
     """Return the sentences on what is missing, and the plans side by side."""
     rows: list[list[str | Num]] = [
-        [name, _money(one.bill.total, one.bill.currency),
+        [name, _price(one.bill.total, one.bill.currency),
          Num(one.run.power_w, format_power(one.run.power_w) if one.run.power_w else ""),
-         Num(one.run.tokens_per_day, f"{one.run.tokens_per_day / 1e9:,.4g} billion"),
+         Num(one.run.tokens_per_day, _billions(one.run.tokens_per_day)),
          _days(one.run), _energy(one.run), _money(one.run.cost, one.bill.currency),
          _money(_million(one), one.bill.currency)]
         for name, one in known
@@ -138,7 +132,7 @@ def _whole(
         text += "<h3>Cost of a million tokens</h3>" + bars(
             "Cost of a million tokens by candidate",
             [Bar(label=name, value=_million(one) or 0.0,
-                 text=amount(_million(one) or 0.0, one.bill.currency))
+                 text=format_money(_million(one) or 0.0, one.bill.currency))
              for name, one in known],
         )  # fmt: skip
     return text
@@ -207,8 +201,8 @@ def _lines(
          Num(0.0, "not stated") if line.power_w is None and not line.link_bytes_per_s
          else _power(line.power_w, 1),
          _power(line.power_w, line.count),
-         _money(line.price, currency),
-         _money(None if line.price is None else line.price * line.count, currency),
+         _price(line.price, currency),
+         _price(None if line.price is None else line.price * line.count, currency),
          line.source or ("" if prices is None else "no price")]
         for line in lines
     ]  # fmt: skip
@@ -222,24 +216,29 @@ def _power(power_w: float | None, count: int) -> Num:
 
 
 def _money(value: float | None, currency: str) -> Num:
+    return Num(value or 0.0, "" if value is None else format_money(value, currency))
+
+
+def _price(value: float | None, currency: str) -> Num:
     return Num(value or 0.0, "" if value is None else amount(value, currency))
 
 
 def amount(value: float, currency: str) -> str:
-    """Return an amount of money, in whole units where it is large.
+    """Return an amount that a reader may add up: in whole units where it is large.
 
     >>> amount(1234567.8, "USD"), amount(0.4567, "EUR")
-    ('1,234,568 USD', '0.457 EUR')
+    ('1,234,568 USD', '0.4567 EUR')
     """
-    return f"{value:,.0f} {currency}" if value >= 1000 else f"{value:,.3g} {currency}"
+    return f"{value:,.0f} {currency}" if value >= 1000 else format_money(value, currency)
+
+
+def _billions(tokens: float) -> str:
+    return f"{format_number(tokens / 1e9, digits=4)} billion"
 
 
 def _days(run: Run) -> Num:
-    return Num(run.days or 0.0, "" if run.days is None else f"{run.days:,.3g}")
+    return Num(run.days or 0.0, "" if run.days is None else format_number(run.days, digits=4))
 
 
 def _energy(run: Run) -> Num:
-    if run.energy_j is None:
-        return Num(0.0, "")
-    hours = run.energy_j / 3.6e9  # MWh
-    return Num(run.energy_j, f"{hours:,.0f} MWh" if hours >= 10 else f"{hours:.3g} MWh")
+    return Num(run.energy_j or 0.0, "" if run.energy_j is None else energy_words(run.energy_j))

@@ -10,7 +10,8 @@ from cli.report_html_bill import costs_of
 from cli.report_html_traffic import crossings
 
 if TYPE_CHECKING:
-    from cli.report_html_bill import Account, Cost
+    from cli.report_choice import Cost
+    from cli.report_html_bill import Account
     from cli.report_html_read import PlanFile
 
 
@@ -26,10 +27,15 @@ class Candidate:
         step, memory: entries of its document.
         tier: whose border the cut is of.
         cut_bytes: what crosses in the seats that the step is timed in [bytes].
-        gap: of the cut to the lower bound [1].
+        least_bytes: what crosses in the seats with the least that were found [bytes].
+        open_share: of *least_bytes*, what another seating could save by the bound [1].
+        proved_of: what the bound is about where it is not all bytes of all seatings, in words.
         crossed: what of it crosses, by digit [bytes].
+        ties: whether it cannot be told from the fastest of its comparison, as that says; None of a
+            plan, whose file knows no other.
         power_w: known power, 0 where none is known [W].
         cost: of a million tokens, None where it is not known.
+        run: cost of the whole run, None where it is not known or was not asked.
     """
 
     name: str
@@ -41,10 +47,14 @@ class Candidate:
     memory: Mapping[str, Any]
     tier: str
     cut_bytes: float
-    gap: float
+    least_bytes: float
+    open_share: float
+    proved_of: str
     crossed: Mapping[str, float]
+    ties: bool | None
     power_w: float
     cost: Cost | None
+    run: Cost | None
 
     @property
     def fits(self) -> bool:
@@ -82,9 +92,17 @@ def _candidate(
     return Candidate(
         name=name, model=inputs["model"], cluster=inputs["cluster"], gpus=inputs["gpus"],
         layout=inputs["layout"], step=document["step"], memory=document["memory"],
-        tier=cut["tier"], cut_bytes=cut["objective_bytes"], gap=cut["gap"], crossed=crossed,
-        power_w=account.run.power_w if account else 0.0, cost=cost,
+        tier=cut["tier"], cut_bytes=cut["objective_bytes"], least_bytes=cut["objective_bytes"],
+        open_share=cut["gap"], proved_of=_proved_of(document), crossed=crossed, ties=None,
+        power_w=account.run.power_w if account else 0.0, cost=cost, run=None,
     )  # fmt: skip
+
+
+def _proved_of(document: Mapping[str, Any]) -> str:
+    """Return what the bound of a plan is about where it is not all bytes of all seatings."""
+    of_what = {"bottleneck": " for the busiest border", "time": " of the bytes that a step shows"}
+    ruled = " by the rules" if "rules" in document else ""
+    return of_what.get(document["cut"]["objective"], "") + ruled
 
 
 def _crossed(plan: PlanFile) -> Mapping[str, float]:

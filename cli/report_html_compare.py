@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cli.report_html_candidates import Candidate
+from cli.report_html_cut import least_words
 from cli.report_html_memory import held_pieces, used_bytes
 from cli.report_html_parts import Num, table
 from cli.report_html_step import path_pieces
@@ -70,14 +71,14 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     powered = all(one.power_w for one in all_of_them)
     priced = all(one.cost is not None for one in all_of_them)
     heads = [head, "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Crosses",
-             "Gap", "Memory", "GPU has", "Fits", *(["Power"] if powered else []),
+             "The least", "Memory", "GPU has", "Fits", *(["Power"] if powered else []),
              *(["A million tokens"] if priced else [])]  # fmt: skip
     rows: list[list[str | Num]] = [
         [one.name, one.model, Num(one.gpus, f"{one.gpus:,}"), one.cluster,
          layout_words(one.layout), Num(one.step["total_s"], format_time(one.step["total_s"])),
          Num(one.tokens_per_s, f"{one.tokens_per_s:,.0f}"),
          Num(one.step["mfu"], format_share(one.step["mfu"])),
-         Num(one.cut_bytes, format_bytes(one.cut_bytes)), Num(one.gap, format_share(one.gap)),
+         Num(one.cut_bytes, format_bytes(one.cut_bytes)), Num(one.least_bytes, least_words(one)),
          Num(used_bytes(one.memory), format_bytes(used_bytes(one.memory))),
          Num(one.memory["capacity_bytes"], format_bytes(one.memory["capacity_bytes"])),
          "yes" if one.fits else "no",
@@ -96,7 +97,9 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     return (
         (f"<p>All of them: {safe(told.words)}.</p>" if told.words else "")
         + table("The candidates", told.heads, told.rows)
-        + "<p>Memory is that of the fullest GPU with its margin for fragments: what must fit.</p>"
+        + "<p>The least is what crosses in the best seats found; open is what another seating "
+        "could save of it, by the bound. Memory is that of the fullest GPU with its margin for "
+        "fragments: what must fit.</p>"
         + "".join(f'<p class="warn">{safe(words)}</p>' for words in close)
     )
 

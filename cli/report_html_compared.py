@@ -13,18 +13,18 @@ from cli.property_words import (
     property_words,
     span_words,
 )
-from cli.report_html_bill import NAMES, Cost, silent_words
+from cli.report_choice import Choice, Cost, chosen_by_need, chosen_by_speed, entry_names
+from cli.report_html_bill import NAMES, silent_words
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile
 from cli.report_html_parts import Num, Part, filled_table, table
-from cli.report_html_sizes import kept_to_budget
 from cli.report_html_tiers import TIER_HEADS, tier_rows
-from cli.report_html_verdict import picked
+from cli.report_html_verdict import offers_of, taken
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
 from planner.procure.budget import format_money
-from planner.units import format_bytes, format_power, format_time
+from planner.units import format_bytes, format_number, format_power, format_time
 
 _FLIPS = {
     "winner": "another cluster is the fastest", "tie": "the first two become a tie, or cease to be",
@@ -40,45 +40,58 @@ def compared_candidates(file: ComparisonFile) -> list[Candidate]:
 
 def entry_name(one: Mapping[str, Any], all_of_them: Sequence[Mapping[str, Any]]) -> str:
     """Return an entry's cluster, its label where all share one, both where some do."""
-    clusters = [other["cluster"] for other in all_of_them]
-    if clusters.count(one["cluster"]) == 1:
-        return str(one["cluster"])
-    if len(set(clusters)) == 1:
-        return str(one["label"])
-    return f"{one['cluster']}: {one['label']}"
+    names = entry_names(
+        [str(other["cluster"]) for other in all_of_them], [str(o["label"]) for o in all_of_them]
+    )
+    return names[all_of_them.index(one)]
 
 
 def _candidate(one: Mapping[str, Any], file: ComparisonFile) -> Candidate:
     document, cut, run = file.document, one["cut"], one["run"]
-    seated, least = one["seated_bytes"], cut["lower_bound_bytes"]
-    cost = run["cost_per_token"]
+    cost, whole = run["cost_per_token"], run["cost"]
     currency = document["bills"].get(one["cluster"], {}).get("currency", "")
     return Candidate(
         name=entry_name(one, document["ranked"]), model=file.clusters[one["cluster"]]["model"],
         cluster=one["cluster"], gpus=one["gpus"], layout=one["layout"], step=one["step"],
-        memory=one["memory"], tier=cut["tier"], cut_bytes=seated,
-        gap=max(1 - least / seated, 0.0) if seated else 0.0, crossed=one["crossed_bytes"],
-        power_w=run["power_w"] or 0.0,
+        memory=one["memory"], tier=cut["tier"], cut_bytes=one["seated_bytes"],
+        least_bytes=cut["objective_bytes"], open_share=cut["gap"], proved_of="",
+        crossed=one["crossed_bytes"], ties=one["tie_with_first"], power_w=run["power_w"] or 0.0,
         cost=None if cost is None else Cost(cost * 1e6, format_money(cost * 1e6, currency)),
+        run=None if whole is None else Cost(whole, format_money(whole, currency)),
     )  # fmt: skip
 
 
-def compared_parts(file: ComparisonFile) -> list[Part]:
-    """Return the parts of a comparison but for the recommendation, the premises and the origin."""
+def choice_of(file: ComparisonFile, found: Sequence[Candidate]) -> Choice | None:
+    """Return which candidate to take of a comparison: as ``planner compare`` says it, too."""
+    sizes = file.document["inputs"]["sizes"]
+    if sizes["equal"] == "run":
+        return chosen_by_need(offers_of(found), sizes["budget"])
+    return chosen_by_speed(offers_of(found))
+
+
+def compared_parts(file: ComparisonFile, name: str, suffix: str) -> list[Part]:
+    """Return the parts of a comparison but for the recommendation, the premises and the origin.
+
+    Args:
+        file: the comparison.
+        name: what it is called where there are several, else empty.
+        suffix: makes its anchors its own, empty where it is the only one.
+    """
     found = compared_candidates(file)
-    body = side_by_side(found, "Candidate", picked(kept_to_budget(file.document, found)))
+    pick = next(iter(taken(choice_of(file, found), found)), None)
+    body = side_by_side(found, "Candidate", pick)
     body += _seats(file.document) + _elsewhere(file.document)
+    flips = flips_of_speed(found) + _flips(file.document) + _gains(file.document)
+    made = [
+        ("compared", "Candidates side by side", body),
+        ("flips", "Where the winner flips, and where to spend", flips + _front(file.document)),
+        ("clusters", "Clusters", _clusters(file)),
+        ("parts", "Parts, power and money", _bill(file.document)),
+    ]
     return [
-        Part(anchor="compared", title="Candidates side by side", body=body),
-        Part(
-            anchor="flips",
-            title="Where the winner flips, and where to spend",
-            body=flips_of_speed(found) + _flips(file.document) + _gains(file.document)
-            + _front(file.document),
-        ),
-        Part(anchor="clusters", title="Clusters", body=_clusters(file)),
-        Part(anchor="parts", title="Parts, power and money", body=_bill(file.document)),
-    ]  # fmt: skip
+        Part(anchor=f"{key}{suffix}", title=title, body=text, plan=name)
+        for key, title, text in made
+    ]
 
 
 def _seats(document: Mapping[str, Any]) -> str:
@@ -90,8 +103,7 @@ def _seats(document: Mapping[str, Any]) -> str:
     if rank_order:
         said = (
             f"The step of {', '.join(rank_order)} is timed in rank order, which is faster though "
-            "more crosses; the others in the seats with the least cut. The gap is to the least "
-            "that any seating crosses."
+            "more crosses; the others in the seats with the least cut."
         )
     return f"<p>{safe(said)}</p>"
 
@@ -229,7 +241,10 @@ def _bill(document: Mapping[str, Any]) -> str:
     columns = {
         "Known power": [Num(run["power_w"] or 0.0, _power(run["power_w"])) for run in runs],
         "Tokens a day": [
-            Num(run["tokens_per_day"], f"{run['tokens_per_day'] / 1e9:,.4g} billion")
+            Num(
+                run["tokens_per_day"],
+                f"{format_number(run['tokens_per_day'] / 1e9, digits=4)} billion",
+            )
             for run in runs
         ],
         "Days": [_maybe(run["days"], "") for run in runs],

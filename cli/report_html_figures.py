@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cli.report_html_candidates import Candidate
+from cli.report_html_cut import cut_note
 from cli.report_html_memory import used_bytes
 from cli.report_html_words import peak_words
 from cli.report_pictures import safe
@@ -17,7 +18,7 @@ def figures(one: Candidate) -> str:
     told = [
         (f"Across {plural(one.tier)}",
          format_bytes(one.cut_bytes) if one.cut_bytes else "none",
-         f"a step; gap to the least possible: {format_share(one.gap)}"),
+         cut_note(one)),
         ("Time of a step", format_time(one.step["total_s"]),
          f"{format_time(low_s)} to {format_time(high_s)} in nine of ten"),
         ("Tokens a second", f"{one.tokens_per_s:,.0f}",

@@ -1,4 +1,4 @@
-"""What ``planner report`` is given: plans, a comparison, folders of them, each read once."""
+"""What ``planner report`` is given: plans, comparisons, folders of them, each read once."""
 
 from __future__ import annotations
 
@@ -26,31 +26,29 @@ class Given:
 
     Args:
         plans: in the order they were named.
-        comparison: of clusters or layouts, if one was named.
+        comparisons: of clusters or layouts, in the order they were named.
         skipped: files of a folder that are something else, for a note.
     """
 
     plans: tuple[PlanFile, ...]
-    comparison: ComparisonFile | None
+    comparisons: tuple[ComparisonFile, ...]
     skipped: tuple[str, ...]
 
     @property
     def changed(self) -> list[str]:
         """Return the files whose hash is not that of their inputs."""
-        changed = [plan.name for plan in self.plans if not plan.untouched]
-        if self.comparison is not None and not self.comparison.untouched:
-            changed.append(self.comparison.name)
-        return changed
+        files: list[PlanFile | ComparisonFile] = [*self.plans, *self.comparisons]
+        return [one.name for one in files if not one.untouched]
 
 
 def read_given(paths: Sequence[Path]) -> Given:
-    """Return what *paths* hold: plan files, one comparison, or folders with such files.
+    """Return what *paths* hold: plan files, comparisons, or folders with such files.
 
     Of a folder every ``*.json`` is read, by name; those of another schema are skipped.
 
     Raises:
-        InputError: a file is neither, damaged, or a second comparison, or nothing is left; with
-            every fault of every file.
+        InputError: a file is neither, or damaged, or nothing is left; with every fault of every
+            file.
     """
     faults: list[str] = []
     plans: list[PlanFile] = []
@@ -76,17 +74,12 @@ def read_given(paths: Sequence[Path]) -> Given:
                 skipped.append(str(file))
             else:
                 faults.append(f"{file}: {found}")
-    if len(compared) > 1:
-        named = ", ".join(one.name for one in compared)
-        faults.append(f"{named}: expected one comparison at most, got {len(compared)}")
     if not (faults or plans or compared):
         named = ", ".join(map(str, paths))
         faults.append(f"{named}: no plan and no comparison among its files; expected {_expected()}")
     if faults:
         raise InputError(*faults)
-    return Given(
-        plans=tuple(plans), comparison=compared[0] if compared else None, skipped=tuple(skipped)
-    )
+    return Given(plans=tuple(plans), comparisons=tuple(compared), skipped=tuple(skipped))
 
 
 def _files(path: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from planner.procure.prices import PriceList
 
 
 def origin(
-    plans: Sequence[PlanFile], names: Sequence[str], compared: ComparisonFile | None,
+    plans: Sequence[PlanFile], names: Sequence[str], compared: Sequence[ComparisonFile],
     prices: PriceList | None, tokens: float | None,
 ) -> Part:  # fmt: skip
     """Return the part that says what was read, and which commands ask for it again.
@@ -24,7 +24,7 @@ def origin(
     Args:
         plans: that were named.
         names: what they are called.
-        compared: the comparison, if one was named.
+        compared: the comparisons that were named.
         prices, tokens: as asked.
     """
     rows = [
@@ -33,11 +33,11 @@ def origin(
     ]
     commands = [f"{command_of(plan.document)} --out {shlex.quote(plan.name)}" for plan in plans]
     asked = ["planner", "report", *(plan.name for plan in plans)]
-    if compared is not None:
-        inputs = compared.document["inputs"]
-        rows.append([compared.name, inputs["sha256"], compared.document["version"]])
-        commands.append(f"{compare_command(inputs)} --out {shlex.quote(compared.name)}")
-        asked.append(compared.name)
+    for file in compared:
+        inputs = file.document["inputs"]
+        rows.append([file.name, inputs["sha256"], file.document["version"]])
+        commands.append(f"{compare_command(inputs)} --out {shlex.quote(file.name)}")
+        asked.append(file.name)
     if prices is not None:
         rows.append(["the price list", inputs_sha256({"prices": prices}), ""])
         asked += ["--prices", "prices.yaml"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from cli.report_html_candidates import Candidate
 from cli.report_html_verdict import listed
 from planner.procure.budget import format_money
-from planner.units import format_power
+from planner.units import format_number, format_power
 
 
 def size_sentences(document: Mapping[str, Any]) -> list[str]:
@@ -25,8 +24,8 @@ def size_sentences(document: Mapping[str, Any]) -> list[str]:
     if sizes["equal"] == "run":
         each = [f"{one['cluster']} {one['gpus']:,}" for one in clusters]
         text = (
-            f"Asked: {inputs['tokens'] / 1e12:,.4g} trillion tokens in {sizes['days']:g} days, "
-            f"which takes so many GPUs in whole supernodes: {listed(each)}."
+            f"Asked: {format_number(inputs['tokens'] / 1e12, digits=4)} trillion tokens in "
+            f"{sizes['days']:g} days, which takes so many GPUs in whole supernodes: {listed(each)}."
         )
         return [text, *_kept(document, sizes["budget"], currency)]
 
@@ -56,29 +55,8 @@ def _kept(document: Mapping[str, Any], most: float | None, currency: str) -> lis
     return [f"{text}; not by {said(beyond)}." if beyond else f"{text}."]
 
 
-def kept_to_budget(document: Mapping[str, Any], found: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return those of *found* whose run costs no more than asked; all where none or nobody asked.
-
-    Args:
-        document: of ``planner compare``.
-        found: its candidates, in the order of its ranking.
-    """
-    sizes = document["inputs"]["sizes"]
-    if not _has_run_budget(document):
-        return found
-    kept = [
-        candidate
-        for candidate, one in zip(found, document["ranked"], strict=True)
-        if (one["run"]["cost"] or 0.0) <= sizes["budget"]
-    ]
-    return kept or found
-
-
 def must_of(document: Mapping[str, Any]) -> str:
     """Return what a candidate must do to be taken."""
-    return "fits in memory" + (" and in the budget" if _has_run_budget(document) else "")
-
-
-def _has_run_budget(document: Mapping[str, Any]) -> bool:
     sizes = document["inputs"]["sizes"]
-    return bool(sizes["equal"] == "run" and sizes["budget"] is not None)
+    budgeted = sizes["equal"] == "run" and sizes["budget"] is not None
+    return "fits in memory" + (" and in the budget" if budgeted else "")

@@ -81,6 +81,7 @@ header{padding-top:28px}
 h1{font-size:26px;line-height:1.25;margin:0 0 4px}
 h2{font-size:20px;margin:36px 0 8px;padding-top:10px;border-top:2px solid var(--line)}
 h3{font-size:16px;margin:20px 0 6px}
+h4{font-size:15px;margin:14px 0 -8px}
 p{margin:6px 0;max-width:76ch}
 a{color:var(--link)}
 nav b{font-weight:600}

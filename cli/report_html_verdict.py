@@ -3,72 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log, sqrt
+from math import hypot, log, sqrt
 from typing import Any
 
+from cli.report_choice import Choice, Offer
 from cli.report_html_candidates import Candidate
+from cli.report_html_cut import cut_doubt
 from cli.report_html_words import small_share
 from planner.steptime.uncertainty import faster
-from planner.units import format_bytes, format_share, format_time
-from planner.words import plural
+from planner.units import format_time
 
-_COUNTS = {2: "two", 3: "three", 4: "four"}
 _NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
+_COUNTS = {2: "two", 3: "three", 4: "four"}
+_CLOSE = "In doubt: memory is an estimate with a margin; a candidate close to it may fit."
 
 
-def comparison(all_of_them: Sequence[Candidate], must: str = "fits in memory") -> list[str]:
-    """Return the three sentences about several candidates: the best, by how much, and the doubt.
+def offers_of(all_of_them: Sequence[Candidate]) -> list[Offer]:
+    """Return what the choice between candidates rests on, in their order."""
+    fastest = max((one for one in all_of_them if one.fits), key=lambda one: one.tokens_per_s,
+                  default=None)  # fmt: skip
+    return [
+        Offer(
+            name=_called(one, all_of_them), gpus=one.gpus, tokens_per_s=one.tokens_per_s,
+            step_s=one.step["total_s"], tier=one.tier, cut_bytes=one.cut_bytes, fits=one.fits,
+            is_tie=_is_tie(fastest, one) if one.ties is None else one.ties,
+            million=one.cost, run=one.run,
+        )
+        for one in all_of_them
+    ]  # fmt: skip
+
+
+def _is_tie(first: Candidate | None, other: Candidate) -> bool:
+    """Return whether the first is not the faster in nine cases of ten, by the model's own error.
+
+    Part of the error is common to plans of one model of the step, and does not count.
+    """
+    if first is None or min(one.step["interval_s"][0] for one in (first, other)) <= 0:
+        return True
+    spreads = [
+        log(high_s / low_s) / (2 * _NINETY_PERCENT)
+        for low_s, high_s in (one.step["interval_s"] for one in (first, other))
+    ]
+    first_s, other_s = (1 / max(one.tokens_per_s, 1e-300) for one in (first, other))
+    return not faster(first_s, other_s, hypot(*spreads) / sqrt(2)).told_apart
+
+
+def taken(choice: Choice | None, all_of_them: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates that a choice names, the one to take first; none without a choice."""
+    if choice is None:
+        return []
+    offers = offers_of(all_of_them)
+    return [all_of_them[offers.index(one)] for one in choice.named]
+
+
+def comparison(choice: Choice | None, all_of_them: Sequence[Candidate], must: str) -> list[str]:
+    """Return the sentences about several candidates: what to take, by how much, and the doubt.
 
     Args:
-        all_of_them: to choose from.
-        must: what a candidate must do to be among them.
+        choice: among them, None where none fits.
+        all_of_them: what was chosen from.
+        must: what a candidate must do to be taken.
     """
-    fitting = [one for one in all_of_them if one.fits]
-    if not fitting:
+    if choice is None:
         return [
             "None of the candidates fits in memory.",
             "The side-by-side table says what each needs.",
-            "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
+            _CLOSE,
         ]
-    order = _by_speed(fitting)
-    first = order[0]
-    if len(order) == 1:
-        sentences = [
-            f"Take {_called(first, all_of_them)}: {_speed(first)}.",
-            f"It is the only candidate that {must}.",
-            "In doubt: memory is an estimate with a margin; a candidate close to it may fit.",
-        ]
-    else:
-        alike = _alike(order)
-        sentences = _tied(order, alike) if len(alike) > 1 else _decided(order)
+    if len(choice.order) == 1:
+        return [choice.sentence, f"It is the only candidate that {must}.", _CLOSE]
+    first = taken(choice, all_of_them)[0]
+    if choice.by_need:
+        return [choice.sentence, *_needed(choice, first)]
+    said = _tied(choice) if len(choice.alike) > 1 else _decided(choice, first)
     if len({_work(one) for one in all_of_them}) > 1:
-        sentences[-1] += (
+        said[-1] += (
             " The candidates do not do the same work (model, batch, sequence or GPUs differ): "
             "compare tokens a second with care."
         )
-    return sentences
-
-
-def picked(all_of_them: Sequence[Candidate]) -> Candidate | None:
-    """Return the candidate that ``comparison`` recommends, None where none fits."""
-    order = _by_speed([one for one in all_of_them if one.fits])
-    return _cheapest(_alike(order)) if order else None
-
-
-def _by_speed(fitting: Sequence[Candidate]) -> list[Candidate]:
-    return sorted(fitting, key=lambda one: -one.tokens_per_s)
-
-
-def _alike(order: Sequence[Candidate]) -> list[Candidate]:
-    """Return the fastest, and those that cannot be told from it."""
-    return [order[0], *(one for one in order[1:] if not _told_apart(order[0], one))]
-
-
-def _cheapest(alike: Sequence[Candidate]) -> Candidate:
-    """Return of some the cheapest, or where prices are not known the one that crosses least."""
-    if any(one.cost is None for one in alike):
-        return min(alike, key=lambda one: one.cut_bytes)
-    return min(alike, key=lambda one: one.cost.amount if one.cost is not None else 0.0)
+    return [choice.sentence, *said]
 
 
 def _called(one: Candidate, all_of_them: Sequence[Candidate]) -> str:
@@ -77,93 +90,72 @@ def _called(one: Candidate, all_of_them: Sequence[Candidate]) -> str:
     return one.name if alike or one.cluster in one.name else f"{one.name} (on {one.cluster})"
 
 
-def _speed(one: Candidate) -> str:
-    return (
-        f"{one.tokens_per_s:,.0f} tokens/s, a step of {format_time(one.step['total_s'])}, "
-        f"{format_bytes(one.cut_bytes)} a step across {plural(one.tier)}"
-    )
-
-
-def _tied(order: Sequence[Candidate], alike: Sequence[Candidate]) -> list[str]:
+def _tied(choice: Choice) -> list[str]:
     """Return what to say when the fastest cannot be told from others."""
-    pick = _cheapest(alike)
-    priced = all(one.cost is not None for one in alike)
-    why = (
-        f"the cheapest of the fastest, at {pick.cost.text} a million tokens"
-        if priced and pick.cost is not None
-        else f"the one that asks least of the network between its {plural(pick.tier)}"
-    )
-    rest = [one for one in order if one not in alike]
+    alike = choice.alike
+    rest = [one for one in choice.order if one not in alike]
     behind = f"; {listed([one.name for one in rest])} {_is(rest)} surely slower" if rest else ""
     fewer = 1 - alike[-1].tokens_per_s / alike[0].tokens_per_s
-    order_words = (
-        f"On speed {listed([one.name for one in alike])} cannot be told apart: from first to last "
-        f"{small_share(fewer)}, less than the model knows{behind}."
-    )
+    priced = all(one.million is not None for one in alike)
     doubt = (
         "; another price list may turn it."
         if priced
         else ", and with it the choice: no prices were given, and price or power may well decide."
     )
-    return [
-        f"Take {_called(pick, order)}, {why}: {_speed(pick)}.",
-        order_words,
-        f"In doubt: the order of these {_COUNTS.get(len(alike), len(alike))}{doubt}",
-    ]
-
-
-def _decided(order: Sequence[Candidate]) -> list[str]:
-    """Return what to say when the fastest is surely the fastest."""
-    first, second = order[:2]
-    faster_by = first.tokens_per_s / second.tokens_per_s - 1
-    fewer = 1 - 1 / (1 + faster_by)
-    text = (
-        f"The next, {second.name}, brings {small_share(fewer)} fewer tokens a second: it wins "
-        f"only where it turns out {small_share(faster_by)} faster, or costs {small_share(fewer)} "
-        "less"
+    order = (
+        f"On speed {listed([one.name for one in alike])} cannot be told apart: from first to last "
+        f"{small_share(fewer)}, less than the model knows{behind}."
     )
+    return [order, f"In doubt: the order of these {_COUNTS.get(len(alike), len(alike))}{doubt}"]
+
+
+def _decided(choice: Choice, first: Candidate) -> list[str]:
+    """Return what to say when the fastest is surely the fastest."""
+    pick, second = choice.order[:2]
+    faster_by = pick.tokens_per_s / second.tokens_per_s - 1
+    fewer = small_share(1 - 1 / (1 + faster_by))
     low_s, high_s = first.step["interval_s"]
     doubt = (
-        f"In doubt: little of the order by speed, for {first.name} is the faster in nine cases "
+        f"In doubt: little of the order by speed, for {pick.name} is the faster in nine cases "
         f"of ten by the model's own error, but its step may take {format_time(low_s)} to "
-        f"{format_time(high_s)}"
+        f"{format_time(high_s)}{cut_doubt(first)}."
     )
-    if first.gap > 0:
-        doubt += f", and its seating is not proved the best: gap {format_share(first.gap)}"
-    priced = [(one.cost.amount, one.cost.text, one) for one in order if one.cost is not None]
-    if first.cost is not None and len(priced) == len(order):
-        _, text_of_cheapest, cheapest = min(priced, key=lambda bid: bid[0])
-        doubt += (
-            f". A million tokens cost least on it, too: {text_of_cheapest}"
-            if cheapest is first
-            else f". But a million tokens cost least on {cheapest.name}: {text_of_cheapest}, "
-            f"against {first.cost.text} on {first.name}"
-        )
-    return [f"Take {_called(first, order)}: {_speed(first)}.", f"{text}.", f"{doubt}."]
+    if choice.cheaper is None and pick.million is not None and _all_priced(choice):
+        doubt += f" A million tokens cost least on it, too: {pick.million.text}."
+    behind = (
+        f"The next by speed, {second.name}, brings {fewer} fewer tokens a second: it wins only "
+        f"where it turns out {small_share(faster_by)} faster, or costs {fewer} less."
+    )
+    return [behind, doubt]
 
 
-def _is(many: Sequence[Candidate]) -> str:
+def _needed(choice: Choice, first: Candidate) -> list[str]:
+    """Return what to say of clusters that are each just large enough for a run."""
+    pick, second = choice.order[:2]
+    low_s, high_s = first.step["interval_s"]
+    if pick.run is not None and second.run is not None:
+        more = small_share(second.run.amount / pick.run.amount - 1) if pick.run.amount else "far"
+        behind = f"The next, {second.name}, takes {second.run.text}, {more} more"
+    else:
+        behind = f"The next, {second.name}, needs {second.gpus:,} GPUs"
+    doubt = (
+        f"In doubt: each is as large as its predicted step asks for; a step of {pick.name} may "
+        f"take {format_time(low_s)} to {format_time(high_s)}, and days, GPUs and money go with it"
+        f"{cut_doubt(first)}."
+    )
+    return [f"{behind}.", doubt]
+
+
+def _all_priced(choice: Choice) -> bool:
+    return all(one.million is not None for one in choice.order)
+
+
+def _is(many: Sequence[Offer]) -> str:
     return "are" if len(many) > 1 else "is"
 
 
 def _work(one: Candidate) -> tuple[Any, ...]:
     return one.model, one.gpus, one.layout["global_batch"], one.layout["seq"]
-
-
-def _told_apart(first: Candidate, other: Candidate) -> bool:
-    """Return whether the first is the faster in nine cases of ten, by the model's own error.
-
-    Part of the error is common to plans of one model of the step, and does not count.
-    """
-    steps = [one.step for one in (first, other)]
-    if any(step["interval_s"][0] <= 0 for step in steps):
-        return False
-    spreads = [
-        log(high_s / low_s) / (2 * _NINETY_PERCENT)
-        for low_s, high_s in (step["interval_s"] for step in steps)
-    ]
-    first_s, other_s = (1 / max(step["tokens_per_s"], 1e-300) for step in steps)
-    return faster(first_s, other_s, sqrt((spreads[0] ** 2 + spreads[1] ** 2) / 2)).told_apart
 
 
 def listed(words: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.units import format_share, format_time
+from planner.units import format_power, format_share, format_time
 
 _PARTS: Mapping[str, str] = {
     "gemm": "matrix products", "memory": "memory-bound work", "host": "kernel launches",
@@ -93,6 +93,15 @@ def boxes_words(boxes: Iterable[str]) -> list[str]:
     """
     named = ", ".join(sorted(set(boxes)))
     return [f"The purchase is without {named}: the list has no price for them."] if named else []
+
+
+def energy_words(energy_j: float) -> str:
+    """Return an energy as a meter counts it [Wh].
+
+    >>> energy_words(54.574e12), energy_words(3.6e9)
+    ('15.2 GWh', '1 MWh')
+    """
+    return f"{format_power(energy_j / 3600.0)}h"
 
 
 def price_in_time(ruled_s: float, free_s: float) -> str:

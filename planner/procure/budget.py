@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.procure.run import HOUR_S, YEAR_S
+from planner.units import format_number
 
 if TYPE_CHECKING:
     from planner.procure.bill import Bill
@@ -78,7 +79,7 @@ def power_of(bill: Bill, prices: PriceList | None) -> Cost:
 
 
 def format_money(amount: float, currency: str) -> str:
-    """Return an amount of money for people, four digits, millions in words.
+    """Return an amount of money for people, four digits where rounded, millions in words.
 
     >>> format_money(39_218_500.0, "EUR"), format_money(56_530.0, "EUR"), format_money(2.5, "USD")
     ('39.22 million EUR', '56,530 EUR', '2.5 USD')
@@ -86,8 +87,8 @@ def format_money(amount: float, currency: str) -> str:
     unit = currency and f" {currency}"
     for scale, word in ((1e9, " billion"), (1e6, " million")):
         if abs(amount) >= scale:
-            return f"{amount / scale:,.4g}{word}{unit}"
-    return f"{amount:,.0f}{unit}" if abs(amount) >= 1000.0 else f"{amount:.4g}{unit}"
+            return f"{format_number(amount / scale, digits=4)}{word}{unit}"
+    return f"{format_number(amount, digits=4)}{unit}"
 
 
 def parse_amount(text: str) -> float:

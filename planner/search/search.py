@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import log
+from math import hypot, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -386,7 +386,8 @@ def is_tie(first: Finalist, other: Finalist) -> bool:
     """Return whether the model cannot tell which of the two trains faster, at 90 %."""
     if abs(first.token_s / other.token_s - 1.0) < 1e-12:
         return True
-    return not faster(first.token_s, other.token_s, first.step.spread).told_apart
+    spread = hypot(first.step.spread, other.step.spread) / sqrt(2.0)  # of fits that may differ
+    return not faster(first.token_s, other.token_s, spread).told_apart
 
 
 def differences(first: Layout, other: Layout) -> dict[str, tuple[Any, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.units import format_bytes
 from tests.cli.browser import Browser, opened
 from tests.conftest import Ran
 from tests.report_plans import HOSTILE, small_plan
@@ -165,7 +167,7 @@ def test_what_is_neither_is_refused_with_what_to_do(
     assert said in ran.err
 
 
-def test_two_comparisons_an_empty_folder_and_prices_without_a_plan_are_refused(
+def test_an_empty_folder_and_prices_without_a_plan_are_refused_and_a_file_named_twice_is_said(
     planner: Planner, compared: Path, tmp_path: Path
 ) -> None:
     prices = tmp_path / "prices.yaml"
@@ -176,8 +178,8 @@ def test_two_comparisons_an_empty_folder_and_prices_without_a_plan_are_refused(
     nothing = planner("report", str(tmp_path / "empty"))
     priced = planner("report", str(compared), "--prices", str(prices))
 
-    assert (twice.code, nothing.code, priced.code) == (2, 2, 2)
-    assert "expected one comparison at most, got 2" in twice.err
+    assert (twice.code, nothing.code, priced.code) == (0, 2, 2)
+    assert "sizes (1) and sizes (2) hold the same." in twice.out
     assert "no plan and no comparison" in nothing.err
     assert "planner compare" in priced.err
 
@@ -281,3 +283,113 @@ def test_the_page_of_a_run_says_its_budget_and_who_keeps_to_it(
     else:
         assert yes.startswith("none of them")
     assert f"--budget {amount:.0f}" in page
+
+
+RENTS = """\
+currency: EUR
+gpu_hour:
+  H100-SXM: {{price: 2, source: quote, date: 2026-05-01}}
+  B200-SXM: {{price: {dear}, source: quote, date: 2026-05-01}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("dear", "more", "said"),
+    [
+        (2, (), "Take hgx-b200: "),
+        (50, (), "Take hgx-b200 if time decides, hgx-h100 if money does: hgx-b200 is the fastest"),
+        (50, ("--tokens", "1T", "--days", "20"), "Take hgx-h100, which does the run for the least"),
+        (
+            None,
+            ("--tokens", "1T", "--days", "20"),
+            "Take hgx-b200, which does the run with the few",
+        ),
+    ],
+)
+def test_the_page_and_the_terminal_recommend_the_same_in_the_same_words(
+    planner: Planner, tmp_path: Path, dear: int | None, more: tuple[str, ...], said: str
+) -> None:
+    prices, out = tmp_path / "prices.yaml", tmp_path / "compared.json"
+    prices.write_text(RENTS.format(dear=dear))
+    asked = ["compare", "--cluster", "hgx-h100", "--cluster", "hgx-b200", "--model",
+             "llama-3.1-8b", "--tp", "1", "--pp", "1", "--cp", "1", "--zero", "1",
+             "--out", str(out), *more]  # fmt: skip
+    asked += [] if "--days" in more else ["--gpus", "64"]
+    asked += [] if dear is None else ["--prices", str(prices)]
+
+    ran = planner(*asked)
+    page = planner("report", str(out)).out
+
+    assert ran.code == 0, ran.err
+    lead = html.unescape(re.findall(r'<p class="lead">(.*?)</p>', page)[0])
+    assert lead.startswith(said)
+    assert " ".join(ran.out.split()).startswith(lead)
+    figures = re.findall(r"<dl class=.figures.>", page)
+    assert len(figures) == (2 if "if money does" in lead else 1)
+
+
+def test_a_step_in_rank_order_is_no_gap_and_its_box_says_how_few_bytes_there_could_be(
+    planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    document = json.loads(compared.read_text())
+    for one in document["ranked"]:  # the seats of the step cross twice what the least would
+        one["seating"] = "rank-order"
+        one["seated_bytes"] = 2 * one["cut"]["objective_bytes"]
+        one["crossed_bytes"] = {d: 2 * v for d, v in one["crossed_bytes"].items()}
+        if one["seated_bytes"] != sum(one["crossed_bytes"].values()):
+            one["crossed_bytes"] = {**dict.fromkeys(one["crossed_bytes"], 0.0),
+                                    "pp": one["seated_bytes"]}  # fmt: skip
+    moved = tmp_path / "moved.json"
+    moved.write_text(json.dumps(document))
+
+    page = planner("report", str(moved)).out
+
+    least = format_bytes(document["ranked"][0]["cut"]["objective_bytes"])
+    assert f"a step, in rank order, which takes less time; the least is {least}</dd>" in page
+    assert f">{least}, proved</td>" in page
+    assert "gap" not in page.partition("</dl>")[0].partition('class="figures"')[2]
+    assert "not ruled out" not in page
+
+
+def test_what_a_bound_leaves_open_is_said_with_what_follows_from_it(
+    planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    document = json.loads(compared.read_text())
+    for one in document["ranked"]:
+        one["cut"] |= {"lower_bound_bytes": 0.75 * one["cut"]["objective_bytes"], "gap": 0.25,
+                       "proof": "time_limit"}  # fmt: skip
+    opened_up = tmp_path / "open.json"
+    opened_up.write_text(json.dumps(document))
+
+    page = planner("report", str(opened_up)).out
+
+    said = "a step; open: that another seating saves up to 25 % was not ruled out in the time given"
+    assert f"<dd>{said}</dd>" in page
+    assert ", 25 % open</td>" in page
+
+
+def test_two_comparisons_have_a_recommendation_and_parts_of_their_own(
+    browser: Browser, planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "dense.json"
+    dense = ("--supernode", "8,16", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "2")
+    assert planner("compare", *dense, "--zero", "1", "--json", "--out", str(other)).code == 0
+
+    opened(browser, planner, tmp_path / "both.html", compared, other)
+    page = (tmp_path / "both.html").read_text()
+
+    assert browser.troubles() == []
+    assert "<h3>sizes: mixtral-8x7b</h3>" in page
+    assert "<h3>dense: llama-3.1-8b</h3>" in page
+    assert page.count('<p class="lead">Take generic-sn') == 2
+    assert page.count('<dl class="figures">') == 2
+    for name in ("sizes", "dense"):
+        for part in ("candidates side by side", "parts, power and money"):
+            assert f">{name}: {part}</h2>" in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
+    assert "planner report sizes.json dense.json --out report.html" in page
+    whose = page.partition("What must hold")[2].partition("</table>")[0]
+    assert "sizes: generic-sn8" in whose
+    assert "all" in re.findall(r">([^<>]*)</td>", whose)

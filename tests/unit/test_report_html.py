@@ -261,7 +261,7 @@ def test_a_plan_that_is_named_twice_is_said_to_be_one(tmp_path: Path) -> None:
 
     page = report([*twice, saved(tmp_path, other, "c.json")])
 
-    assert "a and b are the same plan." in page
+    assert "a and b hold the same." in page
 
 
 def test_a_peak_is_that_of_16_bits_where_products_have_8(tmp_path: Path) -> None:

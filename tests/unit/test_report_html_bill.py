@@ -59,14 +59,14 @@ def test_money_of_one_plan_stands_in_its_recommendation_and_among_its_figures(
     page = report([plan], listed())
 
     million = (9080 / 31_536_000 + 0.9 / 3600) / 512e-6  # as by hand above
-    assert f"; a million tokens cost {million:.3g} EUR.</p>" in page
+    assert f"; a million tokens cost {million:.4g} EUR.</p>" in page
     figures = page.partition('<dl class="figures">')[2].partition("</dl>")[0]
     assert re.findall(r"<dt>(.*?)</dt>", figures) == [
         "Across supernodes", "Time of a step", "Tokens a second", "Fullest GPU&#x27;s memory",
         "Power", "A million tokens",
     ]  # fmt: skip
     assert re.findall(r'"value">(.*?)</dd>', figures) == [
-        "120 B", "2 s", "512", "6 GB", "9 kW", f"{million:.3g} EUR",
+        "120 B", "2 s", "512", "6 GB", "9 kW", f"{million:.4g} EUR",
     ]  # fmt: skip
     assert "a million tokens cost" not in report([plan])
 
@@ -175,7 +175,7 @@ def test_lines_that_are_no_lines_are_refused(tmp_path: Path) -> None:
 
 def test_amounts_are_read_at_a_glance() -> None:
     assert amount(37_926_400, "USD") == "37,926,400 USD"
-    assert amount(1.7476, "USD") == "1.75 USD"
+    assert amount(1.7476, "USD") == "1.748 USD"
 
 
 def test_power_stands_in_the_comparison_and_the_price_list_has_a_hash(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""What ``planner compare`` says first: what to take, as its report says it, and who is first."""
+
+from __future__ import annotations
+
+from cli.compare_cuts import row_name
+from cli.compare_report import Comparison
+from cli.report_choice import (
+    Choice,
+    Cost,
+    Offer,
+    chosen_by_need,
+    chosen_by_speed,
+    entry_names,
+)
+from planner.procure.budget import format_money
+from planner.procure.run import Run
+from planner.search.compare import Entry
+from planner.search.given import spelled_layout
+from planner.search.search import is_tie
+from planner.steptime.document import interval_s
+from planner.units import format_number, format_time
+
+
+def verdict_lines(found: Comparison) -> list[str]:
+    """Return what to take, where there is a choice, and who is first."""
+    choice = choice_of(found)
+    taken = [] if choice is None or len(found.compared.ranked) < 2 else [choice.sentence]
+    return [*taken, _first(found)]
+
+
+def choice_of(found: Comparison) -> Choice | None:
+    """Return which to take; None where none fits in memory."""
+    ranked = found.compared.ranked
+    names = entry_names([one.candidate.name for one in ranked], [one.label for one in ranked])
+    offers = [
+        _offer(name, one, run, found)
+        for name, one, run in zip(names, ranked, found.runs, strict=True)
+    ]
+    if found.asked.sizes.goal.equal == "run":
+        return chosen_by_need(offers, found.asked.sizes.budget)
+    return chosen_by_speed(offers)
+
+
+def _offer(name: str, one: Entry, run: Run, found: Comparison) -> Offer:
+    first, final = found.first.finalist, one.finalist
+    currency = found.prices.currency if found.prices else ""
+
+    def cost(amount: float | None) -> Cost | None:
+        return None if amount is None else Cost(amount, format_money(amount, currency))
+
+    per_token = run.cost_per_token
+    return Offer(
+        name=name, gpus=one.candidate.gpus, tokens_per_s=float(final.step.tokens_per_s),
+        step_s=final.step_s, tier=final.placement.tier, cut_bytes=final.seated_bytes,
+        fits=bool(final.memory.fits), is_tie=is_tie(first, final),
+        million=cost(None if per_token is None else per_token * 1e6), run=cost(run.cost),
+    )  # fmt: skip
+
+
+def _first(found: Comparison) -> str:
+    """Return who is first in the ranking, by what, and whether it is told from the others."""
+    first = found.first.finalist
+    low, high = interval_s(first.step)
+    first_by = "is first"
+    if found.asked.sizes.goal.equal == "run":
+        first_by = "does the run for the least money" if found.cheapest else "needs the fewest GPUs"
+    elif not same_work(found):
+        first_by = f"trains most, {tokens_words(float(first.step.tokens_per_s))} tokens a second"
+    text = (
+        f"{row_name(found.first, found)} {first_by}: a step takes {format_time(first.step_s)} "
+        f"({format_time(low)} to {format_time(high)}) with {spelled_layout(first.layout)}."
+    )
+    if found.asked.sizes.goal.equal == "run":
+        return text
+    rest = found.compared.ranked[1:]
+    ties = [row_name(one, found) for one in rest if is_tie(first, one.finalist)]
+    if ties:
+        return f"{text} A tie with {', '.join(ties)}: the model cannot tell them apart at 90 %."
+    return f"{text} The model tells it from all others at 90 %." if rest else text
+
+
+def same_work(found: Comparison) -> bool:
+    """Return whether all rows train the same batch on as many GPUs, so that steps compare."""
+    jobs = {
+        (one.candidate.gpus, one.finalist.layout.global_batch, one.finalist.layout.seq)
+        for one in found.compared.ranked
+    }
+    return len(jobs) == 1
+
+
+def tokens_words(per_s: float) -> str:
+    """Return tokens a second with a prefix, four digits where rounded.
+
+    >>> tokens_words(3_117_053.0), tokens_words(498_388.0)
+    ('3.117 M', '498.4 k')
+    """
+    if per_s >= 1e6:
+        return f"{format_number(per_s / 1e6, digits=4)} M"
+    return f"{format_number(per_s / 1e3, digits=4)} k"
