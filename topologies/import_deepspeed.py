@@ -118,7 +118,7 @@ def _layout(keys: _Keys) -> dict[str, Field]:
     }  # fmt: skip
     for key, does in _NOT_MODELLED.items():
         told = keys.inner("zero_optimization", key)
-        if told is not None and told.plain() not in (False, 0, -1):
+        if told is not None and told.plain() not in (False, 0, -1) and not _on_no_device(told):
             keys.assumed[key] = f"{does}: not modelled, taken as plain ZeRO"
     overlap = keys.inner("zero_optimization", "overlap_comm")
     if overlap is not None:
@@ -128,9 +128,16 @@ def _layout(keys: _Keys) -> dict[str, Field]:
         fields[ours] = max(keys.count(theirs, 1, minimum=0), 1)
     if autotp is not None:
         fields["tp"] = max(autotp.as_count(minimum=0), 1)
+    if keys.find("sequence_parallel_size") is not None:
+        fields["cp"], fields["cp_kind"] = keys.count("sequence_parallel_size"), "ulysses"
     if keys.find("seq_length") is not None:
         fields["seq"] = keys.count("seq_length")
     return fields | _batches(keys)
+
+
+def _on_no_device(offload: Node) -> bool:
+    device = offload.optional("device") if offload.kind == "map" else None
+    return device is not None and device.plain() in (None, "none")
 
 
 def _batches(keys: _Keys) -> dict[str, Field]:

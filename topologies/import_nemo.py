@@ -1,4 +1,7 @@
-"""A NeMo YAML file to an ``ImportedRun``: Megatron's arguments under other names.
+"""A YAML file of NeMo or Megatron Bridge to an ``ImportedRun``: Megatron's arguments renamed.
+
+NeMo 1 has them in ``model``; NeMo 2 in ``trainer.strategy``, ``data``, ``model.config`` and
+``optim.config``; Megatron Bridge in ``model``, ``train``, ``dataset``, ``ddp`` and ``optimizer``.
 
 NeMo fills values in with OmegaConf's ``${multiply:4, ${.hidden_size}}`` and ``${model.seq}``; a
 few such forms are resolved here by their own rules, anything else counts as unknown.
@@ -23,8 +26,20 @@ _RENAMED = {
     "num_moe_experts": "num_experts",
     "override_vocab_size": "padded_vocab_size",
     "qkv_bias": "add_qkv_bias",
+    "gated_linear_unit": "swiglu",
+    "sequence_length": "seq_length",
 }
+_TELLING = frozenset({
+    "micro_batch_size", "global_batch_size", "tensor_model_parallel_size",
+    "pipeline_model_parallel_size", "context_parallel_size", "expert_model_parallel_size",
+})  # fmt: skip
+_MOST_SHOWN = 5
 _GATED = frozenset({"swiglu", "fast-swiglu", "geglu", "fast-geglu"})
+_PARTS = (
+    ("model",), ("trainer", "strategy"), ("trainer", "strategy", "ddp"), ("data",),
+    ("model", "config"), ("optim", "config"), ("train",), ("dataset",), ("ddp",), ("optimizer",),
+    ("mixed_precision",),
+)  # fmt: skip
 _MODEL_KEYS = frozenset({"tensor_model_parallel_size", "pipeline_model_parallel_size"})
 _INNERMOST = re.compile(r"\$\{([^${}]{0,200})\}")
 MOST_STEPS = 16
@@ -36,9 +51,8 @@ def looks_like_nemo(root: Node) -> bool:
 
 
 def _parts(root: Node) -> tuple[Node, ...]:
-    """Return the mappings that hold Megatron's arguments: of NeMo 1 one, of NeMo 2 three."""
-    ways = (("model",), ("trainer", "strategy"), ("data",), ("model", "config"))
-    return tuple(part for way in ways if (part := _inside(root, way)) is not None)
+    """Return the mappings that hold Megatron's arguments, the dialects' own first."""
+    return tuple(part for way in _PARTS if (part := _inside(root, way)) is not None)
 
 
 def _inside(root: Node, way: tuple[str, ...]) -> Node | None:
@@ -70,18 +84,44 @@ def import_nemo(document: Document) -> ImportedRun:
     if "num_query_groups" in texts and texts["num_query_groups"] != "null":
         arguments["group_query_attention"] = Argument("true", where)
     trainer = root.optional("trainer")
-    precision = _text_in(trainer, "precision", root) or texts.get("precision", "")
-    for kind, label in (("bf16", "bf16"), ("fp16", "16")):
+    precision = next(
+        filter(None, (
+            _text_in(trainer, "precision", root),
+            _text_in(_inside(root, ("trainer", "plugins")), "precision", root),
+            _text_in(root, "mixed_precision", root),
+            texts.get("precision", ""),
+        )), "",
+    )  # fmt: skip
+    for kind, label in (("bf16", "bf16"), ("fp16", "16"), ("fp16", "fp16")):
         if precision.startswith(label):
             arguments[kind] = Argument("true", where)
-    if texts.get("fp8", "").lower() == "false":
+    if any(word in precision for word in ("fp8", "nvfp4")):
+        arguments["fp8_format"] = Argument("hybrid", where)
+    if texts.get("fp8", "").lower() in {"false", "null"}:
         del arguments["fp8"]
     optimizer = _text_in(_inside(root, ("model", "optim")), "name", root)
     if "distributed" in optimizer:
         arguments["use_distributed_optimizer"] = Argument("true", where)
     gpus = _product(_text_in(trainer, "num_nodes", root), _text_in(trainer, "devices", root))
     document.finish()
-    return run_from_arguments(MegatronArguments(arguments, document.name), gpus=gpus, kind="NeMo")
+    found = MegatronArguments(arguments, document.name)
+    if elsewhere := _stated_elsewhere(root, {*map(id, _parts(root))}):
+        found.assumed["not_read"] = ", ".join(elsewhere[:_MOST_SHOWN]) + ": of another part"
+    return run_from_arguments(found, gpus=gpus, kind="NeMo")
+
+
+def _stated_elsewhere(root: Node, read: set[int]) -> list[str]:
+    """Return where parts that are not read state batches or degrees."""
+    found: list[str] = []
+    waiting: list[tuple[str, Node]] = [("", root)]
+    while waiting:
+        way, node = waiting.pop(0)
+        for key, value in node.items():
+            if value.kind == "map":
+                waiting.append((f"{way}{key}.", value))
+            elif id(node) not in read and key in _TELLING and value.kind == "number":
+                found.append(f"{way}{key}")
+    return found
 
 
 def _scalars(node: Node) -> list[tuple[str, Node]]:

@@ -119,3 +119,61 @@ def test_a_nemo_2_file_has_its_degrees_in_the_trainers_strategy(tmp_path: Path) 
     assert (layout.tp, layout.pp, layout.dp, layout.seq) == (4, 2, 4, 8192)
     assert (layout.global_batch, layout.sequence_parallel) == (512, True)
     assert "not read" in run.assumed["model"]
+
+
+BRIDGE = """
+model:
+  _target_: megatron.bridge.models.llama.llama_provider.Llama3ModelProvider70B
+  tensor_model_parallel_size: 4
+  pipeline_model_parallel_size: 4
+  virtual_pipeline_model_parallel_size: 5
+  context_parallel_size: 2
+  sequence_parallel: true
+  num_layers: 80
+  hidden_size: 8192
+  ffn_hidden_size: 28672
+  num_attention_heads: 64
+  num_query_groups: 8
+  gated_linear_unit: true
+  normalization: RMSNorm
+  add_bias_linear: false
+  share_embeddings_and_output_weights: false
+  vocab_size: 128256
+  fp8: null
+train: {train_iters: 100, global_batch_size: 128, micro_batch_size: 2}
+dataset: {sequence_length: 8192}
+optimizer: {optimizer: adam, use_distributed_optimizer: true}
+ddp: {overlap_grad_reduce: true, overlap_param_gather: true}
+mixed_precision: bf16_mixed
+"""
+
+
+def test_a_megatron_bridge_file_has_its_batches_and_overlap_beside_the_model(
+    tmp_path: Path,
+) -> None:
+    run = read_run(written(tmp_path, "run_config.yaml", BRIDGE))
+
+    layout = layout_of(run, gpus=128)
+    assert (layout.tp, layout.pp, layout.vpp, layout.cp, layout.dp) == (4, 4, 5, 2, 4)
+    assert (layout.micro_batch, layout.global_batch, layout.seq) == (2, 128, 8192)
+    assert (layout.zero_stage, layout.precision) == (1, "bf16")
+    assert layout.overlap_gradients
+    assert layout.overlap_parameters
+    # Llama 3.1 70B (70,553,706,496) and two matrices of the 256 entries that pad the vocabulary
+    assert run.model is not None
+    assert run.model.parameters() == 70_553_706_496 + 2 * 256 * 8192
+    assert "precision" not in run.assumed
+
+
+def test_a_precision_recipe_of_megatron_bridge_may_be_fp8(tmp_path: Path) -> None:
+    text = BRIDGE.replace("bf16_mixed", "bf16_with_fp8_current_scaling_mixed")
+
+    assert read_run(written(tmp_path, "b.yaml", text)).layout["precision"] == "fp8"
+
+
+def test_a_batch_in_a_part_that_is_not_read_is_named(tmp_path: Path) -> None:
+    text = BRIDGE + "validation: {loop: {micro_batch_size: 8}}\n"
+
+    run = read_run(written(tmp_path, "b.yaml", text))
+
+    assert run.assumed["not_read"] == "validation.loop.micro_batch_size: of another part"

@@ -88,6 +88,27 @@ def test_deepspeed_states_zero_and_batches_and_auto_is_not_stated(tmp_path: Path
     assert "auto" in auto.assumed["train_batch_size"]
 
 
+def test_an_offload_to_no_device_is_none(tmp_path: Path) -> None:
+    for device, told in (("none", False), ("cpu", True)):
+        zero = f'{{"stage": 3, "offload_optimizer": {{"device": "{device}"}}}}'
+
+        run = read_run(written(tmp_path, "ds.json", f'{{"zero_optimization": {zero}}}'))
+
+        assert ("offload_optimizer" in run.assumed) == told
+
+
+def test_deepspeeds_sequence_parallel_ranks_exchange_heads(tmp_path: Path) -> None:
+    text = """{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 2,
+        "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2},
+        "bf16": {"enabled": true}, "tensor_parallel": {"autotp_size": 4},
+        "sequence_parallel_size": 2}"""
+
+    layout = layout_of(read_run(written(tmp_path, "ds.json", text)), gpus=256)
+
+    # 256 = 2 x 4 x 32 sequences a step, each over 2 x 4 GPUs
+    assert (layout.dp, layout.tp, layout.cp, layout.cp_kind) == (32, 4, 2, "ulysses")
+
+
 def test_a_deepspeed_template_or_contradiction_is_refused(tmp_path: Path) -> None:
     template = written(tmp_path, "a.json", '{"train_batch_size": CONFIG_BATCH_SIZE}')
     clash = written(
