@@ -12,6 +12,9 @@ from planner.steptime.columns import LayoutColumns
 from topologies.steps_cells import Cells, UnusableError
 
 _DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp", "zero_stage", "micro_batch", "global_batch", "seq")
+_EARLY_STOP = (2, 1)
+"""PyTorch whose recomputation ends with the last tensor that is needed; FSDP2 is newer."""
+
 _ENDS = 2
 """Layers that an interleaved split may have beyond the model's: Megatron can count the embedding
 and the logits as one each, 126 layers on 16 x 8 chunks."""
@@ -85,9 +88,6 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
     code = _precision(row)
     notes = row.text("notes").lower()
     old = code == 1.0
-    narrow = (
-        code != 0.0 or "release" in notes or "nemo" in notes
-    )  # recipes that reduce 16-bit gradients
     serial = "without comm overlap" in notes or "no gradient bucket overlap" in notes
     apart = old or serial  # TP traffic and hops overlap since Transformer Engine
     sequence = row.number("sp", 0.0) > 0
@@ -98,6 +98,7 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
     spanning = row.number("ep", 1.0) > row.number("scaleup_domain", 8.0)
     schedule = _schedule(notes)
     stack = _stack(row, notes, code, zero)
+    gradient = _gradient_bytes(notes, code, zero)
     overlapped = (interleaved and (fused or (micro_scaled and spanning))) or schedule == 3.0
     return LayoutColumns(
         tp=row.number("tp"),
@@ -123,7 +124,8 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
         dispatch_bytes=1.0 if "dispatch in fp8" in notes or "fp8 dispatch" in notes else 2.0,
         combine_bytes=2.0,
         parameter_bytes=2.0,
-        gradient_bytes=2.0 if (narrow or zero >= 2) and "fp32 gradients" not in notes else 4.0,
+        gradient_bytes=gradient,
+        widened_bytes=4.0 - gradient if "fsdp2" in notes else 0.0,
         optimizer_bytes=12.0 if not old else 14.0,
         overlap_tensor=float(sequence and not apart and (stack == 0.0 or "async tp" in notes)),
         overlap_experts=float(overlapped or _says(notes, "ep overlap", "1f1b overlap")),
@@ -131,8 +133,16 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
         overlap_hops=float(not apart),
         scatter_gather=1.0,
         compiled_loss=float(_says(notes, "loss compiled", "compiled loss")),
+        stops_early=float("fsdp2" in notes or _pytorch(notes) >= _EARLY_STOP),
         stack=stack,
     )
+
+
+def _gradient_bytes(notes: str, code: float, zero: float) -> float:
+    """Return the bytes of a gradient: sharded steps and recipes of NVIDIA hold 16 bit [bytes]."""
+    if "fp32 gradients" in notes:
+        return 4.0
+    return 2.0 if code != 0.0 or zero >= 2.0 or _says(notes, "release", "nemo") else 4.0
 
 
 def _zero_stage(row: Cells, notes: str, usual: float) -> float:
@@ -175,6 +185,12 @@ def _stack(row: Cells, notes: str, code: float, zero: float) -> float:
         return 1.0
     row.assumed["kernels"] = "PyTorch's own, element-wise operators fused"
     return 3.0
+
+
+def _pytorch(notes: str) -> tuple[int, int]:
+    """Return the version of PyTorch that *notes* state, else (0, 0)."""
+    found = re.search(r"pytorch (\d+)\.(\d+)", notes)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _release(notes: str) -> tuple[int, int]:

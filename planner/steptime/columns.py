@@ -53,6 +53,10 @@ class LayoutColumns:
         overlap_hops: 1 where an interleaved pipeline's hops run under other chunks, 0 where each
             stage waits for them (Megatron before ``--overlap-p2p-communication``).
         scatter_gather: 1 where a pipeline hop sends each TP rank's part only (always with SP).
+        stops_early: 1 where a full recomputation ends with the last tensor that the backward reads,
+            0 where it repeats the whole forward.
+        widened_bytes: by so many bytes a gradient grows before it is reduced: FSDP2 reduces in FP32
+            what the backward made in 16 bit.
         compiled_loss: 1 where PyTorch's own loss is compiled, 0 where it runs operator by operator.
     """
 
@@ -87,6 +91,8 @@ class LayoutColumns:
     overlap_hops: Values = 1.0
     scatter_gather: Values = 0.0
     compiled_loss: Values = 0.0
+    stops_early: Values = 0.0
+    widened_bytes: Values = 0.0
     stack: Values = 0.0
 
     @property

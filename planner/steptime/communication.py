@@ -136,8 +136,8 @@ def gradient_s(
 
     A stage without routed experts runs no collective for them.
     """
-    dense = parameters.dense * columns.gradient_bytes
-    experts = parameters.experts * columns.gradient_bytes
+    wire = columns.gradient_bytes + columns.widened_bytes
+    dense, experts = parameters.dense * wire, parameters.experts * wire
     plain = columns.zero_stage == 0
 
     def reduced(payload: Values, digit: str) -> Values:

@@ -78,12 +78,18 @@ def _pass(works: Sequence[Work], rates: Rates, together: Callable[[Any, Any], An
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerTime:
-    """Seconds of one layer: forward, backward to its input, weight gradients, core's forward."""
+    """Seconds of one layer: forward, backward to its input, weight gradients.
+
+    Args:
+        core_s: the attention core's forward.
+        last_s: of the forward, what the backward needs no output of.
+    """
 
     forward: Pass
     backward: Pass
     weights: Pass
     core_s: Values
+    last_s: Values
 
 
 def layer_time(work: LayerWork, rates: Rates) -> LayerTime:
@@ -93,4 +99,5 @@ def layer_time(work: LayerWork, rates: Rates) -> LayerTime:
         backward=pass_time(work.backward, rates),
         weights=weights_time(work.weights, rates),
         core_s=pass_time(work.core, rates).total_s,
+        last_s=pass_time(work.last, rates).total_s,
     )

@@ -13,7 +13,7 @@ from planner.steptime.uncertainty import interval_s as step_interval_s
 
 def interval_s(step: Step) -> tuple[float, float]:
     """Return the 90 % interval of the step [s]."""
-    return step_interval_s(float(step.total_s), step.spread)
+    return step_interval_s(float(step.total_s), step.spread, step.machine_spread)
 
 
 def step_document(step: Step) -> dict[str, Any]:

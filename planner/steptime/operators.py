@@ -11,6 +11,7 @@ Source: a GPT/Llama/DeepSeek block as Megatron-LM and Transformer Engine run it 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, larger, select
@@ -171,7 +172,8 @@ def dense_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values)
         *feed_forward_matrices(model, tokens, width, "ffn"),
     )
     others = (around(model, columns), activation(model, columns, tokens, width))
-    return _block(matrices, _core(model, columns), others, columns, element_bytes)
+    work = _block(matrices, _core(model, columns), others, columns, element_bytes)
+    return replace(work, last=(forward_gemm(matrices[-1], element_bytes),))
 
 
 def routed_tokens(model: ModelSpec, columns: LayoutColumns) -> Values:

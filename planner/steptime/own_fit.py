@@ -93,7 +93,8 @@ def with_own_pace(fitted: Efficiency) -> Efficiency:
     """Return *fitted* with the pace of its source in its numbers, where it saw one source alone.
 
     All times x pace: rates / pace, none above the nominal one. Rows of that source are predicted
-    with it, so that a layout of the same machine is, too. Of several sources, neither is meant.
+    with it, so that a layout of the same machine is, too, and is off by no other machine's spread.
+    Of several sources, neither is meant.
     """
     paces = tuple(fitted.pace_ratio.values())
     pace = paces[0] if len(paces) == 1 else 1.0
@@ -103,6 +104,7 @@ def with_own_pace(fitted: Efficiency) -> Efficiency:
 
     return replace(
         fitted,
+        machine_spread=0.0 if len(paces) == 1 else fitted.machine_spread,
         gemm_share=slowed(fitted.gemm_share),
         attention_share=slowed(fitted.attention_share),
         memory_share=slowed(fitted.memory_share),

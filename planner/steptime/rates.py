@@ -20,6 +20,7 @@ import numpy as np
 from planner.errors import SpecError
 from planner.fabric import Accelerator
 from planner.steptime.columns import PRECISIONS, STACKS, LayoutColumns, Values, select, take
+from planner.steptime.uncertainty import MACHINE_SPREAD
 
 _STEP_OF_GEMM = 0.88
 _ATTENTION_OF_GEMM = 0.62
@@ -66,6 +67,8 @@ class Efficiency:
         pace_ratio: source to how long its own software takes against the fit, where the fit saw
             the source [1]; only rows of that source are multiplied by it.
         fitted_on: the tables they come from; empty where nothing was measured.
+        machine_spread: the same deviation of a machine's mean, 0 where it is the very machine that
+            was fitted on [1].
     """
 
     gemm_share: Mapping[str, float]
@@ -79,6 +82,7 @@ class Efficiency:
     rows: int = 0
     pace_ratio: Mapping[str, float] = field(default_factory=dict)
     fitted_on: str = ""
+    machine_spread: float = MACHINE_SPREAD
 
     def __post_init__(self) -> None:
         shares = [("inner_share", self.inner_share), ("outer_share", self.outer_share)]
@@ -112,6 +116,7 @@ class Rates:
         peak_flops_per_s: 16-bit dense peak, what MFU is counted against [FLOP/s].
         memory_bytes: capacity [bytes].
         spread: standard deviation of the log residuals [1].
+        machine_spread: of a machine's mean [1].
         assumed: what was not measured on this accelerator, name to reason.
     """
 
@@ -127,6 +132,7 @@ class Rates:
     peak_flops_per_s: float
     memory_bytes: float
     spread: float
+    machine_spread: float
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -248,5 +254,6 @@ def rates_of(
         peak_flops_per_s=wide,
         memory_bytes=accelerator.memory_bytes,
         spread=reached.spread,
+        machine_spread=reached.machine_spread,
         assumed=MappingProxyType(assumed),
     )

@@ -32,6 +32,10 @@ _REPEATED_PRODUCTS = 0.37
 """Of a dense layer's matrix products, those that PyTorch's selective recomputation repeats [1]:
 every second one (k, the attention's output, the feed-forward's second), in Llama 3 of any size."""
 
+_LAST_TENSOR_SHARE = 0.25
+"""Of a dense layer's TP traffic one way, what follows its last product [1]: one of two gathers and
+two scatters."""
+
 _ZERO = StageSeconds(first=0.0, middle=0.0, middle_mean=0.0, last=0.0)
 _NOWHERE = (_ZERO, _ZERO)
 _NONE: tuple[Values, Values] = (0.0, 0.0)
@@ -94,6 +98,11 @@ def _cost(
 ) -> Cost:
     """Put one layer together: recomputation repeats the forward and its collectives.
 
+    PyTorch's own stops once it has all that the backward reads ("Non-reentrant checkpoint stops
+    recomputation as soon as all needed intermediate activations have been recomputed",
+    torch.utils.checkpoint, since 2.1): before a dense layer's last product and the sum of its
+    parts. Megatron's repeats all of it.
+
     TP overlaps by chunks: of tp chunks all but one run under a GEMM, inside a supernode only.
     Where TP spans supernodes the host launches ahead while a collective is on the NICs. Inside
     one it does not gain: a collective there is as short as a launch and waits for the slowest of
@@ -102,12 +111,15 @@ def _cost(
     full = (columns.recompute == 2) * 1.0
     selective = (columns.recompute == 1) * (1.0 - columns.fused_attention)
     operators = _REPEATED_PRODUCTS * time.forward.gemm_s + time.forward.memory_s
+    stops = columns.stops_early * (time.last_s > 0)
     again = (
-        full * time.forward.total_s
+        full * (time.forward.total_s - stops * time.last_s)
         + selective * time.core_s
         + repeats_operators(columns) * operators
     )
     own = {name: (f, b + full * f) for name, (f, b) in traffic.items()}
+    f, b = traffic["tp"]
+    own["tp"] = (f, b + full * (1.0 - stops * _LAST_TENSOR_SHARE) * f)
     forward = time.forward.total_s
     backward = time.backward.total_s + time.weights.total_s + again
     exposed = dict(own)

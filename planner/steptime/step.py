@@ -83,6 +83,7 @@ class Step(StepSums):
         mfu: of the 16-bit peak [1].
         tokens_per_s: over all GPUs [1/s].
         spread: standard deviation of the log of predicted over measured [1].
+        machine_spread: of what all layouts of one machine have in common, beside it [1].
         assumed: what was not measured or stated, name to reason.
         slowdown: digit to how many times as long its bytes take than at its tier's rates, because
             of who shares its links [1]; empty where that was not looked at.
@@ -104,6 +105,7 @@ class Step(StepSums):
     slowdown: Mapping[str, Values] = field(default_factory=lambda: MappingProxyType({}))
     phases: tuple[PhasePressure, ...] = ()
     exposed_gather_s: Values = 0.0
+    machine_spread: float = 0.0
 
 
 def step_time(
@@ -167,6 +169,7 @@ def step_columns(
         tokens_per_s=tokens / total,
         exposed_gather_s=timed.data.gather_s,
         spread=timed.rates.spread,
+        machine_spread=timed.rates.machine_spread,
         pipeline=timed.pipe,
         stages=timed.costs,
         assumed=timed.rates.assumed,

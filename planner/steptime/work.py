@@ -47,12 +47,14 @@ class LayerWork:
         backward: the backward pass down to the layer's input, without recomputation.
         weights: the weight gradients.
         core: attention core's forward, which selective recomputation repeats.
+        last: of the forward, what the backward needs no output of: a recomputation may leave it.
     """
 
     forward: tuple[Work, ...]
     backward: tuple[Work, ...]
     weights: tuple[Work, ...]
     core: tuple[Work, ...]
+    last: tuple[Work, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -280,3 +280,36 @@ def test_kernels_that_were_not_measured_stand_to_those_that_were_as_usual() -> N
         usual.attention_share["eager"] / usual.attention_share["fused"]
     )
     assert rates[2].memory_bytes_per_s / rates[0].memory_bytes_per_s == pytest.approx(0.95 / 0.65)
+
+
+def test_a_recomputation_that_stops_early_leaves_a_dense_layers_last_product() -> None:
+    layout = Layout(dp=64, global_batch=64, seq=8192, zero_stage=3, recompute="full")
+
+    def again_s(stops: float) -> float:
+        columns = columns_of(layout, stops_early=stops)
+        spreads = contiguous_spread(columns, 8.0)
+        step = step_columns(DENSE, columns, accelerator=H100, links=LINKS, spreads=spreads)
+        return float(step.compute_parts_s["recompute"])
+
+    # 80 layers, 8192 tokens: 2 x tokens x 28672 x 8192 each, and 2 bytes of each operand
+    rates = rates_of(H100, columns_of(layout))
+    product = 2.0 * 8192 * 28672 * 8192 / float(rates.gemm_flops_per_s)
+    operands = 2.0 * (8192 * 28672 + 28672 * 8192 + 8192 * 8192) / float(rates.memory_bytes_per_s)
+    assert again_s(0.0) - again_s(1.0) == pytest.approx(80 * (product + operands))
+
+
+def test_another_machine_may_be_further_off_than_the_one_that_was_fitted_on() -> None:
+    own = replace(default_efficiency(H100), spread=0.06, machine_spread=0.0)
+    other = replace(own, machine_spread=0.08)
+    layout = Layout(tp=8, pp=4, dp=4, global_batch=128, seq=8192)
+    spreads = contiguous_spread(columns_of(layout), 8.0)
+
+    def width(efficiency: Efficiency) -> float:
+        step = step_time(DENSE, layout, accelerator=H100, links=LINKS, spreads=spreads,
+                         efficiency=efficiency)  # fmt: skip
+        low_s, high_s = step_document(step)["interval_s"]
+        return float(np.log(high_s / low_s))
+
+    # variances add up: 0.06^2 + 0.08^2 = 0.1^2
+    assert width(own) == pytest.approx(2 * 1.645 * 0.06)
+    assert width(other) == pytest.approx(2 * 1.645 * 0.10)

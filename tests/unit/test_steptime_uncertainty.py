@@ -10,7 +10,7 @@ from planner.steptime.uncertainty import faster, interval_s
 
 
 def test_an_interval_holds_nine_cases_of_ten_of_a_normal_log() -> None:
-    low, high = interval_s(1.0, 0.2)
+    low, high = interval_s(1.0, 0.2, 0.0)
 
     # 1.645 standard deviations, from the tables of the normal distribution
     assert (math.log(low), math.log(high)) == pytest.approx((-0.329, 0.329))

@@ -1,0 +1,96 @@
+"""64 published steps that no fit and no default was chosen on, predicted as a user would.
+
+FSDP, HSDP and TP on 1 to 360 H200 with four to a node, FSDP on A100 and H100 behind 6 and 12 GB/s
+a GPU, mixtures of experts of 20 B to 1 T under PyTorch on 8 to 1,024 H100, 530 B in 35 stages on
+3,360 A100, and racks of GB200. At first sight they were 13 % off at the mean, 61 % of them in the
+interval that is printed. What was mended has its reason elsewhere: PyTorch stops a recomputation
+early, FSDP2 reduces gradients in FP32, a benchmark's router gives token i the experts ki to
+ki + k - 1 (which sit in one node), and a machine that no fit has seen is off by more than layouts
+of one that it has. No number is fitted on them; from now on they are a check and no blind test.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.steptime.runs import Run
+from planner.steptime.uncertainty import interval_s
+from planner.steptime.validate import constant_mfu_error, predict
+from topologies.efficiency_catalogue import shipped_efficiencies
+from topologies.steps_table import read_steps
+
+TABLE = Path(__file__).with_name("held_out_runs.csv")
+
+# Mean error of each source: what was reached, and a little.
+MOST_SHARE = {
+    "dgxc_llama": 0.03,
+    "ibm_fsdp": 0.06,
+    "kempnerforge": 0.12,
+    "mt_nlg": 0.21,
+    "nemo_automodel": 0.17,
+    "nemo_gb200_2504": 0.07,
+    "nemo_gb200_2507": 0.06,
+    "torchtitan_a100": 0.07,
+}
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[Run, ...]:
+    table = read_steps(TABLE)
+    assert not table.skipped
+    return table.runs
+
+
+@pytest.fixture(scope="module")
+def step_s(runs: tuple[Run, ...]) -> np.ndarray:
+    answer = predict(runs, shipped_efficiencies())
+    for run, one_s in zip(runs, answer, strict=True):
+        off = f"{one_s / run.measured_s - 1:+.1%}"
+        print(f"{run.name:24s} {run.measured_s:8.2f} s {off}")  # noqa: T201 - shown by pytest -s
+    return answer
+
+
+@pytest.mark.parametrize("source", sorted(MOST_SHARE))
+def test_the_error_of_a_source_stays_within(
+    source: str, runs: tuple[Run, ...], step_s: np.ndarray
+) -> None:
+    ratio = [
+        s / run.measured_s for run, s in zip(runs, step_s, strict=True) if run.source == source
+    ]
+
+    assert ratio
+    assert np.abs(np.array(ratio) - 1).mean() < MOST_SHARE[source]
+
+
+def test_all_are_within_a_tenth_at_the_mean_and_none_is_off_by_a_factor_of_two(
+    runs: tuple[Run, ...], step_s: np.ndarray
+) -> None:
+    ratio = step_s / [run.measured_s for run in runs]
+
+    assert len(runs) == 64
+    assert np.abs(ratio - 1).mean() < 0.10
+    assert np.abs(np.log2(ratio)).max() < 1.0
+
+
+def test_four_of_five_are_in_the_interval_that_is_printed(
+    runs: tuple[Run, ...], step_s: np.ndarray
+) -> None:
+    efficiencies = shipped_efficiencies()
+    inside = []
+    for run, one_s in zip(runs, step_s, strict=True):
+        reached = efficiencies[run.chip]
+        low_s, high_s = interval_s(float(one_s), reached.spread, reached.machine_spread)
+        inside.append(low_s <= run.measured_s <= high_s)
+
+    assert np.mean(inside) > 0.8
+
+
+def test_they_are_predicted_better_than_by_a_constant_mfu_set_on_themselves(
+    runs: tuple[Run, ...], step_s: np.ndarray
+) -> None:
+    error = np.abs(step_s / [run.measured_s for run in runs] - 1).mean()
+
+    assert error < 0.5 * constant_mfu_error(runs)
