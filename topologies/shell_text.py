@@ -27,9 +27,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _PARAMETER = re.compile(
     r"([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?])(?:\[[@*]\])?(?:(:?[-=?+])(.*))?$", re.DOTALL
 )
-_ARITHMETIC = re.compile(
-    r"\s*(?:([0-9]{1,12})(?![0-9])|(\$?\{?[A-Za-z_][A-Za-z0-9_]*\}?)|([-+*/%()]))"
-)
+_ARITHMETIC = re.compile(r"\s*(?:([0-9]{1,12})(?![0-9])|([A-Za-z_][A-Za-z0-9_]*)|([-+*/%()]))")
 _PATTERN = re.compile(r"[^()]+\)")  # of a branch of ``case``
 _OPENERS = {"if", "for", "while", "until", "case", "select"}
 _CLOSERS = {"fi", "done", "esac"}
@@ -160,6 +158,8 @@ def _looks_like_test(raw: str) -> bool:
 
 def _assign(script: Script, name: str, word: Word, match: re.Match[str], *, certain: bool) -> None:
     value, adds = word.raw[match.end() :], bool(match.group(2))
+    itself = re.match(rf'[("]*\$\{{?{name}\b\}}?', value)
+    adds = adds or (not certain and itself is not None)  # NAME="$NAME more" is NAME+=" more"
     if not certain and not adds:
         script.choices.setdefault(name, []).append(Word(value, word.line))
     if value.startswith("("):
@@ -170,6 +170,8 @@ def _assign(script: Script, name: str, word: Word, match: re.Match[str], *, cert
             raise SpecError(f"{name}: more than {MOST_WORDS:,} words")
         return
     text = expand(script, value) if certain else UNKNOWN
+    if not certain and value[itself.end() if itself else 0 :].lstrip("\"'").startswith(" "):
+        text = " " + text
     script.variables[name] = (script.variables.get(name, "") if adds else "") + text
     _bounded(script.variables[name])
 
@@ -261,15 +263,15 @@ def _bounded(text: str) -> None:
 def _arithmetic(script: Script, text: str, depth: int) -> str:
     """Return the value of ``$((…))``: whole numbers, + - * / %, brackets, variables."""
     tokens: list[str] = []
-    end, stripped = 0, text.rstrip()
+    filled = expand(script, text, depth + 1) if "$" in text else text
+    end, stripped = 0, filled.rstrip()
     while end < len(stripped):
         match = _ARITHMETIC.match(stripped, end)
         if match is None or len(tokens) > 1000:
             return UNKNOWN
         number, name, operator = match.groups()
         if name:
-            bare = name.strip("${}")
-            number = script.variables.get(bare, UNKNOWN).strip()
+            number = script.variables.get(name, UNKNOWN).strip()
             if not re.fullmatch(r"[0-9]{1,12}", number):
                 return UNKNOWN
         tokens.append(number or operator)
