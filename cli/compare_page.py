@@ -14,7 +14,7 @@ from cli.compare_verdict import same_work, tokens_words, verdict_lines
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.report_pictures_plane import Axis
-from cli.report_words import boxes_words, energy_words
+from cli.report_words import boxes_words, energy_words, unfilled_words
 from cli.search_report import short_layout, used_bytes
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
@@ -37,7 +37,7 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         f"{first.candidate.model.name} on {_job(found)}."
         + ("" if found.asked.layouts else " Each cluster has the fastest layout found for it.")
     ))  # fmt: skip
-    for line in size_lines(found):
+    for line in [*size_lines(found), *_unfilled_lines(found)]:
         console.print(Text(line))
     _section(console, "Ranked", _ranked_table(found))
     _section(console, "What falls on the cut between supernodes, in bytes of one step",
@@ -65,6 +65,15 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         console.print(Text(line))
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
+
+
+def _unfilled_lines(found: Comparison) -> list[str]:
+    """Return which clusters' supernodes the GPUs do not fill."""
+    said = {}
+    for one in found.asked.candidates:
+        names = [domain.name for domain in one.fabric.tier("supernode").domains]
+        said[one.name] = unfilled_words("supernode", one.fabric.capacities("supernode"), names)
+    return [f"{name}: {words}" for name, words in said.items() if words]
 
 
 def _section(console: Console, title: str, table: Table) -> None:

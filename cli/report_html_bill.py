@@ -94,7 +94,8 @@ def bill_part(
         of = f" of {', '.join(theirs)}" if len(names) > 1 else ""
         body += filled_table(f"Bill of materials{of}", *_lines(lines, prices))
     body += (
-        "<p>Links inside a supernode come with it. A link's line stands for its cables and optics. "
+        "<p>Links inside a supernode come with it; one that is not full counts with the parts that "
+        "it holds. A link's line stands for its cables and optics. "
         "Power is that of the parts whose power is known; cooling counts where the price list says "
         "how much.</p>"
     )

@@ -23,6 +23,7 @@ from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import offers_of, taken
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
+from cli.report_words import unfilled_words
 from planner.procure.budget import format_money
 from planner.units import format_bytes, format_number, format_power, format_time
 
@@ -212,8 +213,16 @@ def _clusters(file: ComparisonFile) -> str:
         for name, asked in file.clusters.items()
         for row in tier_rows(asked["fabric"]["tiers"])
     ]
+    short = [
+        f"{name}: {words}"
+        for name, asked in file.clusters.items()
+        for tier in asked["fabric"]["tiers"]
+        if tier["tier"] == "supernode"
+        and (words := unfilled_words("supernode", tier["capacities"]))
+    ]
     return (
-        table(
+        "".join(f"<p>{safe(line)}</p>" for line in short)
+        + table(
             "Tiers, the innermost first; rates are of one GPU, one direction",
             ["Cluster", *TIER_HEADS],
             rows,

@@ -26,6 +26,7 @@ from cli.report_html_words import family_words, proof_words, seating_words, shor
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars, rival_bars
 from cli.report_pictures_seats import heat
+from cli.report_words import unfilled_words
 from planner.units import format_bytes, format_share, format_time
 from planner.words import counted, plural
 
@@ -73,10 +74,22 @@ def _cluster(plan: PlanFile) -> str:
         f"<p>{safe(inputs['cluster'])}: {seats_:,} {safe(chip)} in "
         f"{safe(counted(domains, tier))}, "
         f"{f'{spare:,} of them' if spare else 'none'} without a rank. "
-        f"{safe(dead_words(plan.document))}</p>"
+        f"{safe(dead_words(plan.document))} {safe(_unfilled(plan))}</p>"
         + table("Tiers, the innermost first; rates are of one GPU, one direction",
                 TIER_HEADS, tier_rows(fabric["tiers"]))
     )  # fmt: skip
+
+
+def _unfilled(plan: PlanFile) -> str:
+    """Return which supernodes the GPUs do not fill, or nothing."""
+    tier = next(
+        (one for one in plan.document["inputs"]["fabric"]["tiers"] if one["tier"] == "supernode"),
+        None,
+    )
+    domains = plan.document["placement"]["domains"]
+    sizes = [] if tier is None else tier["capacities"]
+    known = [domain["capacity"] for domain in domains] == list(sizes)
+    return unfilled_words("supernode", sizes, [str(d["name"]) for d in domains] if known else ())
 
 
 def cut_bars(plan: PlanFile) -> str:

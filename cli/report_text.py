@@ -27,7 +27,7 @@ from cli.report_text_parts import (
 )
 from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
-from cli.report_words import close_words
+from cli.report_words import close_words, unfilled_words
 from planner.place.answer import Proof
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from cli.place_extras import Extras
     from cli.planner_plan import Plan
+    from planner.fabric import Fabric
 
 _DOMAINS_SHOWN = 8
 _WIDE = 100  # columns from which every baseline has one of its own
@@ -169,6 +170,7 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
             + (f" and {spares:,} spare" if spares else "")
             + f" in supernodes of {_sizes(fabric.capacities('supernode'))}; {', '.join(rates)}",
         ),
+        *_unfilled(fabric),
         (
             "model",
             f"{model.name}, {model.parameters() / 1e9:.4g} billion parameters"
@@ -184,6 +186,13 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
         ("layout", f"{spelled_layout(layout)}, {layout.precision}, ranks {layout.order}"),
     ]
     return [*lines, ("chosen", _chosen(plan))]
+
+
+def _unfilled(fabric: Fabric) -> list[tuple[str, str]]:
+    """Return a line where the GPUs do not fill all supernodes."""
+    names = [domain.name for domain in fabric.tier("supernode").domains]
+    text = unfilled_words("supernode", fabric.capacities("supernode"), names)
+    return [("not full", text)] if text else []
 
 
 def _sizes(capacities: tuple[int, ...]) -> str:

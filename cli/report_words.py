@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from planner.units import format_power, format_share, format_time
+from planner.words import plural
 
 _PARTS: Mapping[str, str] = {
     "gemm": "matrix products", "memory": "memory-bound work", "host": "kernel launches",
@@ -12,6 +13,7 @@ _PARTS: Mapping[str, str] = {
     "fixed": "data and logging", "straggling": "slowest GPU's lag",
 }  # fmt: skip
 _RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their full-width forms
+_SHORT_SHOWN = 4  # domains that are not full; more are told by their number
 _CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 
 
@@ -79,6 +81,36 @@ def plain_cell(text: str) -> str:
     """
     return (
         f"'{text}" if text.strip().startswith(_RUN) or text.startswith(("\t", "\r", "\n")) else text
+    )
+
+
+def unfilled_words(tier: str, sizes: Sequence[int], names: Sequence[str] = ()) -> str:
+    """Return what to say where GPUs do not fill all domains of a tier, else nothing.
+
+    Args:
+        tier: e.g. ``supernode``.
+        sizes: GPUs in each domain [1].
+        names: of the domains, where they are known.
+
+    >>> unfilled_words("supernode", [72] * 14 + [16], [f"sn{i:02}" for i in range(15)])
+    '1,024 GPUs do not fill supernodes of 72: 14 are full, sn14 holds 16, 56 short of it.'
+    >>> unfilled_words("supernode", [64] * 16), unfilled_words("supernode", [5, 3, 4])[:58]
+    ('', '12 GPUs do not fill supernodes of 5: 1 is full, one holds 3')
+    """
+    full = max(sizes, default=0)
+    short = [i for i, size in enumerate(sizes) if size < full]
+    if not short:
+        return ""
+    each = [
+        f"{names[i] if names else 'one'} holds {sizes[i]:,}, {full - sizes[i]:,} short of it"
+        for i in short[:_SHORT_SHOWN]
+    ]
+    more = len(short) - len(each)
+    whole = len(sizes) - len(short)
+    return (
+        f"{sum(sizes):,} GPUs do not fill {plural(tier)} of {full:,}: {whole:,} "
+        f"{'is' if whole == 1 else 'are'} full, {', '.join(each)}"
+        f"{f', and {more:,} more are short' if more else ''}."
     )
 
 

@@ -33,6 +33,24 @@ def test_a_plan_becomes_one_page(
     assert "counted again it is not" not in page
 
 
+def test_racks_that_the_gpus_do_not_fill_are_told_in_the_terminal_and_on_every_page(
+    planner: Callable[..., Ran], tmp_path: Path
+) -> None:
+    plan, compared = tmp_path / "plan.json", tmp_path / "compared.json"
+    where = ("--cluster", "gb200-nvl72", "--gpus", "80", "--model", "llama-3.1-8b", "--zero", "1",
+             "--cp", "1", "--tp", "1")  # fmt: skip
+
+    placed = planner("place", *where, "--out", str(plan))
+    ranked = planner("compare", *where, "--out", str(compared))
+    pages = [planner("report", str(one)).out for one in (plan, compared)]
+
+    said = "80 GPUs do not fill supernodes of 72: 1 is full, {} holds 8, 64 short of it."
+    assert said.format("sn01") in " ".join(placed.out.split())
+    assert f"gb200-nvl72: {said.format('sn01')}" in " ".join(ranked.out.split())
+    assert said.format("sn01") in pages[0]
+    assert f"gb200-nvl72: {said.format('one')}" in pages[1]
+
+
 def test_the_page_goes_to_stdout_where_no_file_is_named(
     planner: Callable[..., Ran], plan_file: Path
 ) -> None:
