@@ -94,7 +94,7 @@ def unfilled_words(tier: str, sizes: Sequence[int], names: Sequence[str] = ()) -
 
     >>> unfilled_words("supernode", [72] * 14 + [16], [f"sn{i:02}" for i in range(15)])
     '1,024 GPUs do not fill supernodes of 72: 14 are full, sn14 holds 16, 56 short of it.'
-    >>> unfilled_words("supernode", [64] * 16), unfilled_words("supernode", [5, 3, 4])[:58]
+    >>> unfilled_words("supernode", [64] * 16), unfilled_words("supernode", [5, 3, 4])[:59]
     ('', '12 GPUs do not fill supernodes of 5: 1 is full, one holds 3')
     """
     full = max(sizes, default=0)
