@@ -89,7 +89,7 @@ class FabricBuild:
         accelerator = self.borrowed.accelerator
         own = accelerator.scale_up_bytes_per_s
         if filed is None and given is None and own and accelerator != self.like.accelerator:
-            self.assumed["supernode.rate"] = f"not in the file: what an {accelerator.name} has"
+            self.assumed["supernode.rate"] = f"not in the file: what one {accelerator.name} has"
             return own
         return self._told("supernode.rate", filed, given, self.like.scale_up_bytes_per_s)
 

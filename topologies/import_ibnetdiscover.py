@@ -13,6 +13,7 @@ from topologies.text_lines import numbered_lines
 
 _RECORD = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d{1,4})\s+"([^"]{1,128})"(.*)', re.IGNORECASE)
 _PORT = re.compile(r'\[(\d{1,4})\](?:\([0-9a-fx]+\))?\s*"([^"]{1,128})"\s*\[(\d{1,4})\](.*)')
+_STRANGE_RATE = re.compile(r"\b[0-9]{1,2}x[A-Z]{1,4}[0-9]{0,2}\b")
 _RATE = re.compile(r"\b(1|2|4|8|12)x(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)\b")
 _DATA_GBIT = {
     "SDR": 2.0, "DDR": 4.0, "QDR": 8.0, "FDR10": 10.0, "FDR": 13.64, "EDR": 25.0, "HDR": 50.0,
@@ -199,6 +200,7 @@ def _cables(
         where = f"{name}:{port.line}"
         findings.append(ImportFinding(severity="warning", where=where, message=message))
 
+    unknown: dict[str, _Port] = {}
     for ident, node in nodes.items():
         for number, port in node.ports.items():
             if (ident, number) in seen:
@@ -221,7 +223,11 @@ def _cables(
                 rate = int(text.group(1)) * _DATA_GBIT[text.group(2)] * 1e9 / 8
                 low, high = sorted((node.kind, there.kind))
                 found.rates[low, high].append((text.group(), port.line))
+            elif strange := _STRANGE_RATE.search(port.about):
+                unknown.setdefault(strange.group(), port)
             found.links.append(ImportedLink(a=names[ident], b=names[port.node], bytes_per_s=rate))
+    for speed, port in list(unknown.items())[:_SHOWN]:
+        say(port, f"link at {speed}: not a speed we know; its rate counts as not in the file")
     return found
 
 

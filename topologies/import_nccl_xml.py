@@ -84,7 +84,12 @@ def _is_gpu(pci: Any) -> bool:
 def _only_pcie(gpus: list[Any]) -> bool:
     """Return whether NCCL saw the GPUs themselves, and no links of theirs."""
     seen = [gpu for pci in gpus if (gpu := pci.find("gpu")) is not None]
-    linked = any(gpu.find(tag) is not None for gpu in seen for tag in ("nvlink", "xgmi", "c2c"))
+    linked = any(
+        str(link.get("count", "")) != "0"
+        for gpu in seen
+        for tag in ("nvlink", "xgmi", "c2c")
+        for link in gpu.iter(tag)
+    )
     return len(seen) > 1 and not linked
 
 

@@ -380,3 +380,21 @@ def test_adapters_that_two_gpus_share_are_not_said_to_be_several() -> None:
     )
 
     assert not any("adapters are on" in str(f) for f in read(text).findings)
+
+
+def test_links_at_a_speed_that_no_one_knows_are_named() -> None:
+    found = read(DUMP.replace("4xNDR", "4xZDR"))
+
+    assert any("link at 4xZDR: not a speed we know" in str(f) for f in found.findings)
+    assert {one.bytes_per_s for one in found.links} == {None, 25e9}
+
+
+def test_nvlinks_that_are_all_down_leave_pcie_only() -> None:
+    gpu = (
+        '<pci class="0x030200" device="0x2901"><gpu dev="{0}" sm="100">'
+        '<nvlink target="0000:05:00.0" count="0" tclass="0x068000"/></gpu></pci>'
+    )
+    found = read(f"<system><cpu>{gpu.format(0)}{gpu.format(1)}</cpu></system>")
+
+    with pytest.raises(SpecError, match="some GPUs of the machine have no links"):
+        fabric_of(found, ImportAsked())
