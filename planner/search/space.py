@@ -346,9 +346,9 @@ def _run_reasons(
         "virtual stages without a pipeline, or more of them than layers": (vpp > 1)
         & ((pp == 1) | (pp * vpp > model.layers)),
         "virtual stages are interleaved by 1F1B alone": other & (vpp > 1),
-        "DualPipe needs an even pipeline and micro-batches": other
+        "DualPipe needs an even pipeline and micro-batches, 2 x pp at least": (pp > 1)
         & (t["schedule"] == SCHEDULES.index("dualpipe"))
-        & ((pp % 2 != 0) | (count % 2 != 0)),
+        & ((pp % 2 != 0) | (count % 2 != 0) | (count < 2 * pp)),
         "interleaving needs micro-batches in multiples of pp": (vpp > 1) & (count % pp != 0),
         "tp x cp does not divide the sequence": (t["sequence_parallel"] == 1)
         & (defaults["seq"] % whole != 0),

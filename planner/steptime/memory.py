@@ -14,15 +14,22 @@ from dataclasses import dataclass
 
 from planner.model import ModelSpec
 from planner.steptime.columns import (
+    SCHEDULES,
     LayoutColumns,
     Values,
+    anywhere,
     larger,
     own_kernels,
     repeats_operators,
     select,
 )
 from planner.steptime.operators import routed_tokens
-from planner.steptime.parameters import StageLayers, stage_layers, stage_parameters
+from planner.steptime.parameters import (
+    StageLayers,
+    StageParameters,
+    stage_layers,
+    stage_parameters,
+)
 from planner.steptime.schedule import in_flight, in_flight_at
 from planner.units import GIB, MIB
 
@@ -31,6 +38,7 @@ BUFFER_BYTES = 100.0 * MIB
 MARGIN_SHARE = 0.05
 
 STAGES = ("first", "middle", "last")
+_MIRRORED = {"first": "last", "middle": "middle", "last": "first"}
 
 _SUMMED_BYTES = 4.0
 """FSDP in a pipeline keeps a stage's parameters whole from one micro-batch to the next and sums
@@ -236,8 +244,14 @@ def _stage_parts(
     flight: Values,
 ) -> dict[str, Values]:
     held = stage_parameters(model, columns, layers, stage)
-    zero = columns.zero_stage
-    dense_group, expert_group = columns.cp * columns.dp, columns.edp
+    zero, copies = columns.zero_stage, copies_of_stage(columns)
+    if anywhere(copies > 1):
+        other = stage_parameters(model, columns, layers, _MIRRORED[stage])
+        held = StageParameters(
+            dense=held.dense + (copies - 1.0) * other.dense,
+            experts=held.experts + (copies - 1.0) * other.experts,
+        )
+    dense_group, expert_group = copies * columns.cp * columns.dp, copies * columns.edp
 
     def shared(bytes_each: Values, from_stage: float) -> Values:
         sharded = zero >= from_stage
@@ -248,17 +262,29 @@ def _stage_parts(
 
     dense_layers, moe_layers = getattr(layers, f"{stage}_dense"), getattr(layers, f"{stage}_moe")
     kept = dense_layers * each.dense_bytes + moe_layers * each.moe_bytes
+    logits = _logits_bytes(model, columns, stage)
+    logits = larger(logits, (copies - 1.0) * _logits_bytes(model, columns, _MIRRORED[stage]))
     whole = own_kernels(columns) * (zero >= 3) * (columns.pp > 1) * (held.dense + held.experts)
     return {
         "weights": shared(columns.parameter_bytes, 3.0) + whole * columns.parameter_bytes,
         "gradients": shared(columns.gradient_bytes, 2.0) + whole * _SUMMED_BYTES,
         "optimizer": shared(columns.optimizer_bytes, 1.0),
         "activations": kept * flight + each.working_bytes,
-        "logits": larger(0.0, _logits_bytes(model, columns, stage) - each.working_bytes),
+        "logits": larger(0.0, logits - each.working_bytes),
         "buffers": BUFFER_BYTES
         + _gathered_bytes(columns, held.dense + held.experts, layers, stage)
         + _placeholder_bytes(model, columns),
     }
+
+
+def copies_of_stage(columns: LayoutColumns) -> Values:
+    """Return the ranks of one replica that hold a stage: 2 of DualPipe, else 1 [1].
+
+    Its micro-batches enter at both ends: rank r runs stages r and p - 1 - r ("keep two copies of
+    the model parameters", arXiv 2412.19437 §3.2.1; table 2: parameters 2x). What is sharded is
+    sharded over both copies' ranks.
+    """
+    return 1.0 + (columns.schedule == SCHEDULES.index("dualpipe")) * (columns.pp > 1)
 
 
 def _working_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:

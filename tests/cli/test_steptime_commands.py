@@ -336,3 +336,21 @@ def test_errors_of_the_rows_furthest_off_have_a_space_before_the_sign(planner: P
     told = " ".join(ran.out.partition("Furthest off")[2].split())
     assert re.search(r"predicted [\d.]+ m?s \([+-]\d+ %\): ", told)
     assert not re.search(r"\d%", told)
+
+
+@pytest.mark.parametrize("changed", [{"pp": "5", "dp": "1"}, {"global_batch": "12"}])
+def test_dualpipe_is_refused_where_its_micro_batches_cannot_meet(
+    planner: Planner, tmp_path: Path, changed: dict[str, str]
+) -> None:
+    """An odd number of stages, or fewer than two micro-batches for each stage."""
+    given = {"tp": "8", "pp": "4", "dp": "2", "schedule": "dualpipe", "global_batch": "32",
+             "micro_batch": "1", "seq": "8192", **changed}  # fmt: skip
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("".join(f"{key}: {value}\n" for key, value in given.items()))
+    gpus = str(8 * int(given["pp"]) * int(given["dp"]))
+
+    ran = planner("step", "--gpus", gpus, "--supernode", "8", "--model", "llama-3.1-70b",
+                  "--layout", str(layout))  # fmt: skip
+
+    assert ran.code != 0
+    assert "DualPipe needs an even pipeline and micro-batches, 2 x pp at least" in ran.err

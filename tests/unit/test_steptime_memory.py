@@ -9,7 +9,7 @@ import pytest
 from planner.layout import Layout
 from planner.model import Attention, ModelSpec
 from planner.steptime.columns import LayoutColumns, columns_of
-from planner.steptime.memory import dense_layer_bytes, step_memory
+from planner.steptime.memory import dense_layer_bytes, stage_memory, step_memory
 from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.schedule import in_flight
 
@@ -188,3 +188,33 @@ def test_fsdp_in_a_pipeline_keeps_parameters_whole_and_sums_gradients_in_fp32() 
     ]
     more = sum(float(piped.parts[part] - alone.parts[part]) for part in ("weights", "gradients"))
     assert more == pytest.approx(6 * max(held), rel=0.01)
+
+
+def test_dualpipe_keeps_two_copies_of_the_parameters_and_shards_over_both() -> None:
+    """DeepSeek-V3 report (arXiv 2412.19437), table 2: parameters 2x, activations p + 1."""
+    plain = Layout(tp=8, pp=4, dp=2, global_batch=32, seq=8192)
+    both_ways = replace(plain, schedule="dualpipe")
+
+    one = stage_memory(LLAMA, columns_of(plain))["last"]
+    two = stage_memory(LLAMA, columns_of(both_ways))["last"]
+
+    ends = {
+        stage: stage_parameters(
+            LLAMA, columns_of(plain), stage_layers(LLAMA, columns_of(plain)), stage
+        ).dense
+        for stage in ("first", "last")
+    }
+    assert two["weights"] == pytest.approx(2.0 * sum(ends.values()))
+    assert two["gradients"] == pytest.approx(2.0 * two["weights"])  # FP32 against 16 bit
+    # 12 bytes a parameter, over two replicas of either copy
+    assert two["optimizer"] == pytest.approx(12.0 * sum(ends.values()) / (2 * 2))
+    assert two["activations"] > one["activations"]
+
+
+def test_one_stage_needs_no_second_copy() -> None:
+    plain = Layout(tp=8, dp=2, global_batch=32, seq=8192)
+
+    one = step_memory(LLAMA, columns_of(plain), 80e9).parts
+    two = step_memory(LLAMA, columns_of(replace(plain, schedule="dualpipe")), 80e9).parts
+
+    assert two["weights"] == one["weights"]
