@@ -24,8 +24,8 @@ from planner.errors import InputError
 from planner.network.flows import Flows, together
 from planner.network.hashing import Collisions, collisions
 from planner.network.premises import Premise
-from planner.network.reach import Links, links_of_graph, vertices_of
 from planner.network.routes import Paths, Routes, route
+from planner.network.wiring import wiring_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -211,8 +211,10 @@ def share_links(
     everything = together(list(named.values()))
     if not len(everything):
         raise InputError("no flow leaves its GPU: expected one at least")
-    links = links_of_graph(fabric.graph)
-    routes = route(links, *_ends(links, fabric, everything), paths=paths)
+    wiring = wiring_of(fabric)
+    links, known = wiring.links, wiring.known
+    ends = wiring.vertices[everything.sources], wiring.vertices[everything.targets]
+    routes = route(links, *ends, paths=paths, known=known)
     rates = fair_rates(routes, flow_limit_bytes_per_s)
     load = link_load(routes, everything.sizes_bytes)
     busy = load / links.capacity_bytes_per_s
@@ -224,7 +226,7 @@ def share_links(
         shares.append(
             _family(name, _part(routes, own), flows, rates[own], busy, flow_limit_bytes_per_s)
         )
-    even = routes if paths is Paths.SPRAYED else route(links, *_ends(links, fabric, everything))
+    even = routes if paths is Paths.SPRAYED else route(links, *ends, known=known)
     hashed = _worst_choice(even, everything.sizes_bytes)
     order = [int(link) for link in np.argsort(-busy, kind="stable")[:most_links] if load[link] > 0]
     return Sharing(
@@ -268,12 +270,6 @@ def _premises(paths: Paths, hashed: Collisions | None) -> tuple[Premise, ...]:
             otherwise=_otherwise(hashed),
         ),
     )
-
-
-def _ends(links: Links, fabric: Fabric, flows: Flows) -> tuple[Ints, Ints]:
-    """Return the vertices that *flows* leave and those that they go to."""
-    vertex = vertices_of(links, fabric.gpus)
-    return vertex[flows.sources], vertex[flows.targets]
 
 
 def _worst_choice(routes: Routes, sizes_bytes: Floats) -> Collisions | None:
