@@ -133,6 +133,7 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
         overlap_hops=float(not apart),
         scatter_gather=1.0,
         compiled_loss=float(_says(notes, "loss compiled", "compiled loss")),
+        shard_gpus=_shard_gpus(row, notes),
         stops_early=float("fsdp2" in notes or _pytorch(notes) >= _EARLY_STOP),
         stack=stack,
     )
@@ -145,9 +146,19 @@ def _gradient_bytes(notes: str, code: float, zero: float) -> float:
     return 2.0 if code != 0.0 or zero >= 2.0 or _says(notes, "release", "nemo") else 4.0
 
 
+def _shard_gpus(row: Cells, notes: str) -> float:
+    """Return the ranks that share one copy of the parameters: with HSDP those of a supernode."""
+    if "hsdp" not in notes:
+        return 0.0
+    members = row.number("cp", 1.0) * row.number("dp")
+    domain = row.number("scaleup_domain", row.number("gpus_per_node", 8.0))
+    row.assumed["hsdp"] = "sharded inside a scale-up domain, replicated across"
+    return max(1.0, min(members, domain // row.number("tp")))
+
+
 def _zero_stage(row: Cells, notes: str, usual: float) -> float:
     """Return the stage of sharding: as stated, as the notes name it, or Megatron's default."""
-    for phrase, stage in (("zero-3", 3.0), ("fsdp", 3.0), ("zero-2", 2.0)):
+    for phrase, stage in (("zero-3", 3.0), ("fsdp", 3.0), ("hsdp", 3.0), ("zero-2", 2.0)):
         if phrase in notes and not row.text("zero_stage"):
             return row.number("zero_stage", stage, f"the notes say {phrase}")
     return row.number("zero_stage", usual, "Megatron's default")

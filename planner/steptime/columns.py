@@ -57,6 +57,8 @@ class LayoutColumns:
             0 where it repeats the whole forward.
         widened_bytes: by so many bytes a gradient grows before it is reduced: FSDP2 reduces in FP32
             what the backward made in 16 bit.
+        shard_gpus: members of the dense data-parallel group that share one copy of what is sharded,
+            all in one supernode (HSDP); 0 where the whole group does.
         compiled_loss: 1 where PyTorch's own loss is compiled, 0 where it runs operator by operator.
     """
 
@@ -93,6 +95,7 @@ class LayoutColumns:
     compiled_loss: Values = 0.0
     stops_early: Values = 0.0
     widened_bytes: Values = 0.0
+    shard_gpus: Values = 0.0
     stack: Values = 0.0
 
     @property
@@ -109,6 +112,11 @@ class LayoutColumns:
     def edp(self) -> Values:
         """Expert data-parallel degree [1]."""
         return self.tp * self.cp * self.dp / (self.etp * self.ep)
+
+    @property
+    def shards(self) -> Values:
+        """Ranks that one copy of the dense parameters is sharded over, where it is [1]."""
+        return select(self.shard_gpus > 0, self.shard_gpus, self.cp * self.dp)
 
     @property
     def micro_batches(self) -> Values:

@@ -13,11 +13,13 @@ from planner.steptime.columns import LayoutColumns, Values, anywhere, larger, se
 from planner.steptime.parameters import StageParameters
 from planner.steptime.wires import (
     Wires,
+    across_of,
     all_reduce_s,
     all_to_all_s,
     chain_hop_s,
     gather_s,
     hop_s,
+    inside_of,
 )
 
 
@@ -134,23 +136,32 @@ def gradient_s(
 ) -> GradientTraffic:
     """Return the gradient reductions and parameter gathers of one stage [s].
 
-    A stage without routed experts runs no collective for them.
+    HSDP scatters and gathers inside a supernode and sums the shards between supernodes (of dense
+    parameters; experts are spread already). A stage without routed experts runs no collective for
+    them.
     """
     wire = columns.gradient_bytes + columns.widened_bytes
     dense, experts = parameters.dense * wire, parameters.experts * wire
     plain = columns.zero_stage == 0
+    hybrid = (columns.shard_gpus > 0) * (columns.zero_stage > 0)
 
     def reduced(payload: Values, digit: str) -> Values:
         ground = getattr(wires, digit)
         scattered = gather_s(payload, ground)
         if anywhere(plain):
             scattered = select(plain, all_reduce_s(payload, ground), scattered)
+        if digit == "dp" and anywhere(hybrid):
+            inside = inside_of(ground)
+            across = all_reduce_s(payload / inside.n, across_of(ground))
+            scattered = select(hybrid, gather_s(payload, inside) + across, scattered)
         return select(payload > 0, scattered, 0.0)
 
     def gathered(payload: Values, digit: str) -> Values:
-        return select(
-            (payload > 0) * (columns.zero_stage > 0), gather_s(payload, getattr(wires, digit)), 0.0
-        )
+        ground = getattr(wires, digit)
+        whole = gather_s(payload, ground)
+        if digit == "dp" and anywhere(hybrid):
+            whole = select(hybrid, gather_s(payload, inside_of(ground)), whole)
+        return select((payload > 0) * (columns.zero_stage > 0), whole, 0.0)
 
     return GradientTraffic(
         reduce_s=reduced(dense, "dp"),

@@ -66,7 +66,7 @@ def data_parallel(
 
 _DEPENDS_ON = (
     "tp", "cp", "ep", "etp", "dp", "pp", "zero_stage", "parameter_bytes", "gradient_bytes",
-    "widened_bytes", "optimizer_bytes", "precision", "stack",
+    "widened_bytes", "shard_gpus", "optimizer_bytes", "precision", "stack",
 )  # fmt: skip
 """What the traffic of data parallelism and the update depend on: many layouts share it."""
 

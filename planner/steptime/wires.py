@@ -153,6 +153,18 @@ def _wire(spread: Spread, links: LinkNumbers, inner_share: float, outer_share: f
     )
 
 
+def inside_of(wire: Wire) -> Wire:
+    """Return what the members of a group that sit in one supernode stand on, among themselves."""
+    one, free = 0.0 * wire.k + 1.0, float("inf")
+    return replace(wire, n=wire.m, k=one, rails=wire.m, rail_bytes_per_s=free, hop_bytes_per_s=free)
+
+
+def across_of(wire: Wire) -> Wire:
+    """Return what one member of a group in each supernode stand on: every one has a twin rail."""
+    one = 0.0 * wire.m + 1.0
+    return replace(wire, n=wire.k, m=one, rails=one)
+
+
 def _ring_s(payload_bytes: Values, wire: Wire, passes: float) -> Any:
     """One ring a rail: every NIC carries its part of V, ports carry (m-1)/m of it, both at once."""
     n, m, k = wire.n, wire.m, wire.k

@@ -13,7 +13,7 @@ from planner.search.placed import placed_spreads
 from planner.steptime.columns import columns_of
 from planner.steptime.shared_links import Seating, seated_step_time
 from planner.steptime.spread import contiguous_spread
-from planner.steptime.step import Step, step_time
+from planner.steptime.step import Step, step_columns, step_time
 from planner.traffic import step_families
 from tests.unit.test_steptime_step import H100
 from topologies.fabric_catalogue import generic_cluster
@@ -97,3 +97,23 @@ def test_no_link_is_busy_longer_than_its_phase_with_experts_sharded_for_every_mi
     shares = [share for share in busy if share is not None]
     assert len(passes) == 2
     assert 0.5 < max(shares) <= 1.0
+
+
+def test_hybrid_shards_are_gathered_inside_a_supernode_and_summed_between_them() -> None:
+    """64 GPUs in supernodes of 8: V stays inside, an eighth of it goes around each rail's ring."""
+    dense = replace(MIXED, experts=0, top_k=0, expert_ffn=0, moe_layers=())
+    layout = Layout(dp=64, global_batch=64, seq=1024, zero_stage=3)
+
+    def traffic_s(shard_gpus: float) -> float:
+        columns = columns_of(layout, shard_gpus=shard_gpus)
+        found = step_columns(dense, columns, accelerator=H100, links=LINKS,
+                             spreads=contiguous_spread(columns, 8.0))  # fmt: skip
+        return float(found.communication_s["dp"])
+
+    # gradients of 4 bytes, parameters of 2 gathered twice; scale-up at 0.78, NICs at 0.7
+    parameters = float(dense.parameters())
+    inside_s = (4 + 2 + 2) * parameters * 7 / 8 / (0.78 * 450e9)
+    between_s = 2 * 4 * parameters / 8 * 7 / 8 / (0.7 * 50e9)
+    plain_s = (4 + 2 + 2) * parameters * 63 / 64 / (8 * 0.7 * 50e9)
+    assert traffic_s(8.0) == pytest.approx(inside_s + between_s, rel=0.02)
+    assert traffic_s(0.0) == pytest.approx(plain_s, rel=0.02)
