@@ -101,7 +101,7 @@ def _candidate(
 def _proved_of(document: Mapping[str, Any]) -> str:
     """Return what the bound of a plan is about where it is not all bytes of all seatings."""
     of_what = {"bottleneck": " for the busiest border", "time": " of the bytes that a step shows"}
-    ruled = " by the rules" if "rules" in document else ""
+    ruled = " under the rules" if "rules" in document else ""
     return of_what.get(document["cut"]["objective"], "") + ruled
 
 

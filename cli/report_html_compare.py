@@ -71,7 +71,7 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     powered = all(one.power_w for one in all_of_them)
     priced = all(one.cost is not None for one in all_of_them)
     heads = [head, "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Crosses",
-             "The least", "Memory", "GPU has", "Fits", *(["Power"] if powered else []),
+             "Least", "Memory", "GPU has", "Fits", *(["Power"] if powered else []),
              *(["A million tokens"] if priced else [])]  # fmt: skip
     rows: list[list[str | Num]] = [
         [one.name, one.model, Num(one.gpus, f"{one.gpus:,}"), one.cluster,
@@ -81,7 +81,7 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
          Num(one.cut_bytes, format_bytes(one.cut_bytes)), Num(one.least_bytes, least_words(one)),
          Num(used_bytes(one.memory), format_bytes(used_bytes(one.memory))),
          Num(one.memory["capacity_bytes"], format_bytes(one.memory["capacity_bytes"])),
-         "yes" if one.fits else "no",
+         "within memory" if one.fits else "beyond memory",
          *([Num(one.power_w, format_power(one.power_w))] if powered else []),
          *([Num(one.cost.amount, one.cost.text)] if priced and one.cost else [])]
         for one in all_of_them
@@ -89,7 +89,7 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     if all(one.name == one.cluster for one in all_of_them):  # one column says it
         heads.remove("Cluster")
         rows = [[*row[:3], *row[4:]] for row in rows]
-    told = _told_once(heads, rows, ("Model", "GPUs", "Cluster"))
+    told = _told_once(heads, rows, ("Model", "GPUs", "Cluster", "Fits"))
     close = [
         f"{one.name}: {words}" for one in all_of_them
         if (words := close_words(used_bytes(one.memory), one.memory["capacity_bytes"]))
@@ -97,8 +97,9 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     return (
         (f"<p>All of them: {safe(told.words)}.</p>" if told.words else "")
         + table("The candidates", told.heads, told.rows)
-        + "<p>The least is what crosses in the best seats found; open is what another seating "
-        "could save of it, by the bound. Memory is that of the fullest GPU with its margin for "
+        + "<p>Least: whether what crosses is proved the least of all seatings; a share that is "
+        "open could still be saved, by the bound; bytes are of other seats, whose step is longer. "
+        "Memory is that of the fullest GPU with its margin for "
         "fragments: what must fit.</p>"
         + "".join(f'<p class="warn">{safe(words)}</p>' for words in close)
     )

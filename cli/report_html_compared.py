@@ -17,13 +17,14 @@ from cli.report_choice import Choice, Cost, chosen_by_need, chosen_by_speed, ent
 from cli.report_html_bill import NAMES, silent_words
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
-from cli.report_html_compared_read import ComparisonFile
+from cli.report_html_compared_read import ComparisonFile, ranked_names
 from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import offers_of, taken
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
-from cli.report_words import unfilled_words
+from cli.report_words import boxes_words, unfilled_words
+from planner.procure.bill import BOXES
 from planner.procure.budget import format_money
 from planner.units import format_bytes, format_number, format_power, format_time
 
@@ -243,7 +244,8 @@ def _bill(document: Mapping[str, Any]) -> str:
     }
     pieces: list[list[str | Num]] = [
         [NAMES.get(item, item),
-         *(Num(counts.get((name, item), 0), f"{counts.get((name, item), 0):,}") for name in names)]
+         *(Num(count, f"{count:,}" if count else "none")
+           for name in names for count in [counts.get((name, item), 0)])]
         for item in dict.fromkeys(item for _, item in counts)
     ]  # fmt: skip
     runs = [one["run"] for one in document["ranked"]]
@@ -272,11 +274,26 @@ def _bill(document: Mapping[str, Any]) -> str:
         line["item"] for name in names for line in bills[name]["lines"]
         if line["power_w"] is None and not line["link_bytes_per_s"]
     )  # fmt: skip
+    whys += boxes_words(
+        line["item"] for name in names if not _is_rented(document, name)
+        for line in bills[name]["lines"] if line["item"] in BOXES and line["price"] is None
+    )  # fmt: skip
     return (
         "".join(f"<p>{safe(why)}</p>" for why in whys)
         + filled_table("What it takes to run", ["Candidate", *columns], rows)
         + table("Pieces", ["Part", *names], pieces)
     )
+
+
+def _is_rented(document: Mapping[str, Any], cluster: str) -> bool:
+    """Return whether no box of a cluster is bought: it is rented, or there are no prices."""
+    prices = document["inputs"]["prices"]
+    if not prices:
+        return True
+    asked = dict(zip(ranked_names(document["inputs"]["clusters"]),
+                     document["inputs"]["clusters"], strict=True))  # fmt: skip
+    kind = asked[cluster]["fabric"].get("accelerator", {}).get("name")
+    return bool(prices.get("gpu_hour") or prices.get("gpu_hours", {}).get(kind))
 
 
 def _power(value: float | None) -> str:

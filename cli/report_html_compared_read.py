@@ -89,7 +89,10 @@ _CLUSTER = {
         "fabric": {
             "type": "object",
             "required": ["tiers"],
-            "properties": {"tiers": TIERS, "sources": TEXTS},
+            "properties": {
+                "tiers": TIERS, "sources": TEXTS,
+                "accelerator": {"type": "object", "properties": {"name": TEXT}},
+            },
         },
     },
 }  # fmt: skip
@@ -102,6 +105,10 @@ _SHOWN: Mapping[str, Any] = {
                 "sha256": TEXT, "time_limit_s": AMOUNT, "layouts": {"type": "object"},
                 "seed": {"type": "integer"}, "tokens": {"type": ["number", "null"], "minimum": 0},
                 "clusters": {"type": "array", "minItems": 1, "items": _CLUSTER},
+                "prices": {
+                    "type": ["object", "null"],
+                    "properties": {"gpu_hours": {"type": "object"}},
+                },
             },
         },
         "ranked": {"type": "array", "minItems": 1, "items": _ENTRY},

@@ -36,10 +36,10 @@ def cut_note(one: Candidate) -> str:
 
 
 def least_words(one: Candidate) -> str:
-    """Return what crosses in the best seats found, and whether it is proved the least."""
-    found = format_bytes(one.least_bytes) if one.least_bytes else "none"
-    proof = "proved" if one.open_share == 0 else f"{format_share(one.open_share)} open"
-    return f"{found}, {proof}"
+    """Return whether what crosses is proved the least, what is open of it, or that others are."""
+    if one.cut_bytes > one.least_bytes * (1 + _ALIKE_SHARE):
+        return format_bytes(one.least_bytes) if one.least_bytes else "none"
+    return "proved" if one.open_share == 0 else f"{format_share(one.open_share)} open"
 
 
 def cut_doubt(one: Candidate) -> str:

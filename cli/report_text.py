@@ -48,6 +48,7 @@ _WIDE = 100  # columns from which every baseline has one of its own
 _NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
 _ASSUMED_SHOWN = 5
 _ALWAYS_SHOWN = ("all", "step")
+_OVER = 1.005  # to 1: less would be told as 1:1
 _LEAST_NAME = 14  # columns for the name of a second answer
 
 
@@ -157,7 +158,11 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
     first = [tier.name for tier in fabric.tiers].index("supernode")
     rates = [
         f"{format_rate(tier.bytes_per_s)} per GPU {'inside' if i == 0 else f'over the {tier.name}'}"
-        + (f" ({tier.oversubscription:.3g}:1 oversubscribed)" if tier.oversubscription > 1 else "")
+        + (
+            f" ({tier.oversubscription:.3g}:1 oversubscribed)"
+            if tier.oversubscription >= _OVER
+            else ""
+        )
         for i, tier in enumerate(fabric.tiers[first:])
     ]
     spares = len(fabric.gpus) - inputs.gpus
