@@ -15,6 +15,11 @@ _DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp", "zero_stage", "micro_batch", "g
 _EARLY_STOP = (2, 1)
 """PyTorch whose recomputation ends with the last tensor that is needed; FSDP2 is newer."""
 
+_NEWER_ATTENTION = ("cudnn attention", "flash attention 3", "flashattention 3")
+"""Kernels written for Hopper, which PyTorch's own stacks run where they are asked for, or where
+cuDNN is new enough: 632 TFLOP/s of an H100, where FlashAttention 2 does 329 (pytorch/pytorch issue
+142132)."""
+
 _ENDS = 2
 """Layers that an interleaved split may have beyond the model's: Megatron can count the embedding
 and the logits as one each, 126 layers on 16 x 8 chunks."""
@@ -133,6 +138,7 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
         overlap_hops=float(not apart),
         scatter_gather=1.0,
         compiled_loss=float(_says(notes, "loss compiled", "compiled loss")),
+        newer_attention=float(_says(notes, *_NEWER_ATTENTION)),
         shard_gpus=_shard_gpus(row, notes),
         stops_early=float("fsdp2" in notes or _pytorch(notes) >= _EARLY_STOP),
         stack=stack,

@@ -59,6 +59,8 @@ class LayoutColumns:
             what the backward made in 16 bit.
         shard_gpus: members of the dense data-parallel group that share one copy of what is sharded,
             all in one supernode (HSDP); 0 where the whole group does.
+        newer_attention: 1 where PyTorch runs kernels written for Hopper or later (cuDNN's,
+            FlashAttention 3), as fused stacks do, instead of FlashAttention 2.
         compiled_loss: 1 where PyTorch's own loss is compiled, 0 where it runs operator by operator.
     """
 
@@ -96,6 +98,7 @@ class LayoutColumns:
     stops_early: Values = 0.0
     widened_bytes: Values = 0.0
     shard_gpus: Values = 0.0
+    newer_attention: Values = 0.0
     stack: Values = 0.0
 
     @property

@@ -149,7 +149,7 @@ def default_efficiency(accelerator: Accelerator) -> Efficiency:
     shares = {p: v for p, v in accelerator.efficiency_share.items() if p in PRECISIONS}
     wide = _STEP_OF_GEMM * shares.get("bf16", shares.get("fp16", 0.6))
     memory = accelerator.memory_efficiency_share
-    newer = "fp8" in accelerator.peak_flops_per_s  # since Hopper and CDNA 3
+    newer = _is_newer(accelerator)
     older_kernels = _FLASH_2_OF_GEMM["newer" if newer else "ampere"] * wide
     return Efficiency(
         gemm_share={p: _STEP_OF_GEMM * share for p, share in shares.items()},
@@ -162,6 +162,11 @@ def default_efficiency(accelerator: Accelerator) -> Efficiency:
         outer_share=_OUTER,
         host_s=dict(_HOST_S),
     )
+
+
+def _is_newer(accelerator: Accelerator) -> bool:
+    """Return whether it is of Hopper's and CDNA 3's generation or later."""
+    return "fp8" in accelerator.peak_flops_per_s
 
 
 def peak_of(accelerator: Accelerator, precision: str) -> float:
@@ -226,6 +231,9 @@ def rates_of(
         for s in STACKS
     ]
     logits = [gemm[0], gemm[1], gemm[0], gemm[0]]
+    kernels = columns.stack
+    if _is_newer(accelerator):
+        kernels = select(columns.newer_attention, float(STACKS.index("fused")), kernels)
     sharded = select(columns.zero_stage >= 3, SHARDED_GEMM_SHARE, 1.0)
     assumed = (
         {}
@@ -244,7 +252,7 @@ def rates_of(
     return Rates(
         gemm_flops_per_s=take(gemm, code) * sharded,
         logits_flops_per_s=take(logits, code) * sharded,
-        attention_flops_per_s=take(attention, columns.stack),
+        attention_flops_per_s=take(attention, kernels),
         memory_bytes_per_s=take(memory, columns.stack),
         host_s=take([reached.host_s.get(s, _HOST_S[s]) for s in STACKS], columns.stack),
         step_s=reached.step_s,
