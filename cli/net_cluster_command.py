@@ -4,32 +4,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
-from cli.net_job import Seats, SomeGpus, job_of
-from cli.planner_options import (
-    Cluster,
-    Cp,
-    Dp,
-    Ep,
-    Etp,
-    Json,
-    LayoutFile,
-    Model,
-    Order,
-    Out,
-    Pp,
-    Supernode,
-    Tp,
-)
+from cli.net_job import JobOptions, about_a_job
+from cli.planner_options import Json, Out
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module to *app*."""
-    for command in (walks, sharing, blast):
+    for command in (walks, about_a_job(sharing), about_a_job(blast)):
         app.command(command.__name__)(command)
 
 
@@ -85,21 +72,10 @@ def sharing(
     room: Annotated[
         str, text_option("--room", "Free buffer of a port where the cluster does not say.")
     ] = "256KiB",
-    cluster: Cluster = None,
-    supernode: Supernode = None,
-    gpus: SomeGpus = None,
-    model: Model = None,
-    layout: LayoutFile = None,
-    tp: Tp = None,
-    cp: Cp = None,
-    ep: Ep = None,
-    etp: Etp = None,
-    dp: Dp = None,
-    pp: Pp = None,
-    order: Order = "tp-cp-ep-dp-pp",
-    placement: Seats = "order",
-    as_json: Json = False,
-    out: Out = None,
+    *,
+    job: JobOptions,
+    as_json: bool,
+    out: Path | None,
 ) -> None:
     """Share links among all families, and name the bottleneck."""
     from cli.net_cluster_reports import sharing_text
@@ -111,15 +87,16 @@ def sharing(
     given = Given()
     given.quantity("feedback_s", "--feedback", feedback, parse_time)
     given.quantity("room_bytes", "--room", room, parse_bytes)
-    degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
     with given.finish():
-        job = job_of(cluster, supernode, gpus, model, layout, degrees, order, placement)
+        seated = job.seated()
         seen = share_links(
-            job.fabric, job_flows(job, phase), paths=Paths.HASHED if hashed else Paths.SPRAYED
+            seated.fabric,
+            job_flows(seated, phase),
+            paths=Paths.HASHED if hashed else Paths.SPRAYED,
         )
-        gates = incast_gates(job, **given.values)
+        gates = incast_gates(seated, **given.values)
     inputs = {
-        **job.inputs,
+        **seated.inputs,
         "phase": phase,
         "hashed": hashed,
         **given.values,
@@ -142,49 +119,39 @@ def blast(
     relays: Annotated[
         bool, typer.Option("--relays", help="The job goes on where GPUs relay for others.")
     ] = False,
-    cluster: Cluster = None,
-    supernode: Supernode = None,
-    gpus: SomeGpus = None,
-    model: Model = None,
-    layout: LayoutFile = None,
-    tp: Tp = None,
-    cp: Cp = None,
-    ep: Ep = None,
-    etp: Etp = None,
-    dp: Dp = None,
-    pp: Pp = None,
-    order: Order = "tp-cp-ep-dp-pp",
-    placement: Seats = "order",
-    as_json: Json = False,
-    out: Out = None,
+    *,
+    job: JobOptions,
+    as_json: bool,
+    out: Path | None,
 ) -> None:
     """Show which ranks stall when a part of the cluster fails.
 
     Without --failed: one of each kind of part, the one with most ranks on it and in their groups.
     """
     from cli.net_cluster_reports import blast_text
-    from cli.net_seats import worst_of_each_kind
     from planner.network import blast as model_of_failure
+    from planner.network.worst_parts import worst_of_each_kind
 
-    degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
-    job = job_of(cluster, supernode, gpus, model, layout, degrees, order, placement)
-    kinds = () if failed else worst_of_each_kind(job)
+    seated = job.seated()
+    fabric, seats = seated.fabric, seated.rank_to_gpu
+    groups = {family.name: members for family, members in seated.groups}
+    kinds = () if failed else worst_of_each_kind(fabric, groups, seats)
     together = [[_part(name) for name in failed]] if failed else [[one.part] for one in kinds]
-    groups = {family.name: members for family, members in job.groups}
     relayed = model_of_failure.Relayed.GO_ON if relays else model_of_failure.Relayed.STALL
     seen = [
-        model_of_failure.blast_radius(job.fabric, parts, groups, job.rank_to_gpu, relayed)
-        for parts in together
+        model_of_failure.blast_radius(fabric, parts, groups, seats, relayed) for parts in together
     ]
-    inputs = {**job.inputs, "failed": list(failed or ()), "relays": relays}
+    inputs = {**seated.inputs, "failed": list(failed or ()), "relays": relays}
     body = {
         "failures": seen,
         "kinds": kinds,
-        "ranks": len(job.rank_to_gpu),
+        "ranks": len(seats),
         "premises": seen[0].premises,
         "source": model_of_failure.SOURCE,
     }
-    put_out("blast", inputs, body, blast_text(inputs, job, kinds, seen), as_json=as_json, out=out)
+    put_out(
+        "blast", inputs, body, blast_text(inputs, seated, kinds, seen), as_json=as_json, out=out
+    )
 
 
 def _part(name: str) -> str | tuple[str, str]:

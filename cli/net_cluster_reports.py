@@ -20,7 +20,8 @@ from planner.units import (
 )
 
 if TYPE_CHECKING:
-    from cli.net_seats import PartOfKind, SeatedJob
+    from cli.net_seats import SeatedJob
+    from planner.network.worst_parts import PartOfKind
 
 _MOST_FAMILIES = 20
 _MOST_LINKS = 8

@@ -4,35 +4,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
-from cli.net_job import Seats, SomeGpus, job_of
-from cli.planner_options import (
-    Cluster,
-    Cp,
-    Dp,
-    Ep,
-    Etp,
-    Json,
-    LayoutFile,
-    Model,
-    Order,
-    Out,
-    Pp,
-    Supernode,
-    Tp,
-)
+from cli.net_job import JobOptions, about_a_job
 
 if TYPE_CHECKING:
-    from cli.net_endpoints_report import OtherLayout
+    from planner.network.endpoints import LayoutState
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module to *app*."""
-    app.command("endpoints")(endpoints)
+    app.command("endpoints")(about_a_job(endpoints))
 
 
 def endpoints(
@@ -59,28 +45,18 @@ def endpoints(
             help="Also of the N layouts that planner search lists first, in rank order.",
         ),
     ] = 0,
-    cluster: Cluster = None,
-    supernode: Supernode = None,
-    gpus: SomeGpus = None,
-    model: Model = None,
-    layout: LayoutFile = None,
-    tp: Tp = None,
-    cp: Cp = None,
-    ep: Ep = None,
-    etp: Etp = None,
-    dp: Dp = None,
-    pp: Pp = None,
-    order: Order = "tp-cp-ep-dp-pp",
-    placement: Seats = "order",
-    as_json: Json = False,
-    out: Out = None,
+    *,
+    job: JobOptions,
+    as_json: bool,
+    out: Path | None,
 ) -> None:  # fmt: skip
     """Count connections and NIC state by transport.
 
     Peers are counted from a layout where one is given or a cluster is named, with --best from
     those of a whole search: which of them overflow.
     """
-    from cli.net_endpoints_report import endpoints_text, of_the_best
+    from cli.net_endpoints_report import endpoints_text
+    from cli.net_seats import states_of_the_best
     from planner.network import endpoints as state_model
     from planner.units import parse_bytes
 
@@ -92,24 +68,22 @@ def endpoints(
     given.count("ranks_per_nic", "--ranks-per-nic", ranks_per_nic)
     given.quantity("state_bytes", "--state", state, parse_bytes)
     given.quantity("cache_bytes", "--cache", cache, parse_bytes)
-    degrees = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
-    named = (cluster, supernode, gpus, model, layout, *degrees.values(), best or None)
     connects = state_model.Connects.EVERY_PAIR if every_pair else state_model.Connects.WHO_TALK
-    others: tuple[OtherLayout, ...] = ()
+    others: tuple[LayoutState, ...] = ()
     inputs = given.values
     with given.finish():
-        if any(value is not None for value in named):
-            job = job_of(cluster, supernode, gpus, model, layout, degrees, order, placement)
+        if job.is_named or best:
+            seated = job.seated()
             options = given.but("peers_per_rank", "nodes_per_rank")
             seen = state_model.layout_endpoints(
-                [(family.collective, members) for family, members in job.groups],
-                job.supernode_of_rank,
-                job.node_of_rank,
+                [(family.collective, members) for family, members in seated.groups],
+                seated.supernode_of_rank,
+                seated.node_of_rank,
                 connects=connects,
                 **options,
             )
-            others = of_the_best(job, best, connects, options)
-            inputs = {**options, **job.inputs, "best": best}
+            others = states_of_the_best(seated, best, connects, options)
+            inputs = {**options, **seated.inputs, "best": best}
         else:
             seen = state_model.endpoint_state(**inputs)
     inputs["every_pair"] = every_pair

@@ -1,19 +1,14 @@
-"""The text of ``planner net endpoints``, and the state that other layouts would make."""
+"""The text of ``planner net endpoints``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.net_cluster_reports import job_case
 from cli.net_text import Row, net_text, table_text, with_table
 from planner.network import endpoints
 from planner.units import format_binary_bytes, format_bytes, format_share, format_time
-
-if TYPE_CHECKING:
-    from cli.net_seats import SeatedJob
-    from planner.layout import Layout
 
 _SHORT = {
     "reliable-connection": "reliable",
@@ -24,58 +19,10 @@ _MOST_SHOWN = 12
 _DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherLayout:
-    """A layout that a search lists, and the state it would make in rank order.
-
-    Args:
-        layout: its degrees.
-        step_s: as the search estimates it [s].
-        state: of its NICs.
-    """
-
-    layout: Layout
-    step_s: float
-    state: endpoints.EndpointState
-
-    def fits(self, transport: str) -> bool:
-        """Return whether the state of *transport* fits the cache."""
-        return all(row.fits for row in self.state.transports if row.transport == transport)
-
-
-def of_the_best(
-    job: SeatedJob, most: int, connects: endpoints.Connects, options: Mapping[str, Any]
-) -> tuple[OtherLayout, ...]:
-    """Return the *most* fastest layouts of different degrees, with the state each would make."""
-    if not most:
-        return ()
-    from planner.search.search import machine_of, sweep  # noqa: PLC0415 - only --best searches
-    from planner.search.space import USUAL  # noqa: PLC0415
-    from planner.traffic import step_families  # noqa: PLC0415
-
-    given = job.given
-    machine = machine_of(given.fabric, given.gpus, given.efficiency)
-    swept = sweep(given.model, machine, given.gpus, given.fixed, USUAL)
-    found = []
-    for entry in swept.best[:most]:
-        layout = swept.layout(int(entry))
-        families = step_families(given.model, layout)
-        state = endpoints.layout_endpoints(
-            [(family.collective, family.members(layout)) for family in families],
-            job.supernode_in_order,
-            job.node_in_order,
-            connects=connects,
-            **options,
-        )
-        step_s = float(swept.evaluated.total_s[entry])
-        found.append(OtherLayout(layout=layout, step_s=step_s, state=state))
-    return tuple(found)
-
-
 def endpoints_text(
     inputs: Mapping[str, Any],
     seen: endpoints.EndpointState,
-    others: Sequence[OtherLayout],
+    others: Sequence[endpoints.LayoutState],
     assumed: Mapping[str, str],
 ) -> str:
     """Return the text of ``planner net endpoints``."""
@@ -121,7 +68,7 @@ def endpoints_text(
     return with_table(text, table + ("\n\n" + _layouts_table(others) if others else ""))
 
 
-def _layouts_table(others: Sequence[OtherLayout]) -> str:
+def _layouts_table(others: Sequence[endpoints.LayoutState]) -> str:
     return table_text(
         ("tp cp ep etp dp pp", "step", "peers", *(_SHORT[name] for name in endpoints.TRANSPORTS)),
         [
@@ -139,5 +86,5 @@ def _layouts_table(others: Sequence[OtherLayout]) -> str:
     )
 
 
-def _degrees_of(other: OtherLayout) -> str:
+def _degrees_of(other: endpoints.LayoutState) -> str:
     return " ".join(str(getattr(other.layout, name)) for name in _DEGREES)

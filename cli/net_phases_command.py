@@ -4,20 +4,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.net_inputs import Given, number_option, put_out, text_option
 from cli.planner_options import Cluster, Json, Model, Out
+from planner.units import parse_rate, parse_time
 
 if TYPE_CHECKING:
     from planner.collectives.links import LinkNumbers, Spread
+    from planner.model import ModelSpec
+    from planner.network.phases import PhaseLoad
 
-_RATES = {"least": 1.0, "most": 1e20}
-"""Rates that are answered: what collectives make of them stays within floating point."""
-_LONGEST_S = 1e30
+_COUNTS = {
+    "--tp": ("tp", 1, 10**6),
+    "--ep": ("ep", 1, 10**6),
+    "--gradient-ranks": ("gradient_ranks", 2, 10**6),
+    "--prefill-tokens": ("prefill_tokens", 1, 10**9),
+    "--decode-tokens": ("decode_tokens", 1, 10**9),
+}
+"""Options that are whole numbers: what the model calls them, least, most."""
+_GROUPS = ("--tp", "--ep", "--gradient-ranks")
+"""Those that are GPUs of one group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WireOption:
+    """An option that a cluster can say instead.
+
+    Args:
+        field: what the model calls it.
+        usual: its text where neither says it.
+        parse: its text to SI.
+        least: answered; what collectives make of less or more leaves floating point.
+        most: answered.
+    """
+
+    field: str
+    usual: str
+    parse: Callable[[str], float]
+    least: float
+    most: float
+
+
+_WIRES = {
+    "--scale-up": _WireOption(
+        field="scale_up_bytes_per_s", usual="450GB/s", parse=parse_rate, least=1.0, most=1e20
+    ),
+    "--nic": _WireOption(
+        field="nic_bytes_per_s", usual="50GB/s", parse=parse_rate, least=1.0, most=1e20
+    ),
+    "--scale-up-latency": _WireOption(
+        field="scale_up_latency_s", usual="3.33us", parse=parse_time, least=-inf, most=1e30
+    ),
+    "--nic-latency": _WireOption(
+        field="nic_latency_s", usual="3.7us", parse=parse_time, least=-inf, most=1e30
+    ),
+}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -77,58 +124,26 @@ def phases(
     stock library on its GPUs stand beside those of bare wires.
     """
     from cli.net_phases_report import phases_text
-    from planner.collectives.cost import LIBRARY
-    from planner.errors import InputError
     from planner.network import phases as table
-    from planner.units import parse_bytes, parse_rate, parse_time
     from topologies.model_reader import read_model
 
-    given = Given()
-    given.values["model"] = model or "qwen3-32b"
-    given.values["cluster"] = cluster
-    given.count("tp", "--tp", tp, most=10**6)
-    given.count("ep", "--ep", ep, most=10**6)
-    given.quantity("gradient_bytes", "--gradient", gradient, parse_bytes)
-    given.count("gradient_ranks", "--gradient-ranks", gradient_ranks, least=2, most=10**6)
-    given.quantity("budget_s", "--budget", budget, parse_time)
-    given.count("prefill_tokens", "--prefill-tokens", prefill_tokens, most=10**9)
-    given.count("decode_tokens", "--decode-tokens", decode_tokens, most=10**9)
-    of_wires = {
-        "--scale-up": scale_up, "--nic": nic, "--scale-up-latency": scale_up_latency,
-        "--nic-latency": nic_latency,
-    }  # fmt: skip
-    if cluster is not None and (both := [k for k, v in of_wires.items() if v is not None]):
-        raise InputError(f"{', '.join(both)}: --cluster {cluster} says that: give one of the two")
-    given.quantity(
-        "scale_up_bytes_per_s", "--scale-up", scale_up or "450GB/s", parse_rate, **_RATES
-    )
-    given.quantity("nic_bytes_per_s", "--nic", nic or "50GB/s", parse_rate, **_RATES)
-    given.quantity(
-        "scale_up_latency_s", "--scale-up-latency", scale_up_latency or "3.33us", parse_time,
-        most=_LONGEST_S,
+    given = _given(
+        cluster, model,
+        counts={
+            "--tp": tp, "--ep": ep, "--gradient-ranks": gradient_ranks,
+            "--prefill-tokens": prefill_tokens, "--decode-tokens": decode_tokens,
+        },
+        job={"--gradient": gradient, "--budget": budget},
+        wires={
+            "--scale-up": scale_up, "--nic": nic, "--scale-up-latency": scale_up_latency,
+            "--nic-latency": nic_latency,
+        },
     )  # fmt: skip
-    given.quantity(
-        "nic_latency_s", "--nic-latency", nic_latency or "3.7us", parse_time, most=_LONGEST_S
-    )
     inputs = given.values
     with given.finish():
         shape = read_model(inputs["model"])
         ground = _ground(inputs, supernode)
-        asked = {
-            key: inputs[key]
-            for key in ("gradient_bytes", "prefill_tokens", "decode_tokens", "budget_s")
-        }
-        spreads = table.PhaseSpreads(
-            tensor=ground.spread(inputs["tp"]),
-            gradients=ground.spread(inputs["gradient_ranks"]),
-            experts=ground.spread(inputs["ep"]),
-        )
-        seen = table.model_phases(shape, spreads, ground.wires, **asked)
-        library = (
-            ()
-            if ground.library is None
-            else table.model_phases(shape, spreads, ground.library, available=LIBRARY, **asked)
-        )
+        seen, library = _judged(inputs, shape, ground)
     body = {
         "phases": seen,
         "library": library,
@@ -138,6 +153,54 @@ def phases(
     }
     text = phases_text(inputs, seen, library, ground.assumed)
     put_out("phases", inputs, body, text, as_json=as_json, out=out)
+
+
+def _given(
+    cluster: str | None,
+    model: str | None,
+    *,
+    counts: Mapping[str, str],
+    job: Mapping[str, str],
+    wires: Mapping[str, str | None],
+) -> Given:
+    """Return what the options say, each text by the option it was typed for."""
+    from planner.errors import InputError
+    from planner.units import parse_bytes, parse_time
+
+    given = Given()
+    given.values |= {"model": model or "qwen3-32b", "cluster": cluster}
+    for option, (field, least, most) in _COUNTS.items():
+        given.count(field, option, counts[option], least=least, most=most)
+    given.quantity("gradient_bytes", "--gradient", job["--gradient"], parse_bytes)
+    given.quantity("budget_s", "--budget", job["--budget"], parse_time)
+    if cluster is not None and (both := [k for k, v in wires.items() if v is not None]):
+        raise InputError(f"{', '.join(both)}: --cluster {cluster} says that: give one of the two")
+    for option, wire in _WIRES.items():
+        text = wires[option] or wire.usual
+        given.quantity(wire.field, option, text, wire.parse, least=wire.least, most=wire.most)
+    return given
+
+
+def _judged(
+    inputs: dict[str, Any], shape: ModelSpec, ground: _Ground
+) -> tuple[tuple[PhaseLoad, ...], tuple[PhaseLoad, ...]]:
+    """Return the phases on bare wires, and as a stock library takes them."""
+    from planner.collectives.cost import LIBRARY
+    from planner.network import phases as table
+
+    asked = {
+        key: inputs[key]
+        for key in ("gradient_bytes", "prefill_tokens", "decode_tokens", "budget_s")
+    }
+    spreads = table.PhaseSpreads(
+        tensor=ground.spread(inputs["tp"]),
+        gradients=ground.spread(inputs["gradient_ranks"]),
+        experts=ground.spread(inputs["ep"]),
+    )
+    seen = table.model_phases(shape, spreads, ground.wires, **asked)
+    if ground.library is None:
+        return seen, ()
+    return seen, table.model_phases(shape, spreads, ground.library, available=LIBRARY, **asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +240,18 @@ def _ground(inputs: dict[str, Any], supernode: int | None) -> _Ground:
         )
         return _Ground(wires=wires, library=None, assumed="", sizes=(inputs["supernode"],))
     from cli.planner_inputs import Asked, read_fabric
+    from planner.errors import InputError
     from topologies.collective_catalogue import measured_links_of
 
     fabric = read_fabric(Asked(cluster=inputs["cluster"], supernode=supernode))
+    too_many = [
+        f"{option} {inputs[field]}: expected at most the {len(fabric.gpus)} GPUs of {fabric.name}"
+        for option in _GROUPS
+        for field in [_COUNTS[option][0]]
+        if inputs[field] > len(fabric.gpus)
+    ]
+    if too_many:
+        raise InputError(*too_many)
     wires, told = links_of(fabric), measured_links_of(fabric)
     inputs["supernode"] = max(fabric.capacities("supernode"))
     inside, outer = wires.inside, wires.tiers[min(1, len(wires.tiers) - 1)]

@@ -56,9 +56,10 @@ def schedule(
     Every rank must end with every contribution it should have, once each. Slots: as many as keep
     a message from being overwritten unread where nobody acknowledges.
     """
-    from cli.net_schedule_report import moves_csv, proved, races_of, schedule_text
+    from cli.net_schedule_report import moves_csv, schedule_text
     from cli.planner_output import note, write_file
     from planner.collectives.landing import SOURCE, premises
+    from planner.collectives.proof import proved, races_of
     from planner.errors import InputError
     from planner.units import parse_bytes
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cli.step_inputs import read_seated
+from planner.network.endpoints import Connects, LayoutState, layout_state
 from planner.network.flows import PASSES, Flows, group_flows, in_passing_order
 from planner.network.incast import IncastGate, fabric_gates
 from planner.network.loads import meshed_flows
@@ -123,83 +125,27 @@ def incast_gates(job: SeatedJob, feedback_s: float, room_bytes: float) -> tuple[
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartOfKind:
-    """A part that may fail, for all of its kind.
+def states_of_the_best(
+    job: SeatedJob, most: int, connects: Connects, options: Mapping[str, Any]
+) -> tuple[LayoutState, ...]:
+    """Return the *most* fastest layouts of a search, with the state each makes in rank order."""
+    if not most:
+        return ()
+    from planner.search.search import machine_of, sweep  # noqa: PLC0415 - only --best searches
+    from planner.search.space import USUAL  # noqa: PLC0415
 
-    Args:
-        kind: ``gpu``, ``leaf``, ``nic - leaf`` for a link, ``supernode`` …
-        part: a vertex, the two ends of a link, or a domain.
-        parts: how many of its kind there are [1].
-    """
-
-    kind: str
-    part: str | tuple[str, str]
-    parts: int
-
-
-def worst_of_each_kind(job: SeatedJob) -> tuple[PartOfKind, ...]:
-    """Return one part of each kind: vertices and links by what they are, and a supernode.
-
-    Of each kind the one whose GPUs share groups with most ranks, those taken that hang on it; the
-    first where they are alike.
-    """
-    graph = job.fabric.graph
-    kind_of = dict(graph.nodes(data="kind"))
-    hanging = _hanging(job, kind_of)
-    kinds: dict[str, dict[str | tuple[str, str], frozenset[int]]] = {}
-    for name, kind in kind_of.items():
-        kinds.setdefault(kind, {})[name] = hanging.get(name, frozenset())
-    for a, b in graph.edges:
-        ends = sorted((a, b), key=lambda name: _OUTWARDS.get(kind_of[name], len(_OUTWARDS)))
-        label = " - ".join(kind_of[name] for name in ends)
-        kinds.setdefault(label, {})[a, b] = hanging.get(ends[0], frozenset())
-    rank_of = {job.fabric.gpus[gpu]: rank for rank, gpu in enumerate(job.rank_to_gpu)}
-    for domain in job.fabric.tier("supernode").domains:
-        names = (job.fabric.gpus[gpu] for gpu in domain.gpus)
-        ranks = frozenset(rank_of[name] for name in names if name in rank_of)
-        kinds.setdefault("supernode", {})[domain.name] = ranks
+    given = job.given
+    machine = machine_of(given.fabric, given.gpus, given.efficiency)
+    swept = sweep(given.model, machine, given.gpus, given.fixed, USUAL)
     return tuple(
-        PartOfKind(kind=kind, part=_worst(job, parts), parts=len(parts))
-        for kind, parts in kinds.items()
+        layout_state(
+            given.model,
+            swept.layout(int(entry)),
+            float(swept.evaluated.total_s[entry]),
+            job.supernode_in_order,
+            job.node_in_order,
+            connects=connects,
+            **options,
+        )
+        for entry in swept.best[:most]
     )
-
-
-_OUTWARDS = {"gpu": 0, "nic": 1}
-"""Kinds that come before switches in the name of a link."""
-
-
-def _hanging(job: SeatedJob, kind_of: dict[str, Any]) -> dict[str, frozenset[int]]:
-    """Return the ranks of each GPU, of each NIC, and of each switch that joins GPUs or NICs."""
-    graph = job.fabric.graph
-    ranks: dict[str, set[int]] = {}
-    for rank, gpu in enumerate(job.rank_to_gpu):
-        name = job.fabric.gpus[gpu]
-        nics = [near for near in graph[name] if kind_of[near] == "nic"]
-        beyond = [far for nic in nics for far in graph[nic] if far != name]
-        inside = [near for near in graph[name] if kind_of[near] not in _OUTWARDS]
-        for part in {name, *nics, *beyond, *inside}:
-            ranks.setdefault(part, set()).add(rank)
-    return {name: frozenset(found) for name, found in ranks.items()}
-
-
-def _worst(
-    job: SeatedJob, parts: dict[str | tuple[str, str], frozenset[int]]
-) -> str | tuple[str, str]:
-    """Return the part whose ranks share groups with most ranks."""
-    counts: dict[frozenset[int], int] = {}
-    for ranks in parts.values():
-        if ranks not in counts:
-            counts[ranks] = _touched(job, ranks)
-    return max(parts, key=lambda part: counts[parts[part]])
-
-
-def _touched(job: SeatedJob, ranks: frozenset[int]) -> int:
-    """Return how many ranks are in a group with one of *ranks* [1]."""
-    lost = np.zeros(len(job.rank_to_gpu), bool)
-    lost[list(ranks)] = True
-    touched = lost.copy()
-    for _, members in job.groups:
-        if members.shape[1] > 1:
-            touched[members[lost[members].any(axis=1)]] = True
-    return int(touched.sum())

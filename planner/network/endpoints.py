@@ -30,9 +30,13 @@ import numpy as np
 
 from planner.network.premises import Premise
 from planner.network.ranges import not_above_zero, not_counts, refuse
+from planner.traffic import step_families
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from planner.layout import Layout
+    from planner.model import ModelSpec
 
 SOURCE = "derived in the text of planner.network.endpoints"
 STATE_BYTES = 375.0
@@ -180,18 +184,30 @@ def endpoint_state(
         peers=int(peers.max()),
         peer_nodes=int(nodes.max()),
         transports=tuple(
-            TransportState(
-                transport=name,
-                connections=int(count.max()),
-                state_bytes=float(count.max() * state_bytes),
-                cache_share=float(count.max() * state_bytes / cache_bytes),
-                fits=bool(count.max() * state_bytes <= cache_bytes),
-                all_connections=int(count.sum() / ranks_per_nic),
-            )
+            _transport(name, count, state_bytes, cache_bytes, ranks_per_nic)
             for name, count in zip(TRANSPORTS, held, strict=True)
         ),
         most_peers=int(cache_bytes / (state_bytes * ranks_per_nic * queue_pairs)),
         premises=_premises(),
+    )
+
+
+def _transport(
+    name: str,
+    connections: NDArray[np.float64],
+    state_bytes: float,
+    cache_bytes: float,
+    ranks_per_nic: int,
+) -> TransportState:
+    """Return what the NIC with most *connections* holds; array [ranks]."""
+    most_bytes = float(connections.max() * state_bytes)
+    return TransportState(
+        transport=name,
+        connections=int(connections.max()),
+        state_bytes=most_bytes,
+        cache_share=most_bytes / cache_bytes,
+        fits=most_bytes <= cache_bytes,
+        all_connections=int(connections.sum() / ranks_per_nic),
     )
 
 
@@ -245,3 +261,45 @@ def layout_endpoints(
         np.bincount(pairs // (int(nodes.max()) + 1), minlength=ranks),
         **options,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutState:
+    """A layout, how long its step is, and the state that it makes in NICs.
+
+    Args:
+        layout: its degrees.
+        step_s: as whoever asks estimates it [s].
+        state: of its NICs.
+    """
+
+    layout: Layout
+    step_s: float
+    state: EndpointState
+
+    def fits(self, transport: str) -> bool:
+        """Return whether the state of *transport* fits the cache."""
+        return all(row.fits for row in self.state.transports if row.transport == transport)
+
+
+def layout_state(
+    model: ModelSpec,
+    layout: Layout,
+    step_s: float,
+    domain_of_rank: Any,
+    node_of_rank: Any,
+    **options: Any,
+) -> LayoutState:
+    """Return *layout* with the state that the families of its step make.
+
+    Args:
+        model: what is trained.
+        layout: its degrees.
+        step_s: how long its step is estimated to be [s].
+        domain_of_rank: as of ``layout_endpoints``.
+        node_of_rank: the same.
+        **options: the same.
+    """
+    families = [(one.collective, one.members(layout)) for one in step_families(model, layout)]
+    state = layout_endpoints(families, domain_of_rank, node_of_rank, **options)
+    return LayoutState(layout=layout, step_s=step_s, state=state)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.fabric import Fabric
+    from planner.network.reach import Links
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -220,32 +221,38 @@ def share_links(
     busy = load / links.capacity_bytes_per_s
     worst = int(np.argmax(busy))
     starts = np.cumsum([0, *(len(flows) for flows in named.values())])
-    shares = []
-    for i, (name, flows) in enumerate(named.items()):
-        own = slice(starts[i], starts[i + 1])
-        shares.append(
-            _family(name, _part(routes, own), flows, rates[own], busy, flow_limit_bytes_per_s)
-        )
+    shares = tuple(
+        _family(name, _part(routes, own), flows, rates[own], busy, flow_limit_bytes_per_s)
+        for (name, flows), start in zip(named.items(), starts[:-1], strict=True)
+        for own in [slice(start, start + len(flows))]
+    )
     even = routes if paths is Paths.SPRAYED else route(links, *ends, known=known)
     hashed = _worst_choice(even, everything.sizes_bytes)
-    order = [int(link) for link in np.argsort(-busy, kind="stable")[:most_links] if load[link] > 0]
     return Sharing(
         bottleneck=links.name(worst),
         bound_s=float(busy[worst]),
         shared_s=max(share.shared_s for share in shares),
-        families=tuple(shares),
-        links=tuple(
-            LinkUse(
-                link=links.name(link),
-                load_bytes=float(load[link]),
-                capacity_bytes_per_s=float(links.capacity_bytes_per_s[link]),
-                busy_s=float(busy[link]),
-                busy_share=float(busy[link] / busy[worst]),
-            )
-            for link in order
-        ),
+        families=shares,
+        links=_busiest(links, load, most_links),
         collisions=hashed,
         premises=_premises(paths, hashed),
+    )
+
+
+def _busiest(links: Links, load_bytes: Floats, most: int) -> tuple[LinkUse, ...]:
+    """Return the *most* links that are busy longest, of those that carry anything."""
+    busy = load_bytes / links.capacity_bytes_per_s
+    order = np.argsort(-busy, kind="stable")
+    return tuple(
+        LinkUse(
+            link=links.name(int(link)),
+            load_bytes=float(load_bytes[link]),
+            capacity_bytes_per_s=float(links.capacity_bytes_per_s[link]),
+            busy_s=float(busy[link]),
+            busy_share=float(busy[link] / busy[order[0]]),
+        )
+        for link in order[:most]
+        if load_bytes[link] > 0
     )
 
 

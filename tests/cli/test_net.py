@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from tests.conftest import Ran
+from tests.net_files import faults_of_a_file
 
 Planner = Callable[..., Ran]
 SCHEMAS = Path(__file__).parents[2] / "cli" / "schemas"
@@ -125,6 +126,14 @@ def test_layouts_of_a_search_are_judged_for_the_state_they_make(planner: Planner
     assert not reliable["fits"]
     assert "1 of 1 layouts" in text
     jsonschema.validate(pairs, json.loads((SCHEMAS / "net-endpoints.json").read_text()))
+
+
+def test_groups_wider_than_the_cluster_are_refused(planner: Planner) -> None:
+    ran = planner("net", "phases", "--cluster", "hgx-h100", "--tp", "2000", "--ep", "1025")
+
+    assert ran.code == 2
+    assert "--tp 2000: expected at most the 1024 GPUs of hgx-h100" in ran.err
+    assert "--ep 1025: expected at most the 1024 GPUs of hgx-h100" in ran.err
 
 
 def test_slots_give_the_chapters_figures_under_the_promised_names(planner: Planner) -> None:
@@ -299,39 +308,33 @@ def test_a_row_of_queues_is_read_from_a_file(planner: Planner, tmp_path: Path) -
 
 
 def test_faults_of_such_a_file_come_with_their_lines(planner: Planner, tmp_path: Path) -> None:
-    row = tmp_path / "row.yaml"
-    row.write_text(
+    refused = faults_of_a_file(
+        planner, tmp_path / "row.yaml", "queues", "--row",
         "queues:\n"
         "  - {name: port, service: 50 GBps, buffer: 512 KiB}\n"
         "sources:\n"
-        "  - {name: gpu, rate: 1 GB/s, enters: nowhere, speed: 3}\n"
-    )
+        "  - {name: gpu, rate: 1 GB/s, enters: nowhere, speed: 3}\n",
+    )  # fmt: skip
 
-    ran = planner("net", "queues", "--row", str(row))
-
-    assert ran.code == 2
-    assert "row.yaml:2" in ran.err
-    assert "row.yaml:4" in ran.err
+    assert "row.yaml:2" in refused
+    assert "row.yaml:4" in refused
 
 
 def test_a_queue_that_cannot_be_is_refused_with_its_line_and_its_key(
     planner: Planner, tmp_path: Path
 ) -> None:
-    row = tmp_path / "row.yaml"
-    row.write_text(
+    refused = faults_of_a_file(
+        planner, tmp_path / "row.yaml", "queues", "--row",
         "queues:\n"
         "  - {name: port, service: 50 GB/s, buffer: 1 kB, used: 2 kB}\n"
         "  - {name: next, service: 50 GB/s, buffer: 1 kB, xoff: 400 B, xon: 600 B}\n"
         "sources:\n"
-        "  - {name: gpu, rate: [{start: 1 us, rate: 1 GB/s}], enters: port}\n"
-    )
+        "  - {name: gpu, rate: [{start: 1 us, rate: 1 GB/s}], enters: port}\n",
+    )  # fmt: skip
 
-    ran = planner("net", "queues", "--row", str(row))
-
-    assert ran.code == 2
-    assert "row.yaml:2:5: queues[0]: queue 'port': used=2000.0: expected at most buffer=" in ran.err
-    assert "row.yaml:3:5: queues[1]: queue 'next': xon=600.0, xoff=400.0" in ran.err
-    assert "row.yaml:5:5: sources[0]: source 'gpu': phases: expected a first phase at" in ran.err
+    assert "row.yaml:2:5: queues[0]: queue 'port': used=2000.0: expected at most buffer=" in refused
+    assert "row.yaml:3:5: queues[1]: queue 'next': xon=600.0, xoff=400.0" in refused
+    assert "row.yaml:5:5: sources[0]: source 'gpu': phases: expected a first phase at" in refused
 
 
 def test_out_writes_the_document_and_prints_the_text(planner: Planner, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.conftest import Ran
+from tests.net_files import faults_of_a_file
 
 Planner = Callable[..., Ran]
 
@@ -57,26 +58,21 @@ def test_a_write_that_waits_for_the_read_is_in_order_and_one_that_does_not_is_na
 
 
 def test_faults_of_a_schedule_come_with_their_lines(planner: Planner, tmp_path: Path) -> None:
-    file = tmp_path / "schedule.yaml"
-    file.write_text(
+    refused = faults_of_a_file(
+        planner, tmp_path / "schedule.yaml", "reuse", "--schedule",
         "contents:\n"
         "  - {name: a, write: 9 us, read_end: 5 us}\n"
         "operations:\n"
-        "  - {name: w0, buffer: x}\n"
-    )
+        "  - {name: w0, buffer: x}\n",
+    )  # fmt: skip
 
-    ran = planner("net", "reuse", "--schedule", str(file))
-
-    assert ran.code == 2
-    assert "schedule.yaml:2:5: contents[0]: a: read_end=5e-06: expected write=9e-06" in ran.err
-    assert "schedule.yaml:4:5: operations[0]: expected either writes or reads" in ran.err
+    assert "schedule.yaml:2:5: contents[0]: a: read_end=5e-06: expected write=9e-06" in refused
+    assert "schedule.yaml:4:5: operations[0]: expected either writes or reads" in refused
 
 
 def test_a_file_that_says_nothing_is_refused(planner: Planner, tmp_path: Path) -> None:
-    file = tmp_path / "schedule.yaml"
-    file.write_text("contents: []\n")
+    refused = faults_of_a_file(
+        planner, tmp_path / "schedule.yaml", "reuse", "--schedule", "contents: []\n"
+    )
 
-    ran = planner("net", "reuse", "--schedule", str(file))
-
-    assert ran.code == 2
-    assert "expected contents with times, or operations with their order" in ran.err
+    assert "expected contents with times, or operations with their order" in refused
