@@ -26,6 +26,7 @@ from planner.steptime.validate import (
     Score,
     explained,
     groups_of,
+    inside_share,
     predict,
     predict_by_halves,
     predict_by_left_out,
@@ -85,6 +86,7 @@ class Report:
         unseen: the same rows by fits that did not see their layout; empty where there are none.
         left_out: the same rows by fits that saw nothing of their source.
         groups: layouts of one model on one cluster.
+        inside_shares: of each of the three, the share of rows in the interval that is printed [1].
         far: the rows furthest off.
         assumed: what rows do not say, or nobody measured on their accelerator.
     """
@@ -100,6 +102,7 @@ class Report:
     unseen: tuple[Score, ...]
     left_out: tuple[Score, ...]
     groups: tuple[Group, ...]
+    inside_shares: Mapping[str, float]
     far: tuple[FarRow, ...]
     assumed: tuple[Assumption, ...]
 
@@ -129,6 +132,7 @@ def report_of(
     unseen: tuple[Score, ...] = ()
     left_out: tuple[Score, ...] = ()
     assumed = [assumed_of(run, numbers) for run in runs]
+    inside: dict[str, float] = {}
     if refit is not None:
         say(f"fitting on {len(runs):,} rows; this takes minutes")
         refitted = predict_halves(runs) if refit == "halves" else predict_left_out(runs)
@@ -146,8 +150,12 @@ def report_of(
         step_s = predict(runs, numbers)
         if efficiency is None and seen:
             known = [run for run in runs if run.source in seen]
-            unseen = scores(known, predict_by_halves(known, shipped_halves()))
-            left_out = scores(known, predict_by_left_out(known, shipped_left_out()))
+            by_halves = predict_by_halves(known, shipped_halves())
+            by_others = predict_by_left_out(known, shipped_left_out())
+            unseen, left_out = scores(known, by_halves), scores(known, by_others)
+            inside["unseen"] = inside_share(known, by_halves, numbers)
+            inside["left_out"] = inside_share(known, by_others, numbers)
+    inside["sources"] = inside_share(runs, step_s, numbers)
     return Report(
         path=path,
         sha256=hashlib.sha256(table_bytes(path)).hexdigest(),
@@ -160,6 +168,7 @@ def report_of(
         unseen=unseen,
         left_out=left_out,
         groups=groups_of(runs, step_s),
+        inside_shares={k: v for k, v in inside.items() if not math.isnan(v)},
         far=_far(runs, step_s, worst),
         assumed=assumptions(assumed),
     )
@@ -222,6 +231,7 @@ def validate_document(report: Report) -> dict[str, Any]:
         "unseen": [_plain(score) for score in report.unseen],
         "left_out": [_plain(score) for score in report.left_out],
         "fitted_on": report.seen,
+        "inside_interval_share": report.inside_shares,
         "groups": [asdict(group) for group in report.groups],
         "far": [asdict(row) for row in report.far],
         "skipped": [
@@ -253,18 +263,21 @@ def print_report(console: Console, report: Report) -> None:
     console.print()
     if report.scores:
         console.print(_score_table(report.scores))
+        _print_inside(console, report, "sources")
     if report.unseen:
         console.print()
         console.print(
             Text("The test: the same rows, each predicted by a fit that has not seen its layout")
         )
         console.print(_score_table(report.unseen))
+        _print_inside(console, report, "unseen")
     if report.left_out:
         console.print()
         console.print(
             Text("The harder test: the same rows, each by a fit on all sources but its own")
         )
         console.print(_score_table(report.left_out))
+        _print_inside(console, report, "left_out")
     if report.scores:
         console.print()
         console.print(Text(_LEGEND, style="dim"))
@@ -284,6 +297,14 @@ def print_report(console: Console, report: Report) -> None:
             )
         )
     print_table_notes(console, report.table, report.assumed)
+
+
+def _print_inside(console: Console, report: Report, which: str) -> None:
+    """Print how many rows the interval of a step holds, which promises nine of ten."""
+    share = report.inside_shares.get(which)
+    if share is not None:
+        held = f"{100 * share:.0f} % of the rows"
+        console.print(Text(f"The interval printed with a step holds {held}, mean over sources."))
 
 
 def _told(report: Report) -> str:

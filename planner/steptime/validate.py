@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.steptime.calibrate import fit, fitting_half, layout_key
-from planner.steptime.rates import Efficiency
+from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Run, batches, predicted_s
+from planner.steptime.uncertainty import interval_s
 
 PAIR_SHARE = 0.02
 
@@ -105,6 +106,25 @@ def _group(name: str, measured: NDArray[np.float64], step_s: NDArray[np.float64]
         right=int(np.sum(apart & same)),
         regret_share=float(measured[pick] / np.min(measured) - 1.0),
     )
+
+
+def inside_share(
+    runs: Sequence[Run], step_s: NDArray[np.float64], efficiencies: Mapping[str, Efficiency]
+) -> float:
+    """Return the share of measured rows that the printed interval holds, mean over sources [1].
+
+    Args:
+        runs: rows of a table.
+        step_s: their predicted steps [s].
+        efficiencies: accelerator to the numbers whose interval a step has; defaults where none.
+    """
+    inside: dict[str, list[bool]] = {}
+    for run, one_s in zip(runs, step_s, strict=True):
+        if run.measured_s > 0:
+            reached = efficiencies.get(run.chip) or default_efficiency(run.accelerator)
+            low_s, high_s = interval_s(float(one_s), reached.spread, reached.machine_spread)
+            inside.setdefault(run.source, []).append(low_s <= run.measured_s <= high_s)
+    return float(np.mean([np.mean(some) for some in inside.values()])) if inside else float("nan")
 
 
 def scores(runs: Sequence[Run], step_s: NDArray[np.float64]) -> tuple[Score, ...]:

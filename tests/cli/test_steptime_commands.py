@@ -55,6 +55,7 @@ def test_validate_and_calibrate_follow_their_published_schemas(planner: Planner)
     fits_schema("calibrate", planner("calibrate", str(OWN), "--json").out)
 
     assert [one["source"] for one in validated["left_out"]] == validated["fitted_on"]
+    assert set(validated["inside_interval_share"]) == {"sources", "unseen", "left_out"}
 
 
 @pytest.mark.parametrize("command", ["step", "validate", "calibrate"])

@@ -19,7 +19,13 @@ from planner.steptime.calibrate import (
 )
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, batches, predicted_s
-from planner.steptime.validate import constant_mfu_error, groups_of, ideal_s, scores
+from planner.steptime.validate import (
+    constant_mfu_error,
+    groups_of,
+    ideal_s,
+    inside_share,
+    scores,
+)
 from topologies.steps_table import steps_from_text
 
 TRUE = Efficiency(
@@ -161,3 +167,15 @@ def test_a_constant_mfu_is_right_where_mfu_is_constant(made: list[Run]) -> None:
     rows = [replace(run, measured_s=2.5 * ideal_s(run)) for run in made]
 
     assert constant_mfu_error(rows) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_an_interval_holds_the_rows_that_are_less_than_1_645_deviations_off(
+    made: list[Run],
+) -> None:
+    """Of one source three rows of four, of another none: three eighths at the mean."""
+    rows = [replace(run, source=source) for run in made[:4] for source in ("one", "other")]
+    off = [1.0, 3.0] * 3 + [3.0, 3.0]  # deviations
+    fit_of = replace(TRUE, spread=0.03, machine_spread=0.04)  # 0.05 together
+    step_s = np.array([run.measured_s * np.exp(0.05 * d) for run, d in zip(rows, off, strict=True)])
+
+    assert inside_share(rows, step_s, {"H100-SXM": fit_of}) == pytest.approx(3 / 8)
