@@ -11,12 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
 ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "cli" / "schemas"
 SLOWER = 1.25
 JOB = ("--gpus", "16", "--model", "llama-3.1-8b", "--seq", "8192", "--global-batch", "32",
        "--micro-batch", "1", "--recompute", "none", "--zero", "1")  # fmt: skip
@@ -120,6 +122,9 @@ def test_a_plan_keeps_the_fit_and_is_timed_with_it_when_the_file_is_gone(
     assert planner("export", str(plan), "--to", "node-order", "--out", str(hosts)).code == 0
     held = step_of(planner("verify", str(plan), "--allocation", str(hosts), "--json"))
 
+    for command, one in (("place", kept), ("step", again)):
+        schema = json.loads((SCHEMAS / f"{command}.json").read_text(encoding="utf-8"))
+        jsonschema.validate(one, schema)
     assert kept["inputs"]["efficiency_file"]["file"] == str(fit)
     assert len(kept["inputs"]["efficiency_file"]["sha256"]) == 64
     assert "8 measured steps of" in kept["inputs"]["assumed"]["efficiency"]
@@ -127,9 +132,7 @@ def test_a_plan_keeps_the_fit_and_is_timed_with_it_when_the_file_is_gone(
         assert one == pytest.approx(kept["step"]["total_s"])
     assert again["step"]["interval_s"] == pytest.approx(kept["step"]["interval_s"])
     assert again["inputs"]["efficiency_file"] == kept["inputs"]["efficiency_file"]
-    assert "8 measured steps of" in " ".join(
-        planner("step", "--placement", str(plan)).out.split()
-    )
+    assert "8 measured steps of" in " ".join(planner("step", "--placement", str(plan)).out.split())
 
 
 @pytest.mark.parametrize(
