@@ -124,6 +124,7 @@ def seat_map(plan: PlanFile, found: Sequence[Crossing], leaving: NDArray[np.floa
     most = max(leaves for _, leaves in boxes) or 1.0
     rooms = [
         Room(
+            label=box[0]["name"],
             name=box[0]["name"] if len(box) == 1 else f"{box[0]['name']} +{len(box) - 1}",
             capacity=sum(domain["capacity"] for domain in box),
             ranks=[rank for domain in box for rank in sorted(domain["ranks"], key=gpu.__getitem__)],

@@ -19,7 +19,7 @@ from cli.report_pictures import (
 
 _LABEL_WIDTH, _VALUE_WIDTH = 190, 270
 _ROW, _NARROW_ROW, _WORDS_ROW = 26, 34, 20
-_STACKED_LEFT, _STACKED_ROW, _CLOSE_ROW = 130.0, 40, 28
+_STACKED_LEFT, _STACKED_ROW, _CLOSE_ROW = 150.0, 40, 28
 _FEW_ROWS = 6  # more stand closer together, so that a page of paper holds them
 _LETTER = 7.0  # pixels of one letter, generously
 _NARROW_LETTERS = 56  # that a line of a narrow picture holds

@@ -47,13 +47,15 @@ class Room:
     """A domain as it is drawn.
 
     Args:
-        name: of the domain.
+        label: written above it.
+        name: what it says when pointed at.
         capacity: GPUs it has [1].
         ranks: in the order of their GPUs.
         leaving: what leaves it, as a share of the most that leaves any [1].
         text: the same as people read it.
     """
 
+    label: str
     name: str
     capacity: int
     ranks: Sequence[int]
@@ -96,7 +98,7 @@ def seats(
     """
     together = max(1, ceil(stage.size / _MOST_CELLS))
     widest = max(ceil(room.capacity / together) for room in rooms)
-    grid = _grid(widest, len(rooms), max(len(room.name) for room in rooms))
+    grid = _grid(widest, len(rooms), max(len(room.label) for room in rooms))
     stages = int(stage.max()) + 1
     shade = stage * STAGE_COLOURS // stages if stages > STAGE_COLOURS else (
         stage * (STAGE_COLOURS - 1) // max(stages - 1, 1)
@@ -169,7 +171,7 @@ def _room(
 ) -> str:  # fmt: skip
     most = max(4, int((grid.width + _BETWEEN - 4) / _LETTER))
     parts = [
-        word(x, y - 3, room.name, style="small", most=most),
+        word(x, y - 3, room.label, style="small", most=most),
         box(
             x - 1,
             y - 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ _WORDS = {
     "spine": ("spine switch", "spine switches"),
     "core": ("core switch", "core switches"),
 }
+_BREAKS = (re.compile(r"(.*\.)([^.]+)"), re.compile(r"(.*\D)(\d+)"))  # where a name may break
 _MOST_DEAD = 12
 _LEFT, _ROW, _BOX = 220.0, 118.0, 44.0
 _TOP, _TITLE = 24.0, 32  # above the first row; and above that, in a file of its own
@@ -143,11 +145,14 @@ def _lines(name: str, inside: str, most: int) -> list[str]:
 
     >>> _lines("sn00.rail7", "", 8), _lines("leaf01", "x 2", 8), _lines("sn00.mesh", "x 16", 7)
     (['sn00.', 'rail7'], ['leaf01', 'x 2'], ['sn00.', 'mesh', 'x 16'])
+    >>> _lines("leaf0000", "", 7), _lines("123456789", "", 7)
+    (['leaf', '0000'], ['…456789'])
     """
     units = [inside] if inside else []
-    if len(name) > most and "." in name:
-        head, _, tail = name.rpartition(".")
-        return [_ending(f"{head}.", most), _ending(tail, most), *units]
+    if len(name) > most:
+        for found in (pattern.fullmatch(name) for pattern in _BREAKS):
+            if found is not None:
+                return [_ending(found[1], most), _ending(found[2], most), *units]
     return [_ending(name, most), *units]
 
 

@@ -12,6 +12,7 @@ from cli.report_pictures import NARROW, WIDTH, Piece, patterned
 from cli.report_pictures_bars import Bar, bars, stacked
 from cli.report_pictures_plane import Axis, Point, plane, round_values
 from cli.report_pictures_seats import heat
+from topologies.fabric_catalogue import catalogue_names
 
 ROWS = [
     Bar(label="ours", value=5.0, text="5 TB", group="TP (tensor parallel)"),
@@ -128,3 +129,14 @@ def test_few_domains_have_their_bytes_in_words_and_many_do_not() -> None:
 
     assert few.count(">3 B</text>") == 2
     assert ">1 B</text>" not in many
+
+
+def test_the_longest_name_on_file_stands_whole_beside_a_stacked_bar() -> None:
+    longest = max(catalogue_names(), key=len)
+    pieces = [Piece(label="gemm", value=1.0, text="1 s", colour="c0")]
+
+    wide, _ = both(stacked("The step", [(longest, pieces)], 1.0, "1 s"))
+
+    label = next(text for text in wide.iter("text") if text.text == longest)
+    assert label.get("text-anchor") == "end"
+    assert float(label.get("x", 0)) - LETTER * len(longest) >= 0
