@@ -14,6 +14,7 @@ import typer
 from cli import (
     net_cluster_command,
     net_collectives_command,
+    net_deadlock_command,
     net_endpoints_command,
     net_link_command,
     net_phases_command,
@@ -22,9 +23,7 @@ from cli import (
 from cli.net_inputs import Given, number_option, parts_of, put_out, text_option
 from cli.planner_options import Json, Out, group_app
 
-app = group_app(
-    "The network models alone, each with its premises. Deadlock: planner topology check."
-)
+app = group_app("The network models alone, each with its premises.")
 
 LineRate = Annotated[str, text_option("--line-rate", "What the link carries.")]
 RoundTrip = Annotated[str, text_option("--round-trip", "Until a packet's fate is known.")]
@@ -290,5 +289,6 @@ for _more in (
     net_cluster_command,
     net_collectives_command,
     net_schedule_command,
+    net_deadlock_command,
 ):
     _more.add_to(app)

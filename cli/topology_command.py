@@ -86,21 +86,20 @@ def check(
     Exits with 2 where something cannot work as it is.
     """
     from cli.topology_text import check_text
-    from planner.network.deadlock import fabric_findings, premises
+    from planner.network.deadlock import premises
+    from planner.network.deadlock_fabric import findings
     from topologies.fabric_check import findings_of
     from topologies.fabric_graph import build_graph, usable_gpus, whole_tiers
 
     spec, fabric = None, _foreign(named, cluster, supernode, gpus)
     if fabric is not None:
         name, names = fabric.name, fabric.gpus
-        found = findings_of(fabric.graph, names, tiers=fabric.tiers, more=[fabric_findings])
+        found = findings_of(fabric.graph, names, tiers=fabric.tiers, more=[findings])
     else:
         spec = _spec(named, cluster, supernode, gpus)
         name, names = spec.name, usable_gpus(spec)
         tiers = whole_tiers(spec)
-        found = findings_of(
-            build_graph(spec), names, tiers=tiers, dead=spec.dead, more=[fabric_findings]
-        )
+        found = findings_of(build_graph(spec), names, tiers=tiers, dead=spec.dead, more=[findings])
     faults = sum(f.severity == "fault" for f in found)
     inputs = _inputs(spec, named or cluster, supernode, gpus, fabric)
     body = {"cluster": name, "faults": faults, "findings": found, "premises": premises()}

@@ -29,8 +29,8 @@ from topologies.fabric_network_spec import ClosSpec
 from topologies.fabric_spec import FabricSpec
 
 if TYPE_CHECKING:
+    from planner.network.findings import Finding
     from planner.network.premises import Premise
-    from topologies.fabric_check import Finding
 
 _PARTS = {
     "gpu": "GPU",

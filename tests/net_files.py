@@ -11,7 +11,7 @@ from tests.conftest import Ran
 def faults_of_a_file(
     planner: Callable[..., Ran], file: Path, command: str, option: str, text: str
 ) -> str:
-    """Return what ``planner net COMMAND OPTION FILE`` says to a *file* of *text* that it refuses."""
+    """Return what ``planner net COMMAND OPTION FILE`` says to a *file* of *text* it refuses."""
     file.write_text(text)
 
     ran = planner("net", command, option, str(file))

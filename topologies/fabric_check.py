@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from planner.fabric import Tier
 from planner.fabric_walks import islands
+from planner.network.findings import Finding
 from topologies.fabric_spec import DeadParts
 
 _PART = {
@@ -20,23 +20,6 @@ _PART = {
     "core": "core switch",
 }
 SEVERITIES = ("fault", "warning", "note")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that a reviewer should know.
-
-    Args:
-        severity: ``fault`` (it cannot work so), ``warning`` (it costs something) or ``note``.
-        check: which check found it.
-        where: the parts concerned, the first few of them.
-        message: what is wrong, with the figure.
-    """
-
-    severity: str
-    check: str
-    where: tuple[str, ...]
-    message: str
 
 
 Check = Callable[[Any, Sequence[str]], Sequence[Finding]]

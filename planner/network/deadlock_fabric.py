@@ -7,13 +7,14 @@ the same routes between switches, so one of them stands for all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.network.deadlock import DeadlockCheck, check_dependencies
+from planner.network.findings import Finding
 from planner.network.reach import FAR, RELAY_COST, Links, costs_to, links_of_graph, vertices_of
 
 if TYPE_CHECKING:
@@ -24,24 +25,7 @@ _MOST_CYCLES = 3  # told
 _MOST_BREAKS = 4  # turns that are named; of more, only how many
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadlockFinding:
-    """One thing that a reviewer should know.
-
-    Args:
-        severity: ``fault``, ``warning`` or ``note``.
-        check: ``deadlock``.
-        where: the links of the cycle.
-        message: what waits for what, and what to change.
-    """
-
-    severity: str
-    check: str
-    where: tuple[str, ...]
-    message: str
-
-
-def findings(graph: Any, gpus: Sequence[str]) -> list[DeadlockFinding]:
+def findings(graph: Any, gpus: Sequence[str]) -> list[Finding]:
     """Return what the least-cost routes between all *gpus* could lock up.
 
     A cycle is a fault where the graph says that there is one virtual channel
@@ -50,7 +34,7 @@ def findings(graph: Any, gpus: Sequence[str]) -> list[DeadlockFinding]:
     ends = _representatives(graph, gpus)
     if len(ends) > _MOST_ENDS:
         return [
-            DeadlockFinding(
+            Finding(
                 severity="note",
                 check="deadlock",
                 where=(),
@@ -63,7 +47,7 @@ def findings(graph: Any, gpus: Sequence[str]) -> list[DeadlockFinding]:
         return []
     seen = check_fabric(graph, gpus)
     return [
-        DeadlockFinding(
+        Finding(
             severity="warning" if channels is None else "fault",
             check="deadlock",
             where=cycle.links,

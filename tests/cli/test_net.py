@@ -32,6 +32,7 @@ SINGLE = (
     "phases",
     "walks",
     "buffers",
+    "deadlock",
 )
 OF_A_JOB = ("sharing", "blast", "endpoints")
 

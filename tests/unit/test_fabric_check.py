@@ -8,8 +8,9 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.network.findings import Finding
 from topologies.fabric_catalogue import load_cluster, load_spec
-from topologies.fabric_check import Finding, cut_off_gpus, findings_of
+from topologies.fabric_check import cut_off_gpus, findings_of
 from topologies.fabric_graph import build_graph, usable_gpus
 from topologies.fabric_spec import DeadParts
 

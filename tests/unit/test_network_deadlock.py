@@ -8,8 +8,9 @@ import networkx as nx
 import pytest
 
 from planner.errors import InputError
-from planner.network.deadlock import Route, check_routes, fabric_findings
+from planner.network.deadlock import Route, check_routes
 from planner.network.deadlock_fabric import check_fabric
+from planner.network.deadlock_fabric import findings as fabric_findings
 from topologies.fabric_catalogue import generic_cluster
 
 
