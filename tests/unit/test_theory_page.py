@@ -70,10 +70,25 @@ def test_sharing_lifts_the_bound_to_the_best_of_every_seating() -> None:
     assert best == 24
 
 
+def test_a_pipeline_of_two_stages_crosses_twelve_at_least_and_twenty_where_stages_are_halved() -> (
+    None
+):
+    hops = Charge(kind=Kind.CHAIN, axes=(1,), weight_bytes=1.0)
+    question = Question(sizes=(4, 2), charges=(ROWS, hops), capacities=(6, 2))
+    least: dict[tuple[int, int], float] = {}
+    for two in combinations(range(8), 2):  # innermost axis first: ranks 0 to 3 are stage 0
+        home = np.isin(np.arange(8), two).astype(np.int64)
+        six = (int((home[:4] == 0).sum()), int((home[4:] == 0).sum()))
+        least[six] = min(least.get(six, np.inf), cut_bytes(question, home))
+
+    assert least == {(4, 2): 12, (2, 4): 12, (3, 3): 20}
+
+
 def test_the_page_prints_these_figures_and_its_links_lead_somewhere() -> None:
     page = (DOCS / "theory.md").read_text(encoding="utf-8")
 
-    for figure in ("56 - 44 = **12**", "Squares cut 44, diagonals 132", "= 16.", "**24**"):
+    for figure in ("56 - 44 = **12**", "Squares cut 44, diagonals 132", "= 16.", "**24**",
+                   "stay inside: 12.", "split: 20."):  # fmt: skip
         assert figure in page
     for link in re.findall(r"\]\(([^)]+)\)", page):
         assert (DOCS / link).is_file()
