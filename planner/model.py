@@ -258,8 +258,7 @@ class ModelSpec:
     @property
     def shared_expert_parameters(self) -> int:
         """Parameters of the shared experts of one MoE layer and their gate [1]."""
-        gate = self.hidden * self.shared_expert_gate
-        return self._mlp(self.shared_expert_ffn) + gate
+        return self._mlp(self.shared_expert_ffn) + self.hidden * self.shared_expert_gate
 
     @property
     def router_parameters(self) -> int:
@@ -321,10 +320,6 @@ class ModelSpec:
             + self.dense_layer_count * self.dense_layer_parameters
             + self.moe_layer_count * self.moe_layer_parameters()
         )  # fmt: skip
-
-    def trained_parameters(self) -> int:
-        """Return all parameters of training, those that predict further tokens among them."""
-        return self.parameters() + self.mtp_parameters
 
     def active_parameters(self) -> int:
         """Return the parameters one token is multiplied with: its top-k experts and the head.

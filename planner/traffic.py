@@ -329,7 +329,7 @@ def _gradient_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     ZeRO-3 gathers parameters forward and backward and scatters gradients every micro-batch.
     """
     experts = routed_expert_parameters(model)
-    dense = model.trained_parameters() - experts
+    dense = model.parameters() + model.mtp_parameters - experts
     micro = _micro_batches(layout)
     stage = np.asarray(layout.zero_stage)
     zero, full = np.where(stage == 0, 1, 0), np.where(stage == 3, 1, 0)

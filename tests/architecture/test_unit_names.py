@@ -47,6 +47,7 @@ UNITLESS = {
     "resent_packets": "packets, a mean",
     "round_trip_packets": "packets in one round trip, a mean",
     "spread": "relative width of a fit",
+    "machine_spread": "relative width of machines about a fit",
     "table": "a table's column",
     "times_per_step": "executions in one step, a mean over stages",
     "repeats_per_step": "executions that recomputation repeats in one step",
