@@ -87,7 +87,9 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
     shipped = efficiency_of(accelerator.name)
     if own is None:
         return Reached(efficiency=shipped)
-    found = own.by_chip.get(accelerator.name) or own.by_chip.get(fitted_as(accelerator.name))
+    named = accelerator.name in own.by_chip
+    chip = accelerator.name if named else fitted_as(accelerator.name)
+    found = own.by_chip.get(chip)
     if found is None:
         has = f"{own.name} has a fit of {', '.join(own.by_chip)}, none of {accelerator.name}"
         if own.elsewhere == "refused":
@@ -97,13 +99,14 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
         numbers = "the shipped numbers" if shipped else "what is assumed of any accelerator"
         return Reached(efficiency=shipped, why=f"{numbers}: {has}")
     fitted = found.gemm_share
-    alike = _SIXTEEN_BITS if precision in _SIXTEEN_BITS else {precision}
-    if not alike & set(fitted):
+    if not (_SIXTEEN_BITS if precision in _SIXTEEN_BITS else {precision}) & set(fitted):
         raise InputError(
             f"{own.name} has {accelerator.name} in {', '.join(fitted)}, not in {precision}: "
             f"calibrate on runs in {precision} too, or ask for --precision {next(iter(fitted))}"
         )
     rows = f"{found.rows} measured steps of {found.fitted_on}"
+    if chip != accelerator.name:
+        rows += f", as {chip}, the same chip"
     return Reached(
         efficiency=found,
         why=f"{own.name} (sha256 {own.sha256[:_SHOWN_HASH]}): fitted on {rows}",

@@ -280,3 +280,10 @@ def test_a_fit_of_four_rows_is_on_all_of_them_and_promises_no_more_than_it_can(
 
     assert [(one["rows"], one["held_out"]) for one in document["errors"]] == [(4, False)]
     assert document["efficiencies"]["H100-SXM"]["spread"] > 0.05  # of 0.08, three rows' worth
+
+
+def test_a_fit_of_the_same_chip_is_used_and_said_to_be(planner: Planner, own: Path) -> None:
+    ran = planner("step", "--cluster", "hgx-h200", *JOB, *LAYOUT, "--efficiency", str(own),
+                  "--json")  # fmt: skip
+
+    assert "as H100-SXM, the same chip" in step_of(ran)["inputs"]["assumed"]["efficiency"]
