@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from math import ceil
 
 from planner.documents import yaml_text
@@ -117,11 +118,12 @@ def kueue_text(plan: SeatedPlan) -> str:
     in one domain of the supernode's level. The scheduler chooses which domains.
 
     Raises:
-        InputError: machines out of order, or slices of different sizes.
+        InputError: machines out of order, or supernodes that are no equal slices of them.
     """
     per_host = _largest(plan)
     order = _node_order(plan, per_host)
     segment = _segment(plan)
+    _refuse_slices_that_are_none(plan, order, segment, per_host)
     level = "fabric.planner/supernode"
     if segment > 1:
         annotations = {
@@ -165,6 +167,27 @@ def kueue_text(plan: SeatedPlan) -> str:
         "spec": {"replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}]},
     }
     return f"# {plan.source}\n{yaml_text(topology)}---\n{yaml_text(jobset)}"
+
+
+def _refuse_slices_that_are_none(
+    plan: SeatedPlan, order: tuple[str, ...], segment: int, per_host: int
+) -> None:
+    """Refuse supernodes that are no equal slices of machines in a row."""
+    homes = [seat.supernode for seat in plan.seats[::per_host]]
+    if not segment:
+        sizes = Counter(homes)
+        shown = ", ".join(f"{name} {count}" for name, count in list(sizes.items())[:4])
+        raise InputError(
+            f"the plan uses different numbers of machines of supernodes ({shown}): Kueue's slices "
+            "have one size; use rank-map or slurm"
+        )
+    for pod in range(0, len(homes), segment):
+        if len(inside := {*homes[pod : pod + segment]}) > 1:
+            raise InputError(
+                f"machines {order[pod]} to {order[pod + segment - 1]} follow each other in rank "
+                f"order and are in supernodes {', '.join(sorted(inside)[:4])}: Kueue's slices are "
+                f"of {segment} pods in a row, each of one supernode; use rank-map or slurm"
+            )
 
 
 def nccl_env_text(plan: SeatedPlan) -> str:

@@ -6,11 +6,12 @@ import random
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
+from planner.documents import document_from_text
 from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import CP_KINDS, PRECISIONS, RECOMPUTES, Layout
@@ -18,13 +19,16 @@ from tests.launch_texts import read_run
 from topologies.allocated_seats import allocated_gpus
 from topologies.export_graph import (
     astra_sim_text,
+    dot_text,
     graphml_text,
     node_link_text,
     slurm_topology_conf_text,
     slurm_topology_text,
 )
 from topologies.export_launch import (
+    kueue_text,
     mpi_rankfile_text,
+    nccl_env_text,
     node_order_text,
     rank_map_json_text,
     rank_map_text,
@@ -236,3 +240,95 @@ def test_equal_tiers_are_the_same_for_astra_sim(tmp_path: Path) -> None:
         ]
 
     assert written
+
+
+def test_kueues_slices_are_the_supernodes_of_the_plan_or_none_is_written(tmp_path: Path) -> None:
+    """Pods count machines in rank order; so many in a row must come into one domain."""
+    written = sliced = 0
+    for seed in range(400):
+        plan = odd_plan(seed, tmp_path)
+        per_host = max(map(len, plan.ranks_of().values()))
+        try:
+            text = kueue_text(plan)
+        except InputError:
+            continue
+        written += 1
+
+        topology, jobset = (
+            document_from_text(part, name="f", kind="yaml").root.plain()
+            for part in text.split("---\n")
+        )
+        levels = [level["nodeLabel"] for level in topology["spec"]["levels"]]
+        job = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]
+        marks = job["template"]["metadata"]["annotations"]
+        (container,) = job["template"]["spec"]["containers"]
+        assert job["parallelism"] == job["completions"] == len(plan.hosts), seed
+        assert container["resources"]["limits"]["nvidia.com/gpu"] == per_host, seed
+        assert levels[-1] == "kubernetes.io/hostname"
+        size = int(marks.get("kueue.x-k8s.io/podset-slice-size", "1"))
+        homes = [plan.seats[pod * per_host].supernode for pod in range(len(plan.hosts))]
+        slices = [{*homes[at : at + size]} for at in range(0, len(homes), size)]
+        assert all(len(one) == 1 for one in slices), seed
+        assert size > 1 or len(homes) == len({*homes}), seed
+        if size > 1:
+            sliced += 1
+            assert marks["kueue.x-k8s.io/podset-slice-required-topology"] in levels
+            assert len(homes) == size * len({*homes}), seed
+
+    assert written > 15
+    assert sliced > 3
+
+
+DOT_NODE = re.compile(r'"([^"]+)" \[label="([^"]+)", fillcolor=\w+\];')
+DOT_EDGE = re.compile(r'"([^"]+)" -- "([^"]+)" \[label="(\d+) x, ([^ ]+) GB/s"\];')
+
+
+def test_a_picture_of_the_graph_has_every_part_link_and_rank(tmp_path: Path) -> None:
+    for seed in range(25):
+        plan = odd_plan(seed, tmp_path)
+        graph = plan.cluster.graph
+        if len(graph) > 400:
+            continue  # read by Graphviz itself elsewhere
+
+        lines = [line.strip() for line in dot_text(plan).splitlines()]
+
+        nodes = {
+            found[1]: found[2] for line in lines if (found := DOT_NODE.fullmatch(line)) is not None
+        }
+        edges = [found.groups() for line in lines if (found := DOT_EDGE.fullmatch(line))]
+        assert {*nodes} == {*graph}, seed
+        assert {frozenset(edge[:2]) for edge in edges} == {frozenset(e) for e in graph.edges}
+        for a, b, _, rate in edges:
+            stated = graph[a][b]["capacity_bytes_per_s"] / 1e9
+            assert float(rate) == pytest.approx(stated, rel=1e-5)
+        ranks = {
+            name: int(label.rpartition("rank ")[2])
+            for name, label in nodes.items()
+            if "rank " in label
+        }
+        assert ranks == {seat.gpu: seat.rank for seat in plan.seats}, seed
+
+
+def test_the_channels_told_to_nccl_are_the_fewest_that_fill_the_line(tmp_path: Path) -> None:
+    for seed in range(40):
+        plan = odd_plan(seed, tmp_path)
+        draw = random.Random(seed)
+        nic = replace(
+            plan.cluster.nic,
+            line_bytes_per_s=draw.choice((12.5e9, 50e9, 100e9)),
+            in_flight=draw.choice((1, 8, 64)),
+            transaction_bytes=draw.choice((256.0, 131072.0, 524288.0)),
+            turnaround_s=draw.choice((2e-6, 20e-6, 100e-6)),
+        )
+        plan = replace(plan, fabric=replace(plan.cluster, nic=nic))
+
+        text = nccl_env_text(plan)
+
+        said = dict(re.findall(r"^# (NCCL_\w+)=(\d+)$", text, re.MULTILINE))
+        assert not [line for line in text.splitlines() if line and not line.startswith("#")]
+        channels, buffer_bytes = int(said["NCCL_MIN_NCHANNELS"]), int(said["NCCL_BUFFSIZE"])
+        assert buffer_bytes == nic.in_flight * nic.transaction_bytes
+        # Little: what is on the way over the time until it is acknowledged
+        assert channels * buffer_bytes / nic.turnaround_s >= nic.line_bytes_per_s * (1 - 1e-12)
+        fewer = (channels - 1) * buffer_bytes / nic.turnaround_s
+        assert fewer < nic.line_bytes_per_s * (1 - 1e-12)
