@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _NOTHING_SHARE = 0.001
+_ALIKE_SHARE = 5e-4  # of a step: less would be told as a price of 100 %
 
 
 def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
@@ -212,7 +213,7 @@ def _price_lines(found: Comparison) -> list[str]:
         f"{row_name(one, found)} below {format_share(first.finalist.step_s / one.finalist.step_s)}"
         for one in found.compared.ranked[1:]
         if one.candidate.name != first.candidate.name
-        and one.finalist.step_s > first.finalist.step_s * (1.0 + 1e-9)
+        and one.finalist.step_s > first.finalist.step_s * (1.0 + _ALIKE_SHARE)
     ]
     if found.cheapest:
         lines = [f"By tokens per money spent {found.cheapest} is first, at the prices given."]
