@@ -101,7 +101,7 @@ def sharing(
         "hashed": hashed,
         **given.values,
     }
-    source = "max-min fair sharing: Bertsekas and Gallager, Data Networks, 1992, ch. 6"
+    source = "max-min fair sharing: D. Bertsekas, R. Gallager, Data Networks, 2nd ed., 1992"
     body = {**parts_of(seen), "incast": gates, "source": source}
     put_out("sharing", inputs, body, sharing_text(inputs, seen, gates), as_json=as_json, out=out)
 

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
     Steps: TypeAlias = NDArray[np.int64]
 
-SOURCE = "vector clocks after Lamport, Time, Clocks and Ordering of Events, CACM 21(7), 1978"
+SOURCE = (
+    "vector clocks after L. Lamport, Time, Clocks, and the Ordering of Events in a Distributed "
+    "System, Communications of the ACM 21(7), 1978, pp. 558-565"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,10 @@ def breaks_of(
 ) -> tuple[tuple[str, str], ...]:
     """Return dependencies to give up so that no cycle is left: few and little used.
 
-    Orders the links of each part so that few dependencies point backwards (Eades, Lin and Smyth,
-    Information Processing Letters 47, 1993), and gives up those.
+    Orders the links of each part so that few dependencies point backwards, and gives up those.
+
+    Source: P. Eades, X. Lin, W. F. Smyth, A fast and effective heuristic for the feedback arc set
+    problem, Information Processing Letters 47(6), 1993, pp. 319-323.
 
     Args:
         graph: dependencies, a NetworkX DiGraph.

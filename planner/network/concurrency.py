@@ -18,7 +18,10 @@ import numpy as np
 from planner.network.premises import Premise
 from planner.network.ranges import not_above_zero, not_counts, plain, refuse
 
-SOURCE = "Little's law: Little, Operations Research 9(3), 1961"
+SOURCE = (
+    "Little's law: J. D. C. Little, A Proof for the Queuing Formula, Operations Research 9(3), "
+    "1961, pp. 383-387"
+)
 
 
 def sustained_bytes_per_s(

@@ -25,7 +25,10 @@ from planner.errors import InputError
 from planner.network.breaks import breaks_of
 from planner.network.premises import Premise
 
-SOURCE = "channel dependency graph: Dally and Seitz, IEEE Trans. Computers C-36(5), 1987"
+SOURCE = (
+    "channel dependency graph: W. J. Dally, C. L. Seitz, Deadlock-Free Message Routing in "
+    "Multiprocessor Interconnection Networks, IEEE Trans. Computers C-36(5), 1987, pp. 547-553"
+)
 _NAMED_ROUTES = 3
 _STARTS = 4
 

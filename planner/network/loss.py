@@ -6,8 +6,9 @@ N = packets on the line in one round trip, p = share of packets lost, W = window
 - go-back-N sends again everything behind it: (1 - p) / (1 - p + p N) with the window open, and
   W (1 - p) / (N (1 - p + W p)) where the window is smaller than the round trip.
 
-Source: Schwartz, Telecommunication Networks (1987), ch. 4; Stallings, Data and Computer
-Communications, ch. 7. Time-out of InfiniBand: 4.096 us x 2^exponent.
+Source: the schemes, go back n and selective repeat: D. Bertsekas, R. Gallager, Data Networks,
+2nd ed., 1992, sections 2.4.2 and 2.4.3. A packet that is lost costs go-back-N the N behind it, so
+that a good one takes 1 + p N / (1 - p) of the line. Time-out of InfiniBand: 4.096 us x 2^exponent.
 Holds for losses that are independent and seen one round trip later; a lost last packet waits for
 the time-out instead, see ``message_s``.
 """
@@ -23,7 +24,10 @@ from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_counts, not_shares, plain, refuse
 
-SOURCE = "Schwartz, Telecommunication Networks, 1987, ch. 4"
+SOURCE = (
+    "schemes: D. Bertsekas, R. Gallager, Data Networks, 2nd ed., 1992, sections 2.4.2 and 2.4.3; "
+    "what they leave is derived in the text of planner.network.loss"
+)
 SCHEMES = ("go-back-n", "selective-repeat")
 
 

@@ -15,7 +15,11 @@ from planner.errors import InputError
 from planner.network.premises import Premise
 from planner.network.ranges import below_zero, not_above_zero, not_shares, plain, refuse
 
-SOURCE = "Amdahl's law: Amdahl, AFIPS 30, 1967; the rest is derived in planner.network.overlap"
+SOURCE = (
+    "Amdahl's law: G. M. Amdahl, Validity of the Single Processor Approach to Achieving Large "
+    "Scale Computing Capabilities, AFIPS Spring Joint Computer Conference, 1967; the rest is "
+    "derived in the text of planner.network.overlap"
+)
 
 
 def serial_step_s(compute_s: Any, communication_s: Any, update_s: Any) -> Any:
