@@ -112,14 +112,6 @@ Csv = Annotated[
         help="Write the ranking as CSV.",
     ),
 ]
-SeatFlips = Annotated[
-    bool,
-    typer.Option(
-        "--seat-flips",
-        help="Seat the layouts on both sides of each flip of the length and the experts, and say "
-        "which does not hold then: a few seconds each.",
-    ),
-]
 
 
 @app.command("compare")
@@ -146,7 +138,6 @@ def compare(
     efficiency: OwnEfficiency = None,
     order: Order = "tp-cp-ep-dp-pp",
     where: Where = None,
-    seat_flips: SeatFlips = False,
     prices: Prices = None,
     tokens: Tokens = None,
     days: Days = None,
@@ -169,7 +160,7 @@ def compare(
     from cli.compare_csv import compare_csv
     from cli.compare_inputs import Wanted, read_candidates
     from cli.compare_page import print_comparison
-    from cli.compare_report import compare_document, make_comparison, with_seated_flips
+    from cli.compare_report import compare_document, make_comparison
     from cli.compare_sizes import Goal
     from cli.planner_inputs import efficiency_notes
     from cli.planner_output import console, emit, json_text, note, write_file
@@ -214,8 +205,6 @@ def compare(
         read_candidates(wanted), seed=seed, time_limit_s=time_limit, prices=listed,
         tokens=wanted_tokens,
     )  # fmt: skip
-    if seat_flips:
-        found = with_seated_flips(found)
     for line in (*price_notes(listed, found.bills.values()), *efficiency_notes(found.asked.inputs)):
         note(line)
     document = compare_document(found)

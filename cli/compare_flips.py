@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cli.compare_report import Comparison, flip_value
@@ -15,21 +14,12 @@ from cli.property_words import (
     property_words,
     span_words,
 )
-from planner.search.seated_flips import SEATED
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from planner.search.flips import Flip
 
-_NOT_SEATED = (
-    "Flips are of layouts in rank order. --seat-flips seats both sides of those of the sequence "
-    "length and the experts."
-)
-_SEATED = (
-    "With every rank in a seat {held} of the {count} flips of the sequence length and the experts "
-    "hold on both sides."
-)
+_SEATED = "Each is of layouts with every rank in a seat, on both sides."
 
 
 def flip_table(found: Comparison) -> Table:
@@ -65,31 +55,14 @@ def _flip_sentence(found: Comparison) -> str:
 
 
 def _seated_lines(found: Comparison) -> list[str]:
-    """Return which flips do not hold with seats, or that nobody looked."""
-    able = [one for one in found.flips if one.name in SEATED]
-    if not able:
-        return []
-    if not found.seated:
-        return [_NOT_SEATED]
+    """Return that the flips hold with seats, and which of rank order do not."""
+    lines = [_SEATED] if any(one.kind != "cheapest" for one in found.flips) else []
     currency = found.prices.currency if found.prices else ""
-    lines = []
-    for one in found.seated:
-        if one.holds:
-            continue
-        sides = (
-            (one.flip.held_factor, one.flip.before, one.before),
-            (one.flip.factor, one.flip.after, one.after),
+    for one in found.contradicted:
+        value = property_value(one.flip.name, flip_value(one.flip, found), currency)
+        sides = one.after if one.before == one.after else f"{one.before}, then {one.after}"
+        lines.append(
+            f"Not with seats: {property_words(one.flip.name)} {value}. In rank order "
+            f"{one.flip.before} becomes {one.flip.after}; seated it is {sides}."
         )
-        lines += [
-            f"Does not hold with seats: {property_words(one.flip.name)} "
-            f"{property_value(one.flip.name, _value(one.flip, factor, found), currency)}: "
-            f"{seated}, not {said}."
-            for factor, said, seated in sides
-            if said != seated
-        ]
-    held = sum(one.holds for one in found.seated)
-    return [_SEATED.format(held=held, count=len(found.seated)), *lines]
-
-
-def _value(flip: Flip, factor: float, found: Comparison) -> float:
-    return flip_value(replace(flip, factor=factor), found)
+    return lines

@@ -18,7 +18,7 @@ from cli.report_words import boxes_words, energy_words, unfilled_words
 from cli.search_report import short_layout, used_bytes
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S, Run
-from planner.search.search import is_tie
+from planner.search.finalist import is_tie
 from planner.units import format_bytes, format_number, format_power, format_share, format_time
 
 if TYPE_CHECKING:

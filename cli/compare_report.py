@@ -21,11 +21,11 @@ from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import money_of
 from planner.procure.run import Run, run_of
 from planner.search.compare import Compared, Entry, compare, compare_layouts
-from planner.search.flips import Flip, flips
+from planner.search.flips import Flip, Varied, flips
 from planner.search.gains import Gain, gains, worth
 from planner.search.pareto import pareto_front
 from planner.search.price_flips import Bid, cheapest, price_flips, price_now
-from planner.search.seated_flips import SeatedFlip, seated_flips
+from planner.search.seated_flips import SeatedFlip, SeatedFlips, Today, seated_flips
 
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
@@ -40,8 +40,8 @@ class Comparison:
     Args:
         asked: the clusters and layouts.
         compared: ranked.
-        flips: where the winner changes.
-        seated: what holds on both sides of some of them with seats; empty if not asked.
+        flips: where the winner changes with every rank in a seat, or by money.
+        contradicted: where it changes in rank order alone.
         gains: cluster to what better parts bring.
         bills: cluster to its parts.
         runs: what a run takes, in the order of ``compared.ranked``.
@@ -52,7 +52,7 @@ class Comparison:
     asked: Compare
     compared: Compared
     flips: tuple[Flip, ...]
-    seated: tuple[SeatedFlip, ...]
+    contradicted: tuple[SeatedFlip, ...]
     gains: Mapping[str, tuple[Gain, ...]]
     bills: Mapping[str, Bill]
     runs: tuple[Run, ...]
@@ -76,10 +76,7 @@ def make_comparison(
     prices: PriceList | None = None,
     tokens: float | None = None,
 ) -> Comparison:
-    """Return the comparison of *asked*; ``time_limit_s`` is for seating each layout [s].
-
-    No flip is seated: see ``with_seated_flips``.
-    """
+    """Return the comparison of *asked*; ``time_limit_s`` is for seating each layout [s]."""
     limit_s = FINALIST_LIMIT_S if time_limit_s is None else time_limit_s
     if asked.layouts:
         found = compare_layouts(asked.candidates, asked.layouts, seed=seed, time_limit_s=limit_s)
@@ -99,12 +96,12 @@ def make_comparison(
         for one in found.ranked
     ] if found.pools else []  # fmt: skip
     priced = prices is not None and all(one.cost_per_token is not None for one in runs.values())
+    seated = _seated_flips(asked, found)
     return Comparison(
         asked=asked,
         compared=found,
-        flips=(*flips(found.pools, found.ranked[0].finalist.step.spread),
-               *price_flips(bids, prices)) if found.pools else (),
-        seated=(),
+        flips=(*seated.held, *price_flips(bids, prices)),
+        contradicted=seated.contradicted,
         gains={
             pool.name: tuple(gains(pool, nics_per_gpu=_nics(bills[one.name], one.gpus),
                                    bigger=one.bigger))
@@ -117,12 +114,19 @@ def make_comparison(
     )  # fmt: skip
 
 
-def with_seated_flips(found: Comparison) -> Comparison:
-    """Return the comparison with what holds on both sides of its flips with seats."""
-    winner = found.first.candidate.name
-    seated = seated_flips(found.flips, found.asked.candidates, winner, seed=found.seed,
-                          time_limit_s=found.time_limit_s)  # fmt: skip
-    return replace(found, seated=tuple(seated))
+def _seated_flips(asked: Compare, found: Compared) -> SeatedFlips:
+    """Return where the winner flips; for a run that all do in time, only where its layout does."""
+    if not found.pools:
+        return SeatedFlips(held=(), contradicted=())
+    first = found.ranked[0]
+    raced = [one for one in found.ranked if one is first or asked.sizes.goal.equal != "run"]
+    names = {one.candidate.name for one in raced}
+    varied = Varied([pool for pool in found.pools if pool.name in names], first.candidate.name)
+    today = Today(
+        token_s={one.candidate.name: one.finalist.token_s for one in raced},
+        layout=first.finalist.layout,
+    )
+    return seated_flips(flips(varied), varied, found.seats, today)
 
 
 def _by_need(ranked: Sequence[Entry], runs: Mapping[int, Run]) -> tuple[Entry, ...]:
@@ -160,6 +164,11 @@ def compare_document(found: Comparison) -> dict[str, Any]:
         ],
         "moved": [_entry(one, found) for one in found.compared.moved],
         "flips": [_flip(one, found) for one in found.flips],
+        "contradicted_flips": [
+            {**_flip(one.flip, found),
+             "seated": {"holds": False, "before": one.before, "after": one.after}}
+            for one in found.contradicted
+        ],
         "gains": {
             name: [{"name": one.name, "step_s": one.step_s, "gain_share": one.gain_share,
                     "worth_per_gpu": worth_per_gpu(one, name, found)} for one in some]
@@ -187,13 +196,13 @@ def _entry(one: Entry, found: Comparison) -> dict[str, Any]:
 
 
 def _flip(one: Flip, found: Comparison) -> dict[str, Any]:
-    seated = next((side for side in found.seated if side.flip == one), None)
+    """Return a flip; what money decides has no seats of its own."""
     return {
         "property": one.name, "kind": one.kind, "factor": one.factor, "before": one.before,
         "after": one.after, "held_factor": one.held_factor, "value": flip_value(one, found),
         "held_value": flip_value(replace(one, factor=one.held_factor), found),
-        "seated": None if seated is None
-        else {"holds": seated.holds, "before": seated.before, "after": seated.after},
+        "seated": None if one.kind == "cheapest"
+        else {"holds": True, "before": one.before, "after": one.after},
     }  # fmt: skip
 
 

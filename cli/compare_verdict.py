@@ -15,8 +15,8 @@ from cli.report_choice import (
 from planner.procure.budget import format_money
 from planner.procure.run import Run
 from planner.search.compare import Entry
+from planner.search.finalist import is_tie
 from planner.search.given import spelled_layout
-from planner.search.search import is_tie
 from planner.steptime.document import interval_s
 from planner.units import format_number, format_time
 

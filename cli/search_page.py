@@ -15,8 +15,8 @@ from cli.search_report import Search, front_rows, short_layout, used_bytes
 from planner.layout import Layout
 from planner.procure.bill import Bill
 from planner.procure.run import Run
+from planner.search.finalist import differences, is_tie
 from planner.search.given import spelled_layout
-from planner.search.search import differences, is_tie
 from planner.steptime.document import interval_s
 from planner.units import format_bytes, format_power, format_share, format_time
 

@@ -14,16 +14,9 @@ from cli.planner_output import document
 from planner.layout import Layout
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.run import Run, run_of
+from planner.search.finalist import Finalist, differences, finalists, is_tie
 from planner.search.pareto import pareto_front
-from planner.search.search import (
-    Finalist,
-    Swept,
-    differences,
-    finalists,
-    is_tie,
-    machine_of,
-    sweep,
-)
+from planner.search.search import Swept, machine_of, sweep
 from planner.steptime.document import memory_document, step_document
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, log, log2, sqrt
 
-from planner.search.pool import Change, Pool
+from planner.search.changed import Change
+from planner.search.pool import Pool
 
 WIDEST_FACTOR = 32.0
 """Factors are asked about from 1/32 to 32: five doublings either way."""
@@ -57,6 +58,13 @@ class Axis:
             if factor not in (1.0, *found):
                 found.append(factor)
         return found
+
+    def nearest(self, factor: float) -> float:
+        """Return the factor nearest to *factor* that there is; at least one unit, where it has."""
+        factor = min(WIDEST_FACTOR, max(self.least_ratio, factor))
+        if not self.unit_ratio:
+            return factor
+        return max(1, round(factor / self.unit_ratio)) * self.unit_ratio
 
     def between(self, held_ratio: float, beyond_ratio: float) -> float | None:
         """Return a factor between two, or None where they are as close as one can ask.

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.search.changed import AS_IT_IS, Change
 from planner.search.fastest import shortest_steps
-from planner.search.pool import AS_IT_IS, Best, Change, Pool, best_of, steps_at_once_s
+from planner.search.pool import Best, Pool, best_of, steps_at_once_s
 from planner.search.together import grouped
 
 if TYPE_CHECKING:
@@ -67,16 +68,19 @@ class Steps:
 
     Args:
         pools: the clusters with a few layouts that are good now, the best among them.
+        winner: the name of the first of today.
         slowest, fastest: the networks furthest from now that are asked about.
     """
 
-    def __init__(self, pools: Sequence[Pool], slowest: Sequence[Change], fastest: Change) -> None:
-        self._pools = tuple(pools)
+    def __init__(
+        self, pools: Sequence[Pool], winner: str, slowest: Sequence[Change], fastest: Change
+    ) -> None:
+        self.pools = tuple(pools)
         self._slowest, self._fastest = tuple(slowest), fastest
         self._known = {(pool.name, AS_IT_IS): pool.best() for pool in pools}
         self._alike: dict[str, Best] = {}
         self._sides: dict[str, list[_Side]] = {}
-        self.winner = self.ranked(AS_IT_IS)[0][0]
+        self.winner = next(pool for pool in pools if pool.name == winner)
 
     def best(self, pool: Pool, change: Change) -> Best:
         """Return the shortest step under *change* and its layout."""
@@ -86,17 +90,17 @@ class Steps:
 
     def ranked(self, change: Change) -> list[tuple[Pool, float]]:
         """Return the pools and their best steps for each of today's tokens [s], fastest first."""
-        steps = [(pool, self.token_s(pool, change)) for pool in self._pools]
+        steps = [(pool, self.token_s(pool, change)) for pool in self.pools]
         return sorted(steps, key=lambda one: one[1])
 
     def token_s(self, pool: Pool, change: Change) -> float:
-        """Return the best step of one pool for each of today's tokens [s]."""
-        return self.best(pool, change).step_s / pool.tokens
+        """Return the best step of one pool for each of today's tokens, in seats as now's [s]."""
+        return self.best(pool, change).step_s * pool.token_ratio
 
     def find(self, changes: Sequence[Change]) -> None:
         """Find the best steps under *changes*, those of the network at once."""
         new = [change for change in dict.fromkeys(changes)
-               if any((pool.name, change) not in self._known for pool in self._pools)]  # fmt: skip
+               if any((pool.name, change) not in self._known for pool in self.pools)]  # fmt: skip
         for change in sorted((one for one in new if one.seq != 1.0), key=lambda one: -one.seq):
             self._search(change)  # the longest first: what fits there fits wherever it is shorter
         slower = [c for c in new if c.seq == 1.0 and is_as_fast(AS_IT_IS, c)]
@@ -119,7 +123,7 @@ class Steps:
 
     def _time(self, side: _Side, asked: Sequence[tuple[Pool, Change]]) -> None:
         """Time what can be the best under each change; those with few such rows at once."""
-        start = {pool.name: pool for pool in self._pools}
+        start = {pool.name: pool for pool in self.pools}
         caps = steps_at_once_s([(start[pool.name], change) for pool, change in asked]).min(axis=1)
         whole, few = side.pools[0].whole, []
         for (pool, change), cap in zip(asked, caps, strict=True):
@@ -180,7 +184,7 @@ class Steps:
             if (self.winner.name, change) not in self._known:
                 self._search(change)
         found = [self._limits(change) for change in edges]
-        return {pool.name: max(one[pool.name] for one in found) for pool in self._pools}
+        return {pool.name: max(one[pool.name] for one in found) for pool in self.pools}
 
     def _search(self, change: Change) -> None:
         """Search every space under one change; what wins there is asked first from now on."""
@@ -196,8 +200,8 @@ class Steps:
 
     def _groups(self) -> list[list[Pool]]:
         """Return the pools of each space; they have the same rows."""
-        every = grouped(self._pools, key=lambda pool: id(pool.whole))
-        return [[self._pools[at] for at in some] for some in every]
+        every = grouped(self.pools, key=lambda pool: id(pool.whole))
+        return [[self.pools[at] for at in some] for some in every]
 
     def _limits(self, change: Change) -> dict[str, float]:
         """Return, by pool, the longest step that can matter under *change* [s].
@@ -208,12 +212,12 @@ class Steps:
         for pools in self._groups():
             steps_s = steps_at_once_s([(pool, change) for pool in pools])
             known |= {pool.name: float(one.min()) for pool, one in zip(pools, steps_s, strict=True)}
-        by_token = sorted(known[pool.name] / pool.tokens for pool in self._pools)
+        by_token = sorted(known[pool.name] * pool.token_ratio for pool in self.pools)
         enough = by_token[min(1, len(by_token) - 1)] * (1.0 + BEHIND)
         return {
             pool.name: known[pool.name] if pool is self.winner
-            else min(known[pool.name], enough * pool.tokens)
-            for pool in self._pools
+            else min(known[pool.name], enough / pool.token_ratio)
+            for pool in self.pools
         }  # fmt: skip
 
     def _add(self, pools: Sequence[Pool], rows: set[int]) -> None:
@@ -221,8 +225,8 @@ class Steps:
         every = np.union1d(pools[0].rows, np.array(sorted(rows), dtype=np.int64))
         if every.size > pools[0].rows.size:
             more = {pool.name: pool.with_rows(every) for pool in pools}
-            self._pools = tuple(more.get(pool.name, pool) for pool in self._pools)
-            self.winner = next(pool for pool in self._pools if pool.name == self.winner.name)
+            self.pools = tuple(more.get(pool.name, pool) for pool in self.pools)
+            self.winner = next(pool for pool in self.pools if pool.name == self.winner.name)
 
 
 def _key(pool: Pool, change: Change) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.errors import InfeasibleError, LayoutError
 from planner.search.fastest import fastest_on
+from planner.search.finalist import Finalist, fastest_seated, seat
 from planner.search.pool import Pool
-from planner.search.search import Finalist, Swept, fastest_seated, machine_of, seat
+from planner.search.search import Swept, machine_of
+from planner.search.seated_steps import SeatedSteps
 from planner.search.together import grouped
 
 if TYPE_CHECKING:
@@ -74,11 +76,13 @@ class Compared:
         moved: the other clusters' best layouts on each cluster, to see what falls on its cut.
         pools: each cluster with a few layouts that are good on some of them, in the order asked;
             empty where layouts were given.
+        seats: cluster to the steps of layouts that were seated on it.
     """
 
     ranked: tuple[Entry, ...]
     moved: tuple[Entry, ...]
     pools: tuple[Pool, ...]
+    seats: Mapping[str, SeatedSteps]
 
 
 def compare(
@@ -92,28 +96,22 @@ def compare(
         time_limit_s: seconds a solver may take for one seating [s].
     """
     searched = _searched(candidates)
-    own = _seated(candidates, searched, seed, time_limit_s)
-    return Compared(
-        ranked=_ranked(own), moved=_moved(own, seed, time_limit_s),
-        pools=tuple(one.pool for one in searched),
-    )  # fmt: skip
-
-
-def own_best(
-    candidates: Sequence[Candidate], *, seed: int = 0, time_limit_s: float = 1.0
-) -> tuple[Entry, ...]:
-    """Return each cluster with the best layout found for it, fastest first; see ``compare``."""
-    return _ranked(_seated(candidates, _searched(candidates), seed, time_limit_s))
-
-
-def _seated(
-    candidates: Sequence[Candidate], searched: Sequence[_Searched], seed: int, time_limit_s: float
-) -> list[Entry]:
-    return [
+    seats = _seats(candidates)
+    own = [
         Entry(candidate=one, label="own best", finalist=fastest_seated(
-            one.model, one.fabric, found.swept, seed=seed, time_limit_s=time_limit_s))
+            seats[one.name], one.model, found.swept, seed=seed, time_limit_s=time_limit_s))
         for one, found in zip(candidates, searched, strict=True)
     ]  # fmt: skip
+    return Compared(
+        ranked=_ranked(own),
+        moved=_moved(own, seats, seed, time_limit_s),
+        pools=tuple(found.seated(entry) for found, entry in zip(searched, own, strict=True)),
+        seats=seats,
+    )
+
+
+def _seats(candidates: Sequence[Candidate]) -> dict[str, SeatedSteps]:
+    return {one.name: SeatedSteps(one.fabric, one.efficiency) for one in candidates}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +120,11 @@ class _Searched:
 
     swept: Swept
     pool: Pool
+
+    def seated(self, own: Entry) -> Pool:
+        """Return the pool with how much longer its best takes in its seats, and how sure it is."""
+        ratio = own.finalist.step_s / float(self.swept.evaluated.total_s.min())
+        return replace(self.pool, seated_ratio=ratio, spread=own.finalist.step.spread)
 
 
 def _searched(candidates: Sequence[Candidate]) -> list[_Searched]:
@@ -176,13 +179,14 @@ def compare_layouts(
     time_limit_s: float = 1.0,
 ) -> Compared:
     """Return every one of *layouts* on every cluster, ranked."""
+    seats = _seats(candidates)
     entries = [
         Entry(candidate=one, label=name, finalist=seat(
-            one.model, one.fabric, layout, one.efficiency, seed=seed, time_limit_s=time_limit_s))
+            seats[one.name], one.model, layout, seed=seed, time_limit_s=time_limit_s))
         for one in candidates
         for name, layout in layouts.items()
     ]  # fmt: skip
-    return Compared(ranked=_ranked(entries), moved=(), pools=())
+    return Compared(ranked=_ranked(entries), moved=(), pools=(), seats=seats)
 
 
 def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -191,15 +195,17 @@ def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     )
 
 
-def _moved(own: Sequence[Entry], seed: int, time_limit_s: float) -> tuple[Entry, ...]:
+def _moved(
+    own: Sequence[Entry], seats: Mapping[str, SeatedSteps], seed: int, time_limit_s: float
+) -> tuple[Entry, ...]:
     """Return the winner's layout on every other cluster of the same model and GPUs."""
     first = _ranked(own)[0]
     layout = first.finalist.layout
     return tuple(
         Entry(
             candidate=one.candidate, label=f"best of {first.candidate.name}",
-            finalist=seat(one.candidate.model, one.candidate.fabric, layout,
-                          one.candidate.efficiency, seed=seed, time_limit_s=time_limit_s),
+            finalist=seat(seats[one.candidate.name], one.candidate.model, layout, seed=seed,
+                          time_limit_s=time_limit_s),
         )
         for one in own
         if one is not first and one.finalist.layout != layout

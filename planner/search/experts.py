@@ -72,9 +72,15 @@ class Experts:
             [pools[at] for at in some] for some in grouped(pools, key=lambda pool: id(pool.whole))
         ]
         self._wholes: dict[int, Whole] = {}
+        self._known: dict[int, list[ExpertsBest]] = {}
 
     def best(self, experts: int) -> list[ExpertsBest]:
         """Return each pool's fastest layout with *experts* experts."""
+        if experts not in self._known:
+            self._known[experts] = self._best(experts)
+        return self._known[experts]
+
+    def _best(self, experts: int) -> list[ExpertsBest]:
         found: dict[str, ExpertsBest] = {}
         for pools in self._groups:
             model = _with_experts(pools[0].model, experts)

@@ -12,7 +12,8 @@ import numpy as np
 
 from planner.search.evaluate import CHUNK_ROWS, Evaluated, Machine, times_on
 from planner.search.pool import Best, best_of
-from planner.search.search import SEATED, Swept, best_of_each, space_on, sweep_on, unlike
+from planner.search.search import Swept, best_of_each, space_on, sweep_on, unlike
+from planner.search.seated_steps import SEATED
 from planner.search.whole import Whole
 from planner.steptime.memory import step_memory
 

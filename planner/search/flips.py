@@ -5,18 +5,19 @@ All searches go on side by side: what they ask next is timed at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from math import isfinite
+from functools import partial
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from planner.search.axes import Axis, axes_of
 from planner.search.best_steps import BEHIND, Steps, fastest_of, is_as_fast
+from planner.search.changed import AS_IT_IS, Change
 from planner.search.experts import Experts, expert_counts
-from planner.search.pool import AS_IT_IS, Change, Pool
+from planner.search.pool import Pool
 from planner.search.space import DEGREES
-from planner.steptime.uncertainty import faster
+from planner.search.ties import told_apart
 
 if TYPE_CHECKING:
     from planner.layout import Layout
@@ -46,25 +47,37 @@ class Flip:
     held_factor: float
 
 
-def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
-    """Return the nearest changes below and above the machines as they are, by property.
-
-    Each property is asked about at the factors of a grid first, of all layouts of the space: what
-    changes there and back again between two neighbours of it is not seen.
+class Varied:
+    """Some clusters, what is varied on all of them alike, and their best steps there.
 
     Args:
         pools: the clusters, each with a few layouts that are good now, the best among them.
-        spread: of the fit, in log [1].
+        winner: the name of the first of today.
     """
-    axes = axes_of(pools)
-    steps = Steps(pools, *_ends(axes))
+
+    def __init__(self, pools: Sequence[Pool], winner: str) -> None:
+        self.axes = {axis.name: axis for axis in axes_of(pools)}
+        self.steps = Steps(pools, winner, *_ends(tuple(self.axes.values())))
+        self.experts = Experts(pools)
+
+
+def flips(varied: Varied) -> list[Flip]:
+    """Return the nearest changes below and above the machines as they are, by property.
+
+    Each property is asked about at the factors of a grid first, of all layouts of the space, in
+    rank order: what changes there and back again between two neighbours of it is not seen.
+
+    Args:
+        varied: the clusters.
+    """
+    steps = varied.steps
     searches: list[tuple[Axis, Search]] = []
-    for axis in axes:
+    for axis in varied.axes.values():
         asked: dict[str, Callable[[float], str]] = {"layout": partial(_layout_at, steps, axis)}
-        if len(pools) > 1:
+        if len(steps.pools) > 1:
             asked = {
                 "winner": partial(_winner_at, steps, axis),
-                "tie": partial(_tie_at, steps, axis, spread),
+                "tie": partial(_tie_at, steps, axis),
                 **asked,
             }
         searches += [
@@ -72,7 +85,7 @@ def flips(pools: Sequence[Pool], spread: float) -> list[Flip]:
             for kind, ask in asked.items()
             for direction in (-1, 1)
         ]
-    return [*_side_by_side(steps, searches), *_expert_flips(pools, steps.winner, spread)]
+    return [*_side_by_side(steps, searches), *_expert_flips(varied)]
 
 
 def _ends(axes: Sequence[Axis]) -> tuple[list[Change], Change]:
@@ -140,25 +153,46 @@ def nearest(name: str, kind: str, ask: Callable[[float], str]) -> list[Flip]:
 
 
 def _winner_at(steps: Steps, axis: Axis, factor: float) -> str:
-    """Return who is fastest; the winner of today stays until it is 0.1 % behind."""
-    first, least = steps.ranked(axis.change(factor))[0]
-    if not isfinite(least):
+    return first_of(_times(steps, axis, factor), steps.winner.name)
+
+
+def _tie_at(steps: Steps, axis: Axis, factor: float) -> str:
+    return standing(_times(steps, axis, factor), spreads_of(steps.pools))
+
+
+def spreads_of(pools: Sequence[Pool]) -> dict[str, float]:
+    """Return the spread of the fit of each cluster's steps, in log [1]."""
+    return {pool.name: pool.spread for pool in pools}
+
+
+def _times(steps: Steps, axis: Axis, factor: float) -> dict[str, float]:
+    return {pool.name: token_s for pool, token_s in steps.ranked(axis.change(factor))}
+
+
+def first_of(times: Mapping[str, float], winner: str) -> str:
+    """Return who is fastest; the *winner* of today stays until it is 0.1 % behind.
+
+    >>> first_of({"a": 1.0, "b": 1.0005}, "b"), first_of({"a": 1.0, "b": 1.002}, "b")
+    ('b', 'a')
+    """
+    first = min(times, key=lambda name: times[name])
+    if not isfinite(times[first]):
         return "nothing fits"
-    still = steps.token_s(steps.winner, axis.change(factor)) <= least * (1.0 + BEHIND)
-    return steps.winner.name if still else first.name
+    return winner if times[winner] <= times[first] * (1.0 + BEHIND) else first
 
 
-def _tie_at(steps: Steps, axis: Axis, spread: float, factor: float) -> str:
-    (first, first_s), (_, second_s), *_ = steps.ranked(axis.change(factor))
-    return standing(first.name, first_s, second_s, spread)
+def standing(times: Mapping[str, float], spreads: Mapping[str, float]) -> str:
+    """Return how sure it is who is first.
 
-
-def standing(first: str, first_s: float, second_s: float, spread: float) -> str:
-    """Return how sure it is who is first, from the first two's steps [s]."""
-    if not isfinite(second_s):
-        return f"only {first} fits" if isfinite(first_s) else "nothing fits"
-    told = is_told_apart(first_s, second_s, spread)
-    return f"{first} surely first" if told else "a tie at the top"
+    Args:
+        times: cluster to what a token takes [s].
+        spreads: of their fits, in log [1].
+    """
+    first, second = sorted(times, key=lambda name: times[name])[:2]
+    if times[second] == inf:
+        return "nothing fits" if times[first] == inf else f"only {first} fits"
+    sure = told_apart(times[first], times[second], spreads[first], spreads[second])
+    return f"{first} surely first" if sure else "a tie at the top"
 
 
 def _layout_at(steps: Steps, axis: Axis, factor: float) -> str:
@@ -171,31 +205,26 @@ def spelled_degrees(layout: Layout) -> str:
     return " ".join(f"{n}{getattr(layout, n)}" for n in DEGREES if getattr(layout, n) > 1) or "dp1"
 
 
-def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Flip]:
+def _expert_flips(varied: Varied) -> list[Flip]:
     """Return the first changes when the experts are doubled or halved; whole numbers of them."""
+    pools, winner = varied.steps.pools, varied.steps.winner
     experts = winner.model.experts
     if not experts or any(pool.model.experts != experts for pool in pools):
         return []
 
-    variants = Experts(pools)
-    best = cache(variants.best)
-
-    def ranked(count: int) -> list[tuple[str, float]]:
-        found = zip(pools, best(count), strict=True)
-        steps = [(pool.name, one.step_s / pool.tokens) for pool, one in found]
-        return sorted(steps, key=lambda one: one[1])
+    def times(count: int) -> dict[str, float]:
+        found = zip(pools, varied.experts.best(count), strict=True)
+        return {pool.name: one.step_s * pool.token_ratio for pool, one in found}
 
     def winner_at(count: int) -> str:
-        (first, least), *_ = ranked(count)
-        still = dict(ranked(count))[winner.name] <= least * (1.0 + BEHIND)
-        return "nothing fits" if not isfinite(least) else winner.name if still else first
+        return first_of(times(count), winner.name)
 
     def tie_at(count: int) -> str:
-        (first, first_s), (_, second_s), *_ = ranked(count)
-        return standing(first, first_s, second_s, spread)
+        return standing(times(count), spreads_of(pools))
 
     def layout_at(count: int) -> str:
-        layout = best(count)[[pool.name for pool in pools].index(winner.name)].layout
+        names = [pool.name for pool in pools]
+        layout = varied.experts.best(count)[names.index(winner.name)].layout
         return "nothing fits" if layout is None else spelled_degrees(layout)
 
     asked: dict[str, Callable[[int], str]]
@@ -216,8 +245,3 @@ def _expert_flips(pools: Sequence[Pool], winner: Pool, spread: float) -> list[Fl
                          after=ask(side[changed]), held_factor=held / experts)
                 )  # fmt: skip
     return found
-
-
-def is_told_apart(first_s: float, second_s: float, spread: float) -> bool:
-    """Return whether the model can tell which step is shorter, at 90 %."""
-    return abs(first_s / second_s - 1.0) > 1e-12 and faster(first_s, second_s, spread).told_apart

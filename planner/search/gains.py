@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.search.best_steps import fastest_of
+from planner.search.changed import Change
 from planner.search.evaluate import times_on
 from planner.search.fastest import shortest_steps
-from planner.search.pool import Change, Pool, steps_at_once_s
+from planner.search.pool import Pool, steps_at_once_s
 from planner.search.search import machine_of
 
 if TYPE_CHECKING:

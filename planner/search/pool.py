@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.collectives.links import LinkNumbers, TierNumbers, in_flight_bytes_per_s
+from planner.search.changed import AS_IT_IS, Change, changed_links, outer_bytes_per_s
 from planner.search.evaluate import CHUNK_ROWS, Machine, filled, step_of, taken
 from planner.search.seats import rows_of
 from planner.search.together import grouped, shape_of, stacked_links, stacked_spreads
@@ -19,6 +19,7 @@ from planner.search.together import grouped, shape_of, stacked_links, stacked_sp
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from planner.collectives.links import LinkNumbers
     from planner.fabric import Fabric, Nic
     from planner.layout import Layout
     from planner.model import ModelSpec
@@ -28,28 +29,6 @@ if TYPE_CHECKING:
     from planner.steptime.spread import Spreads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What is different from the machine as it is, as factors.
-
-    Args:
-        nic_rate: of the NICs' line rate and all links outside the supernode [1].
-        nic_latency: of every start-up outside the supernode [1].
-        in_flight: of the transactions a NIC may have outstanding [1].
-        crowding: of the oversubscription outside the supernode [1].
-        scale_up_rate: of the rates inside the supernode [1].
-        seq: of the sequence length [1].
-    """
-
-    nic_rate: float = 1.0
-    nic_latency: float = 1.0
-    in_flight: float = 1.0
-    crowding: float = 1.0
-    scale_up_rate: float = 1.0
-    seq: float = 1.0
-
-
-AS_IT_IS = Change()
 _ROUNDING = 1e-12  # twins of other degrees differ by it
 
 
@@ -84,6 +63,8 @@ class Pool:
         rows: their rows in it, ascending.
         columns: the layouts.
         spreads: how their groups sit, in each seating.
+        seated_ratio: its best step with every rank in a seat, over its shortest in rank order [1].
+        spread: of the fit of its steps, in log [1].
     """
 
     name: str
@@ -95,6 +76,8 @@ class Pool:
     rows: NDArray[np.int64]
     columns: LayoutColumns
     spreads: Spreads
+    seated_ratio: float = 1.0
+    spread: float = 0.0
 
     @classmethod
     def of(
@@ -102,12 +85,10 @@ class Pool:
         rules: tuple[Rule, ...] = (),
     ) -> Pool:  # fmt: skip
         """Return the pool of some *rows* of a space on *fabric*."""
-        names = [tier.name for tier in fabric.tiers]
-        outer = fabric.tiers[names.index("supernode") + 1 :]
         columns = filled(whole.space.columns(whole.fixed, rows))
         return cls(
             name=name, machine=machine, nic=fabric.nic, whole=whole, rules=rules, rows=rows,
-            raw_bytes_per_s=tuple(float(tier.bytes_per_s) for tier in outer), columns=columns,
+            raw_bytes_per_s=outer_bytes_per_s(fabric), columns=columns,
             spreads=machine.seats.spreads(columns),
         )  # fmt: skip
 
@@ -128,6 +109,11 @@ class Pool:
         """Tokens of a step on the machine as it is [1]."""
         return float(self.whole.fixed["global_batch"] * self.whole.fixed["seq"])
 
+    @property
+    def token_ratio(self) -> float:
+        """What a step in rank order is to the time of one of today's tokens in seats [1]."""
+        return self.seated_ratio / self.tokens
+
     def layout(self, row: int) -> Layout:
         """Return the layout of one row of the space."""
         return self.whole.space.layout(row, self.whole.fixed)
@@ -141,37 +127,8 @@ class Pool:
         return replace(self.machine, links=self.changed_links(change))
 
     def changed_links(self, change: Change) -> LinkNumbers:
-        """Return the links under *change*; the in-flight limit is applied anew."""
-        links, nic = self.machine.links, self.nic
-        limit = float(
-            in_flight_bytes_per_s(
-                nic.line_bytes_per_s * change.nic_rate, nic.in_flight * change.in_flight,
-                nic.transaction_bytes, nic.turnaround_s,
-            )
-        )  # fmt: skip
-        inside = links.inside
-        tiers: list[TierNumbers] = [
-            replace(
-                inside,
-                bytes_per_s=np.multiply(inside.bytes_per_s, change.scale_up_rate),
-                shared_bytes_per_s=np.multiply(inside.shared_bytes_per_s, change.scale_up_rate),
-                pair_bytes_per_s=np.multiply(inside.pair_bytes_per_s, change.scale_up_rate),
-            )
-        ]
-        for raw, tier in zip(self.raw_bytes_per_s, links.outer, strict=True):
-            alone = min(raw * change.nic_rate, limit)
-            crowded = float(np.asarray(tier.shared_bytes_per_s)) * change.nic_rate
-            # A tier that nothing crowds takes all that its GPUs send, however much that becomes.
-            free = float(np.asarray(tier.shared_bytes_per_s)) >= float(np.asarray(tier.bytes_per_s))
-            shared = (alone if free else min(crowded, alone)) / change.crowding
-            tiers.append(
-                replace(
-                    tier, bytes_per_s=alone, shared_bytes_per_s=min(shared, alone),
-                    latency_s=np.multiply(tier.latency_s, change.nic_latency),
-                    pair_bytes_per_s=np.multiply(tier.pair_bytes_per_s, change.nic_rate),
-                )
-            )  # fmt: skip
-        return replace(links, tiers=tuple(tiers))
+        """Return the links under *change*."""
+        return changed_links(self.machine.links, self.raw_bytes_per_s, self.nic, change)
 
 
 def best_of(rows: NDArray[np.int64], steps_s: NDArray[np.float64]) -> Best:

@@ -1,23 +1,38 @@
-"""What a comparison with seats finds on both sides of a flip.
+"""Where the winner changes with every rank in a seat, near where it changes in rank order.
 
-Flips are of layouts in rank order; seats change a step by a little, and at a flip little decides.
+Seats change a step by a little, and at a flip little decides. So at each flip the layouts that
+contend there are seated; near it, a seated step is taken to be longer than its closed form by as
+much as there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from math import inf
+from math import exp, inf, log, sqrt
+from typing import TYPE_CHECKING
 
-from planner.errors import InfeasibleError, LayoutError, SpecError
-from planner.search.best_steps import BEHIND
-from planner.search.compare import Candidate, Entry, own_best
-from planner.search.flips import Flip, spelled_degrees, standing
+from planner.search.contenders import NOTHING_FITS, Contest, SeatedBest, contest
+from planner.search.fastest import fastest_on
+from planner.search.flips import Flip, Varied, first_of, spelled_degrees, spreads_of, standing
+from planner.search.pool import Pool
+from planner.search.search import unlike
+from planner.search.seated_steps import SeatedSteps, until_kept
 
-SEATED = {"seq", "experts"}
-"""Properties of the job: seats are found on the cluster as it is. Of the network, the cluster on
-file would have to be rebuilt for each of its values."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.layout import Layout
+    from planner.search.axes import Axis
+    from planner.search.best_steps import Steps
+
+_ROUNDS = 10
+"""Times that layouts are seated to locate a flip: so often is the way to 1/32 halved."""
+_CLOSE = 0.05
+"""How far from where layouts were seated, in log, their steps are still taken to be so much longer
+than in closed form [1]: what seats add then changes by less than the last 0.1 %."""
+_AROUND = (0.01, 0.05, 0.2, 0.43, 0.87, 1.73, 3.47)
+"""How far around a flip it is looked for, in log: 1 % and more, up to a factor of 32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,73 +48,233 @@ class SeatedFlip:
     before: str
     after: str
 
-    @property
-    def holds(self) -> bool:
-        """Whether seats change nothing about the flip."""
-        return (self.before, self.after) == (self.flip.before, self.flip.after)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatedFlips:
+    """Flips, looked at with every rank in a seat.
+
+    Args:
+        held: those that there are, each where it is then.
+        contradicted: those of rank order that there are not.
+    """
+
+    held: tuple[Flip, ...]
+    contradicted: tuple[SeatedFlip, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Today:
+    """What a comparison says of the clusters as they are, with every rank in a seat.
+
+    Args:
+        token_s: cluster to what a token takes [s].
+        layout: the winner's.
+    """
+
+    token_s: Mapping[str, float]
+    layout: Layout
 
 
 def seated_flips(
-    flips: Sequence[Flip],
-    candidates: Sequence[Candidate],
-    winner: str,
-    *,
-    seed: int = 0,
-    time_limit_s: float = 1.0,
-) -> list[SeatedFlip]:
-    """Return what a comparison finds on both sides of each flip that seats can be found for.
+    found: Sequence[Flip], varied: Varied, seats: Mapping[str, SeatedSteps], today: Today
+) -> SeatedFlips:
+    """Return which of the flips *found* in rank order there are with seats, and where.
 
     Args:
-        flips: those of ``SEATED`` are looked at.
-        candidates: the clusters.
-        winner: of today, by name.
-        seed: of everything random in a seating.
-        time_limit_s: seconds a solver may take for one seating [s].
+        found: flips of *varied*.
+        varied: the clusters.
+        seats: cluster to the steps of layouts seated on it.
+        today: what *found* must start from.
     """
-
-    @cache
-    def compared(name: str, factor: float) -> tuple[Entry, ...]:
-        return _compared(candidates, name, factor, seed, time_limit_s)
-
-    return [
-        SeatedFlip(flip=one, before=_said(compared(one.name, one.held_factor), one, winner),
-                   after=_said(compared(one.name, one.factor), one, winner))
-        for one in flips if one.name in SEATED
-    ]  # fmt: skip
-
-
-def _compared(
-    candidates: Sequence[Candidate], name: str, factor: float, seed: int, time_limit_s: float
-) -> tuple[Entry, ...]:
-    """Return what of the changed job fits, each with its best layout seated, fastest first."""
-    found: list[Entry] = []
-    for one in candidates:
-        try:
-            changed = _changed(one, name, factor)
-            found += own_best([changed], seed=seed, time_limit_s=time_limit_s)
-        except (InfeasibleError, LayoutError, SpecError):  # this one alone cannot run it
-            continue
-    return tuple(sorted(found, key=lambda entry: entry.finalist.token_s))
+    held: list[Flip] = []
+    contradicted: list[SeatedFlip] = []
+    places = {name: _OnAxis(varied, seats, today, axis) for name, axis in varied.axes.items()}
+    experts = _OnExperts(varied, seats, today)
+    for flip in found:
+        one = places.get(flip.name, experts).seated(flip)
+        if isinstance(one, Flip) and (one.kind, one.after) == ("tie", NOTHING_FITS.words):
+            continue  # there the winner flips, too
+        if isinstance(one, Flip):
+            held.append(one)
+        else:
+            contradicted.append(one)
+    return SeatedFlips(held=tuple(dict.fromkeys(held)), contradicted=tuple(contradicted))
 
 
-def _changed(one: Candidate, name: str, factor: float) -> Candidate:
-    if name == "seq":
-        return replace(one, fixed={**one.fixed, "seq": round(one.fixed["seq"] * factor)})
-    return replace(one, model=replace(one.model, experts=round(one.model.experts * factor)))
+def _said(kind: str, best: Mapping[str, SeatedBest], steps: Steps) -> str:
+    """Return what the best of each cluster say of what a flip of *kind* is about."""
+    winner = steps.winner.name
+    if kind == "layout":
+        return best[winner].words
+    times = {name: one.token_s for name, one in best.items()}
+    return first_of(times, winner) if kind == "winner" else standing(times, spreads_of(steps.pools))
 
 
-def _said(entries: Sequence[Entry], flip: Flip, winner: str) -> str:
-    """Return what *entries*, the fastest first, say of what *flip* is about."""
-    own = next((one for one in entries if one.candidate.name == winner), None)
-    if flip.kind == "layout":
-        return "nothing fits" if own is None else spelled_degrees(own.finalist.layout)
-    if not entries:
-        return "nothing fits"
-    first = entries[0]
-    if flip.kind == "winner":
-        limit_s = first.finalist.token_s * (1.0 + BEHIND)
-        still = own is not None and own.finalist.token_s <= limit_s
-        return winner if still else first.candidate.name
-    second_s = entries[1].finalist.token_s if len(entries) > 1 else inf
-    spread = first.finalist.step.spread
-    return standing(first.candidate.name, first.finalist.token_s, second_s, spread)
+def _of_today(kind: str, today: Today, steps: Steps) -> str:
+    words = spelled_degrees(today.layout)
+    best = {name: SeatedBest(words=words, token_s=each) for name, each in today.token_s.items()}
+    return _said(kind, best, steps)
+
+
+class _OnAxis:
+    """Flips of one property that has any value, or whole multiples of a unit."""
+
+    def __init__(
+        self, varied: Varied, seats: Mapping[str, SeatedSteps], today: Today, axis: Axis
+    ) -> None:
+        self._steps, self._seats, self._today, self._axis = varied.steps, seats, today, axis
+
+    def seated(self, flip: Flip) -> Flip | SeatedFlip:
+        """Return *flip* where it is with seats; what they say of it where there is none.
+
+        Layouts are seated where it is in rank order, then where the seats found there put it.
+        """
+        today = _of_today(flip.kind, self._today, self._steps)
+        at_first = here = self._contenders(flip, flip.factor)
+        factor, held, beyond, after = flip.factor, 1.0, inf, ""
+        for _ in range(_ROUNDS):
+            said = self._said(flip.kind, here, factor)
+            if said == today:
+                held = factor
+            else:
+                beyond, after = factor, said
+            put = self._bracket(flip.kind, here, factor, today)
+            if put is not None and _is_between(held, put[1], beyond):
+                if abs(log(put[1] / factor)) <= _CLOSE:
+                    (held, beyond), after = put, self._said(flip.kind, here, put[1])
+                    return _moved(flip, today, after, held, beyond)
+                factor = put[1]
+            elif beyond == inf:
+                break
+            elif abs(log(beyond / held)) <= _CLOSE:
+                return _moved(flip, today, after, held, beyond)
+            else:
+                factor = self._axis.nearest(sqrt(held * beyond))
+            here = self._contenders(flip, factor)
+        return SeatedFlip(
+            flip=flip, before=self._said(flip.kind, at_first, flip.held_factor),
+            after=self._said(flip.kind, at_first, flip.factor),
+        )  # fmt: skip
+
+    def _bracket(
+        self, kind: str, here: Sequence[Contest], factor: float, today: str
+    ) -> tuple[float, float] | None:
+        """Return two factors as close as one can ask: *today* holds at the first alone."""
+        outwards = 1.0 if factor > 1.0 else -1.0
+        changed = self._said(kind, here, factor) != today
+        last = factor
+        for far in _AROUND:
+            tried = self._axis.nearest(factor * exp((-far if changed else far) * outwards))
+            if outwards * log(tried) <= 0.0:
+                tried = 1.0
+            if tried == last:
+                continue
+            if (tried != 1.0 and self._said(kind, here, tried) != today) != changed:
+                return self._closest(kind, here, (tried, last) if changed else (last, tried), today)
+            if tried == 1.0:
+                break
+            last = tried
+        return None
+
+    def _closest(
+        self, kind: str, here: Sequence[Contest], bracket: tuple[float, float], today: str
+    ) -> tuple[float, float]:
+        held, beyond = bracket
+        while (middle := self._axis.between(held, beyond)) is not None:
+            if self._said(kind, here, middle) == today:
+                held = middle
+            else:
+                beyond = middle
+        return held, beyond
+
+    def _said(self, kind: str, here: Sequence[Contest], factor: float) -> str:
+        change = self._axis.change(factor)
+        best = {one.pool.name: one.best(change) for one in here}
+        return _said(kind, best, self._steps)
+
+    def _contenders(self, flip: Flip, factor: float) -> list[Contest]:
+        """Return what contends near *factor*, on the clusters that *flip* is about."""
+        winner, change = self._steps.winner, self._axis.change(factor)
+        pools = [winner]
+        if flip.kind != "layout":
+            first = [pool for pool, _ in self._steps.ranked(change)][:2]
+            pools = [*first, *(pool for pool in pools if pool not in first)]
+        sides = [self._axis.change(one) for one in (factor, flip.held_factor, flip.factor)]
+        return [
+            contest(
+                pool, {self._steps.best(pool, one).row for one in sides} - {-1}, sides,
+                self._seats[pool.name],
+                [self._today.layout] if flip.kind == "layout" else [],
+            )
+            for pool in pools
+        ]  # fmt: skip
+
+
+def _moved(flip: Flip, before: str, after: str, held: float, beyond: float) -> Flip:
+    return replace(flip, factor=beyond, held_factor=held, before=before, after=after)
+
+
+def _is_between(held: float, factor: float, beyond: float) -> bool:
+    """Return whether *factor* is beyond *held* and no further than *beyond*, infinite if unknown.
+
+    >>> _is_between(1.0, 0.5, 0.25), _is_between(1.0, 2.0, inf), _is_between(2.0, 1.5, 3.0)
+    (True, True, False)
+    """
+    outwards = 1.0 if factor > 1.0 else -1.0
+    furthest = inf if beyond == inf else outwards * log(beyond)
+    return outwards * log(held) < outwards * log(factor) <= furthest
+
+
+class _OnExperts:
+    """Flips of the number of experts: every number that is asked about is seated itself."""
+
+    def __init__(self, varied: Varied, seats: Mapping[str, SeatedSteps], today: Today) -> None:
+        self._varied, self._seats, self._today = varied, seats, today
+        self._known: dict[tuple[str, int], SeatedBest] = {}
+
+    def seated(self, flip: Flip) -> Flip | SeatedFlip:
+        """Return *flip* where seats say the same of today and other than that beyond."""
+        today = _of_today(flip.kind, self._today, self._varied.steps)
+        before = today if flip.held_factor == 1.0 else self._said(flip, flip.held_factor)
+        after = self._said(flip, flip.factor)
+        if before == today != after:
+            return replace(flip, before=today, after=after)
+        return SeatedFlip(flip=flip, before=before, after=after)
+
+    def _said(self, flip: Flip, factor: float) -> str:
+        pools, winner = self._varied.steps.pools, self._varied.steps.winner
+        count = round(winner.model.experts * factor)
+        asked = [winner]
+        if flip.kind != "layout":
+            steps_s = [one.step_s for one in self._varied.experts.best(count)]
+            by_token = sorted(range(len(pools)), key=lambda at: steps_s[at] * pools[at].token_ratio)
+            first = [pools[at] for at in by_token[:2]]
+            asked = [*first, *(pool for pool in asked if pool not in first)]
+        best = {pool.name: self._best(pool, count) for pool in asked}
+        return _said(flip.kind, best, self._varied.steps)
+
+    def _best(self, pool: Pool, count: int) -> SeatedBest:
+        key = (pool.name, count)
+        if key not in self._known:
+            self._known[key] = self._seated_best(pool, count)
+        return self._known[key]
+
+    def _seated_best(self, pool: Pool, count: int) -> SeatedBest:
+        names = [one.name for one in self._varied.steps.pools]
+        best = self._varied.experts.best(count)[names.index(pool.name)]
+        if best.layout is None:
+            return NOTHING_FITS
+        model, seats = replace(pool.model, experts=count), self._seats[pool.name]
+
+        def promised(first: Layout) -> Iterator[tuple[Layout, float]]:
+            yield first, best.step_s
+            gpus = int(pool.columns.gpus[0])
+            _, (swept,) = fastest_on(
+                model, (pool.machine,), gpus, pool.whole.fixed, rules=pool.rules
+            )
+            for entry, _ in unlike(swept.evaluated, swept.best)[1:]:
+                yield swept.layout(entry), float(swept.evaluated.total_s[entry])
+
+        found = until_kept(promised(best.layout), lambda one: seats.quick_s(model, one))
+        layout = min(found, key=lambda one: found[one])
+        return SeatedBest(words=spelled_degrees(layout), token_s=found[layout] / pool.tokens)

@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
-ASKED = ("compare", "--supernode", "8,32", "--gpus", "32", "--global-batch", "256", "--json")
+SIZES = ("--supernode", "8,32", "--gpus", "32", "--global-batch", "256")
+CATALOGUE = Path(__file__).parents[2] / "topologies" / "catalogue"
 
 
 def best_of(document: dict[str, Any], cluster: str) -> str:
-    entry = next(one for one in document["ranked"] if one["cluster"] == cluster)
+    entry = next(one for one in document["ranked"] if one["supernode"] == int(cluster[-2:]))
     names = ("tp", "cp", "ep", "etp", "dp", "pp")
     degrees = [f"{name}{entry['layout'][name]}" for name in names if entry["layout"][name] > 1]
     return " ".join(degrees) or "dp1"
+
+
+def says(document: dict[str, Any], flip: dict[str, Any], said: str) -> bool:
+    """Return whether a comparison says what a flip says of its place."""
+    first, second, *_ = document["ranked"]
+    if flip["kind"] == "layout":
+        return best_of(document, "generic-sn32") == said
+    if flip["kind"] == "winner":
+        return bool(said.endswith(f"sn{first['supernode']}"))
+    return bool(second["tie_with_first"] == (said == "a tie at the top"))
+
+
+def sides(flip: dict[str, Any]) -> tuple[tuple[float, str], tuple[float, str]]:
+    return (flip["held_value"], flip["before"]), (flip["value"], flip["after"])
 
 
 @pytest.mark.parametrize(
@@ -27,32 +44,73 @@ def best_of(document: dict[str, Any], cluster: str) -> str:
 def test_both_sides_of_a_flip_of_the_length_are_what_a_comparison_there_finds(
     planner: Planner, model: str
 ) -> None:
-    found = json.loads(planner(*ASKED, "--model", model, "--seq", "4096", "--seat-flips").out)
+    asked = ("compare", *SIZES, "--model", model, "--json")
+    found = json.loads(planner(*asked, "--seq", "4096").out)
 
     flips = [one for one in found["flips"] if one["property"] == "seq"]
-    assert flips
+    assert {"layout", "tie"} <= {one["kind"] for one in flips}
     for flip in flips:
-        assert flip["seated"]["holds"] == (
-            (flip["seated"]["before"], flip["seated"]["after"]) == (flip["before"], flip["after"])
-        )
-        for value, said in (
-            (flip["held_value"], flip["seated"]["before"]),
-            (flip["value"], flip["seated"]["after"]),
-        ):
-            assert value == int(value)
-            there = planner(*ASKED, "--model", model, "--seq", str(int(value)))
-            document = json.loads(there.out)
-            if flip["kind"] == "layout":
-                assert best_of(document, found["ranked"][0]["cluster"]) == said
-            elif flip["kind"] == "winner":
-                assert document["ranked"][0]["cluster"] == said
-            else:
-                assert (document["ranked"][1]["tie_with_first"]) == (said == "a tie at the top")
+        for tokens, said in sides(flip):
+            assert tokens == int(tokens)
+            there = json.loads(planner(*asked, "--seq", str(int(tokens))).out)
+            assert says(there, flip, said), (flip, tokens)
 
 
-def test_flips_of_the_network_are_not_seated_and_the_page_says_what_is(planner: Planner) -> None:
-    asked = [one for one in ASKED if one != "--json"]
-    page = " ".join(planner(*asked, "--model", "mixtral-8x7b").out.split())
+def test_both_sides_of_a_flip_of_the_nic_are_what_a_comparison_of_such_clusters_finds(
+    planner: Planner, tmp_path: Path
+) -> None:
+    asked = (*SIZES, "--model", "llama-3.1-8b", "--seq", "4096", "--json")
+    found = json.loads(planner("compare", *asked).out)
 
-    assert "--seat-flips seats both sides" in page
+    flips = [one for one in found["flips"] if one["property"] == "nic_rate"]
+    assert flips
+    for number, (flip, side) in enumerate((one, side) for one in flips for side in sides(one)):
+        bytes_per_s, said = side
+        file = tmp_path / f"cluster-{number}.yaml"
+        file.write_text(with_nics(bytes_per_s))
+        there = planner("compare", "--cluster", str(file), *asked)
+        assert says(json.loads(there.out), flip, said), (flip, bytes_per_s)
+
+
+def with_nics(bytes_per_s: float) -> str:
+    """Return the generic cluster with every link outside its supernodes at such a rate."""
+    cluster = yaml.safe_load((CATALOGUE / "generic.yaml").read_text())
+    rate = f"{bytes_per_s * 8 / 1e9:.9f} Gb/s"
+    cluster["nic"]["rate"] = rate
+    for tier in ("leaf", "spine"):
+        cluster["network"][tier]["uplink_rate"] = rate
+    return yaml.safe_dump(cluster)
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_every_flip_starts_from_the_table_and_none_is_shown_that_seats_contradict(
+    planner: Planner, model: str
+) -> None:
+    found = json.loads(planner("compare", *SIZES, "--model", model, "--json").out)
+
+    first, second, *_ = found["ranked"]
+    sure = f"{first['cluster']} surely first"
+    today = {
+        "winner": first["cluster"], "layout": best_of(found, first["cluster"]),
+        "tie": "a tie at the top" if second["tie_with_first"] else sure,
+    }  # fmt: skip
+    assert found["flips"]
+    for flip in found["flips"]:
+        assert flip["before"] == today[flip["kind"]] != flip["after"]
+        assert flip["seated"] == {
+            "holds": True, "before": flip["before"], "after": flip["after"],
+        }  # fmt: skip
+    for flip in found["contradicted_flips"]:
+        assert not flip["seated"]["holds"]
+
+
+def test_the_page_says_that_its_flips_are_seated_and_which_of_rank_order_are_none(
+    planner: Planner,
+) -> None:
+    asked = ("compare", *SIZES, "--model", "mixtral-8x7b")
+    page = " ".join(planner(*asked).out.split())
+    found = json.loads(planner(*asked, "--json").out)
+
+    assert "Each is of layouts with every rank in a seat, on both sides." in page
+    assert page.count("Not with seats:") == len(found["contradicted_flips"])
     assert "8 values on each side, x 1.54 apart" in page

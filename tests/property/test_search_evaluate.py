@@ -98,7 +98,8 @@ def test_layouts_on_uneven_domains_sit_as_their_ranks_do(supernode: int) -> None
 
 
 def test_a_wider_nic_never_slows_a_step() -> None:
-    from planner.search.pool import Change, Pool, steps_at_once_s
+    from planner.search.changed import Change
+    from planner.search.pool import Pool, steps_at_once_s
     from planner.search.search import sweep
     from planner.search.whole import Whole
 

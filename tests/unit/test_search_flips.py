@@ -11,21 +11,15 @@ import pytest
 from cli.planner_inputs import Asked, Inputs, read_inputs, read_question
 from planner.search.axes import Axis, axes_of
 from planner.search.best_steps import Steps, fastest_of, is_as_fast
+from planner.search.changed import AS_IT_IS, Change
 from planner.search.evaluate import times_on
 from planner.search.experts import Experts
 from planner.search.fastest import fastest_on
-from planner.search.flips import flips, spelled_degrees
+from planner.search.flips import Varied, flips, spelled_degrees
 from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
-from planner.search.pool import AS_IT_IS, Change, Pool, steps_at_once_s
-from planner.search.search import (
-    SEATED,
-    Swept,
-    machine_of,
-    space_on,
-    sweep,
-    sweep_on,
-    unlike,
-)
+from planner.search.pool import Pool, steps_at_once_s
+from planner.search.search import Swept, machine_of, space_on, sweep, sweep_on, unlike
+from planner.search.seated_steps import SEATED
 from planner.search.whole import Whole
 from planner.steptime.memory import step_memory
 
@@ -53,7 +47,7 @@ def test_the_pool_holds_the_best_of_the_space() -> None:
 def test_on_every_network_the_best_is_that_of_searching_anew(supernode: int, name: str) -> None:
     inputs, swept, pool = searched(supernode)
     axis = next(one for one in axes_of([pool]) if one.name == name)
-    steps = Steps([pool], [axis.change(x) for x in _slow_end(axis)], fastest_of([
+    steps = Steps([pool], pool.name, [axis.change(x) for x in _slow_end(axis)], fastest_of([
         axis.change(axis.grid(direction)[-1]) for direction in (-1, 1)
     ]))  # fmt: skip
     changes = [axis.change(x) for direction in (-1, 1) for x in axis.grid(direction)[::3]]
@@ -76,7 +70,9 @@ def test_at_every_length_the_best_is_that_of_searching_anew(tokens: int) -> None
     inputs, swept, pool = searched(8)
     fixed = {**swept.fixed, "seq": tokens}
 
-    best = Steps([pool], [], AS_IT_IS).best(pool, Change(seq=tokens / swept.fixed["seq"]))
+    best = Steps([pool], pool.name, [], AS_IT_IS).best(
+        pool, Change(seq=tokens / swept.fixed["seq"])
+    )
 
     anew = sweep(inputs.model, swept.machine, GPUS, fixed).evaluated.total_s.min()
     assert best.step_s == pytest.approx(anew, rel=1e-12)
@@ -104,11 +100,12 @@ def test_the_in_flight_limit_binds_below_line_rate_by_littles_law() -> None:
 
 def test_what_a_flip_says_holds_on_both_sides_of_it() -> None:
     pools = [searched(8)[2], searched(64)[2]]
-    found = flips(pools, 0.1)
+    winner = min(pools, key=lambda pool: pool.best().step_s)
+
+    found = flips(Varied(pools, winner.name))
 
     layouts = [one for one in found if one.kind == "layout" and one.name != "experts"]
     assert "seq" in {one.name for one in layouts}
-    winner = min(pools, key=lambda pool: pool.best().step_s)
     for one in layouts:
         axis = next(axis for axis in axes_of(pools) if axis.name == one.name)
         assert _searched_anew(winner, axis.change(one.held_factor)) == one.before
@@ -250,7 +247,7 @@ def test_with_more_or_fewer_experts_the_best_is_that_of_searching_anew(experts: 
 def test_experts_flip_by_doublings_where_they_no_longer_fit_or_spread_otherwise() -> None:
     pools = [searched(8)[2], searched(64)[2]]
 
-    found = [one for one in flips(pools, 0.1) if one.name == "experts"]
+    found = [one for one in flips(Varied(pools, "sn64")) if one.name == "experts"]
 
     assert found
     for one in found:
@@ -283,7 +280,7 @@ def test_machines_and_changes_timed_at_once_are_those_timed_alone() -> None:
 
 def test_memory_never_tells_clusters_of_one_accelerator_apart() -> None:
     pools = [searched(8)[2], searched(24)[2]]
-    steps = Steps(pools, [], AS_IT_IS)
+    steps = Steps(pools, pools[0].name, [], AS_IT_IS)
 
     for factor in (0.125, 2.0, 8.0, 20.0, 32.0):
         fits = [steps.best(pool, Change(seq=factor)).step_s < np.inf for pool in pools]

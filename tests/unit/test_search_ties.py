@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from planner.layout import Layout
-from planner.search.search import is_tie, seat
+from planner.search.finalist import is_tie, seat
+from planner.search.seated_steps import SeatedSteps
 from topologies.fabric_catalogue import generic_cluster
 from topologies.model_reader import read_model
 
@@ -23,7 +24,7 @@ def test_a_rival_of_which_little_is_known_is_not_told_from_the_first(
     # are 0.05, and 0.216 where one is 0.2.
     layout = Layout(dp=4, pp=4, global_batch=16)
     model = read_model("llama-3.1-8b")
-    found = seat(model, generic_cluster(4, 16), layout, None, time_limit_s=1.0)
+    found = seat(SeatedSteps(generic_cluster(4, 16), None), model, layout, time_limit_s=1.0)
 
     first = replace(found, step=replace(found.step, tokens_per_s=1000.0, spread=first_spread))
     other = replace(found, step=replace(found.step, tokens_per_s=870.0, spread=other_spread))

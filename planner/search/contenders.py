@@ -1,0 +1,158 @@
+"""The layouts that contend on a cluster near a change of it, seated there.
+
+Near it, a seated step is taken to be longer than its closed form by as much as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.search.flips import spelled_degrees
+from planner.search.pool import Pool, steps_at_once_s
+from planner.search.seated_steps import SeatedSteps, until_kept
+from planner.search.space import DEGREES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from planner.layout import Layout
+    from planner.search.changed import Change
+
+    Ints = NDArray[np.int64]
+    Degrees = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contender:
+    """The layouts of one set of degrees on one cluster.
+
+    Args:
+        words: the degrees.
+        rows: of the cluster's space.
+        ratio: of its step with every rank in a seat over the shortest in rank order [1].
+    """
+
+    words: str
+    rows: Ints
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatedBest:
+    """The fastest of the contenders on one cluster: its degrees and what a token takes [s]."""
+
+    words: str
+    token_s: float
+
+
+NOTHING_FITS = SeatedBest(words="nothing fits", token_s=inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """What contends on one cluster.
+
+    Args:
+        pool: the cluster with the rows of all contenders, ascending.
+        contenders: sets of degrees; empty where nothing fits.
+    """
+
+    pool: Pool
+    contenders: tuple[Contender, ...]
+
+    def best(self, change: Change) -> SeatedBest:
+        """Return the fastest under *change*."""
+        if not self.contenders:
+            return NOTHING_FITS
+        steps_s = steps_at_once_s([(self.pool, change)])[0]
+        times = {
+            one: float(steps_s[np.isin(self.pool.rows, one.rows)].min()) * one.ratio
+            for one in self.contenders
+        }
+        first = min(times, key=lambda one: times[one])
+        if times[first] == inf:
+            return NOTHING_FITS
+        return SeatedBest(words=first.words, token_s=times[first] / self.pool.tokens)
+
+
+def contest(
+    pool: Pool,
+    best: set[int],
+    sides: Sequence[Change],
+    seats: SeatedSteps,
+    asked: Sequence[Layout],
+) -> Contest:
+    """Return the sets of degrees that contend on a cluster under some changes, seated there.
+
+    Args:
+        pool: the cluster.
+        best: rows that are the best there.
+        sides: changes of its network or of the sequences; each set is seated under the first of
+            them under which it contends.
+        seats: where the ranks sit.
+        asked: layouts that are looked at however long they take.
+    """  # fmt: skip
+    space = pool.whole.space
+    like = [space.rows_like(layout) for layout in asked]
+    every = np.unique(np.concatenate([pool.rows, np.array(sorted(best), np.int64), *like]))
+    some = pool.with_rows(every)
+    wanted = [_degrees(some, row) for rows in like for row in rows.tolist()]
+    ratios: dict[Degrees, float] = {}
+    for change in dict.fromkeys(sides):
+        ratios = _ratios(some, change, seats, wanted, ratios)
+    if not ratios:
+        return Contest(pool=pool, contenders=())
+    rows: dict[Degrees, list[int]] = {}
+    for row in every.tolist():
+        rows.setdefault(_degrees(some, row), []).append(row)
+    return Contest(
+        pool=pool.with_rows(np.array(sorted(row for one in ratios for row in rows[one]), np.int64)),
+        contenders=tuple(
+            Contender(words=spelled_degrees(pool.layout(rows[one][0])), rows=np.array(rows[one]),
+                       ratio=ratio)
+            for one, ratio in ratios.items()
+        ),
+    )  # fmt: skip
+
+
+def _degrees(pool: Pool, row: int) -> Degrees:
+    return tuple(int(pool.whole.space.table[name][row]) for name in DEGREES)
+
+
+def _ratios(
+    pool: Pool,
+    change: Change,
+    seats: SeatedSteps,
+    wanted: Sequence[Degrees],
+    known: Mapping[Degrees, float],
+) -> dict[Degrees, float]:
+    """Return *known* and the ratios of all other sets that contend under *change*."""
+    steps_s = steps_at_once_s([(pool, change)])[0]
+    fitting = np.flatnonzero(np.isfinite(steps_s))
+    alike = np.round(np.log(steps_s[fitting]) * 1e9)  # twins of other degrees are told as one
+    first: dict[Degrees, int] = {}
+    unlike: dict[float, Degrees] = {}
+    for position in np.argsort(alike, kind="stable").tolist():
+        at, twins = int(fitting[position]), float(alike[position])
+        one = _degrees(pool, int(pool.rows[at]))
+        if first.setdefault(one, at) == at and (one in wanted or twins not in unlike):
+            unlike[twins] = one
+    promised = {one: float(steps_s[first[one]]) for one in unlike.values()}
+
+    def seated_s(one: Degrees) -> float:
+        if one in known:
+            return promised[one] * known[one]
+        layout = pool.layout(int(pool.rows[first[one]]))
+        longer = replace(layout, seq=round(layout.seq * change.seq))
+        return seats.quick_s(pool.model, longer, replace(change, seq=1.0))
+
+    found = until_kept(promised.items(), seated_s)
+    found |= {one: seated_s(one) for one in wanted if one in promised and one not in found}
+    return {**known, **{one: step_s / promised[one] for one, step_s in found.items()}}

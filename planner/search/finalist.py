@@ -1,0 +1,208 @@
+"""Layouts with a seat for every rank, as ``planner.place`` seats them, and timed as they sit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import log
+from typing import TYPE_CHECKING, Any
+
+from planner.layout import Layout
+from planner.place import place
+from planner.place.check import CheckedEntry, judged
+from planner.search.defaults import AS_GOOD_SHARE
+from planner.search.search import Swept, unlike
+from planner.search.seated_steps import SeatedSteps, until_kept
+from planner.search.ties import told_apart
+from planner.steptime.memory import Memory
+from planner.steptime.step import Step, layout_memory
+from planner.traffic import Family, step_families
+
+if TYPE_CHECKING:
+    from planner.fabric import Fabric
+    from planner.model import ModelSpec
+    from planner.place.answer import Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalist:
+    """A layout with a seat for every rank.
+
+    Args:
+        layout: its degrees and how it is run.
+        step: in the faster of two seatings: the least cut's, and the rank order's.
+        memory: of the fullest stage.
+        placement: the seating that cuts least, with its bound and proof.
+        seating: ``least-cut`` or ``rank-order``, the one that *step* is of.
+        crossed: bytes over the supernode's cut in that seating, by parallel degree [bytes].
+        estimated_s: its step in the better closed-form seating [s].
+        twins: layouts of other degrees with the same step and memory to 1e-9 [1].
+    """
+
+    layout: Layout
+    step: Step
+    memory: Memory
+    placement: Placement
+    seating: str
+    crossed: Mapping[str, float]
+    estimated_s: float
+    twins: int = 0
+
+    @property
+    def step_s(self) -> float:
+        """The step as seated [s]."""
+        return float(self.step.total_s)
+
+    @property
+    def token_s(self) -> float:
+        """What a token takes: the step over its tokens [s]."""
+        return 1.0 / float(self.step.tokens_per_s)
+
+    @property
+    def seated_bytes(self) -> float:
+        """What crosses in the seating that the step is of [bytes]."""
+        return sum(self.crossed.values())
+
+
+def finalists(
+    model: ModelSpec,
+    fabric: Fabric,
+    swept: Swept,
+    *,
+    most: int,
+    first: Layout | None = None,
+    seed: int = 0,
+    time_limit_s: float = 1.0,
+) -> tuple[Finalist, ...]:
+    """Return the best *most* layouts as seated, fastest first, but *first* before all others.
+
+    Layouts that the model cannot tell apart at all, by step or memory, are shown as one.
+
+    Args:
+        model: the transformer's shape.
+        fabric: the cluster.
+        swept: its evaluated space.
+        most: layouts wanted, of different degrees [1].
+        first: one of the space that leads the list, however fast the others are.
+        seed: of everything random in a seating.
+        time_limit_s: seconds a solver may take for one seating [s].
+    """
+    entries = unlike(swept.evaluated, swept.best)
+    leader = None if first is None else swept.entry(first)
+    if leader is not None:
+        entries = _led_by(leader, entries, swept)
+    steps = SeatedSteps(fabric, swept.machine.efficiency)
+    seated = [
+        seat(steps, model, swept.layout(entry), seed=seed, time_limit_s=time_limit_s,
+             estimated_s=float(swept.evaluated.total_s[entry]), twins=twins)
+        for entry, twins in entries[:most]
+    ]  # fmt: skip
+    fixed = 0 if leader is None else 1
+    return (*seated[:fixed], *sorted(seated[fixed:], key=_by_step))
+
+
+def fastest_seated(
+    steps: SeatedSteps, model: ModelSpec, swept: Swept, *, seed: int = 0, time_limit_s: float = 1.0
+) -> Finalist:
+    """Return the fastest layout as seated.
+
+    The first whose quick seats keep what its closed form promised is placed; where one falls short
+    of that, the next is seated too, a few of them, and the fastest in quick seats is placed.
+    """
+    entries = dict(unlike(swept.evaluated, swept.best))
+    if not entries:
+        raise ValueError("no layout was evaluated")
+    promised = [(entry, float(swept.evaluated.total_s[entry])) for entry in entries]
+    found = until_kept(promised, lambda entry: steps.quick_s(model, swept.layout(entry)))
+    best = min(found, key=lambda entry: found[entry])
+    return seat(
+        steps, model, swept.layout(best), seed=seed, time_limit_s=time_limit_s,
+        estimated_s=float(swept.evaluated.total_s[best]), twins=entries[best],
+    )  # fmt: skip
+
+
+def _led_by(leader: int, entries: list[tuple[int, int]], swept: Swept) -> list[tuple[int, int]]:
+    """Return *entries* with *leader* before them, and others of its degrees only if faster.
+
+    What is within the share by which a default may be slower is taken for the same.
+    """
+    rows, total_s = swept.evaluated.rows, swept.evaluated.total_s
+    own = swept.space.degrees(rows[[leader]])[0]
+    least_s = total_s[leader] / (1.0 + AS_GOOD_SHARE)
+    others = [
+        (entry, twins) for entry, twins in entries
+        if (swept.space.degrees(rows[[entry]])[0] != own).any() or total_s[entry] < least_s
+    ]  # fmt: skip
+    return [(leader, 0), *others]
+
+
+def _by_step(one: Finalist) -> tuple[float, float]:
+    """Steps 1e-9 apart are equal; then less over the cut is better."""
+    return round(log(one.step_s) * 1e9), one.seated_bytes
+
+
+def seat(
+    steps: SeatedSteps,
+    model: ModelSpec,
+    layout: Layout,
+    *,
+    seed: int = 0,
+    time_limit_s: float = 1.0,
+    estimated_s: float = 0.0,
+    twins: int = 0,
+) -> Finalist:
+    """Return *layout* seated on a cluster, and timed as it sits.
+
+    The least cut and the rank order are both timed, links shared by what is active together: fewer
+    bytes in all are not always a shorter step, when they are bytes that nothing hides.
+    """
+    fabric, families = steps.fabric, step_families(model, layout)
+    placement = place(layout, families, fabric, seed=seed, time_limit_s=time_limit_s)
+    seatings = {"least-cut": placement.rank_to_gpu}
+    for one in placement.baselines:
+        if one.name == "megatron-order" and one.rank_to_gpu != placement.rank_to_gpu:
+            seatings["rank-order"] = one.rank_to_gpu
+    found = {name: steps.on(model, layout, seated) for name, seated in seatings.items()}
+    faster_one = min(found, key=lambda name: float(found[name].total_s))
+    return Finalist(
+        layout=layout,
+        step=found[faster_one],
+        memory=layout_memory(model, layout, fabric.accelerator),
+        placement=placement,
+        seating=faster_one,
+        crossed=_crossed(layout, families, fabric, seatings[faster_one]),
+        estimated_s=estimated_s or float(found[faster_one].total_s),
+        twins=twins,
+    )
+
+
+def _crossed(
+    layout: Layout, families: Sequence[Family], fabric: Fabric, seats: Sequence[int]
+) -> dict[str, float]:
+    """Return the bytes over the supernode's cut by parallel degree, by the independent judge."""
+    entries = [
+        CheckedEntry(collective=one.collective, payload_bytes=one.payload_bytes,
+                     times_per_step=one.times_per_step, members=one.members(layout),
+                     experts=one.experts, top_k=one.top_k)
+        for one in families
+    ]  # fmt: skip
+    cut = judged(fabric.domain_index("supernode"), seats, entries)
+    crossed = dict.fromkeys((one.digit for one in families), 0.0)
+    for family, part in zip(families, cut.by_entry, strict=True):
+        crossed[family.digit] += part
+    return crossed
+
+
+def is_tie(first: Finalist, other: Finalist) -> bool:
+    """Return whether the model cannot tell which of the two trains faster, at 90 %."""
+    return not told_apart(first.token_s, other.token_s, first.step.spread, other.step.spread)
+
+
+def differences(first: Layout, other: Layout) -> dict[str, tuple[Any, Any]]:
+    """Return the fields that differ, each with both values.
+
+    >>> differences(Layout(tp=2), Layout(tp=4))
+    {'tp': (2, 4)}
+    """
+    pairs = {f.name: (getattr(first, f.name), getattr(other, f.name)) for f in fields(Layout)}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
