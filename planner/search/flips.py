@@ -169,29 +169,29 @@ def _times(steps: Steps, axis: Axis, factor: float) -> dict[str, float]:
     return {pool.name: token_s for pool, token_s in steps.ranked(axis.change(factor))}
 
 
-def first_of(times: Mapping[str, float], winner: str) -> str:
+def first_of(tokens_s: Mapping[str, float], winner: str) -> str:
     """Return who is fastest; the *winner* of today stays until it is 0.1 % behind.
 
     >>> first_of({"a": 1.0, "b": 1.0005}, "b"), first_of({"a": 1.0, "b": 1.002}, "b")
     ('b', 'a')
     """
-    first = min(times, key=lambda name: times[name])
-    if not isfinite(times[first]):
+    first = min(tokens_s, key=lambda name: tokens_s[name])
+    if not isfinite(tokens_s[first]):
         return "nothing fits"
-    return winner if times[winner] <= times[first] * (1.0 + BEHIND) else first
+    return winner if tokens_s[winner] <= tokens_s[first] * (1.0 + BEHIND) else first
 
 
-def standing(times: Mapping[str, float], spreads: Mapping[str, float]) -> str:
+def standing(tokens_s: Mapping[str, float], spreads: Mapping[str, float]) -> str:
     """Return how sure it is who is first.
 
     Args:
-        times: cluster to what a token takes [s].
+        tokens_s: cluster to what a token takes [s].
         spreads: of their fits, in log [1].
     """
-    first, second = sorted(times, key=lambda name: times[name])[:2]
-    if times[second] == inf:
-        return "nothing fits" if times[first] == inf else f"only {first} fits"
-    sure = told_apart(times[first], times[second], spreads[first], spreads[second])
+    first, second = sorted(tokens_s, key=lambda name: tokens_s[name])[:2]
+    if tokens_s[second] == inf:
+        return "nothing fits" if tokens_s[first] == inf else f"only {first} fits"
+    sure = told_apart(tokens_s[first], tokens_s[second], spreads[first], spreads[second])
     return f"{first} surely first" if sure else "a tie at the top"
 
 

@@ -109,22 +109,22 @@ class SeatedSteps:
 
 
 def until_kept(
-    promised: Iterable[tuple[Named, float]], seat_s: Callable[[Named], float]
+    promised_s: Iterable[tuple[Named, float]], seat_s: Callable[[Named], float]
 ) -> dict[Named, float]:
     """Return the first layouts and their seated steps, up to one that the next cannot beat [s].
 
     Args:
-        promised: layouts with their steps in closed form, fastest first [s].
+        promised_s: layouts with their steps in closed form, fastest first [s].
         seat_s: what one of them takes in its seats [s].
 
     >>> until_kept([("a", 1.0), ("b", 1.2), ("c", 1.3)], {"a": 1.4, "b": 1.2}.__getitem__)
     {'a': 1.4, 'b': 1.2}
     """
     found: dict[Named, float] = {}
-    for one, promised_s in promised:
+    for one, least_s in promised_s:
         if len(found) == SEATED:
             break
-        if found and min(found.values()) <= promised_s * (1.0 + _SAME):
+        if found and min(found.values()) <= least_s * (1.0 + _SAME):
             break
         found[one] = seat_s(one)
     return found
