@@ -31,7 +31,7 @@ from topologies.imported_links import (
     nic_name,
     safe_name,
     spelled_parts,
-    usual_rate,
+    usual_rate_of_machines,
 )
 
 _KINDS = ("leaf", "leaf", "spine", "core")
@@ -144,18 +144,10 @@ class FabricBuild:
     def _nic_rate(self) -> float:
         """Return a GPU's line rate: given, filed, what its machine's links carry, or borrowed."""
         filed = self.found.nic_bytes_per_s
-        if filed is None:
-            totals: defaultdict[str, float] = defaultdict(float)
-            unknown = False
-            for one in self.links:
-                for end in (one.a, one.b):
-                    if self.gpus_of.get(end, 0):
-                        unknown |= one.bytes_per_s is None
-                        totals[end] += one.bytes_per_s or 0
-            if totals and not unknown:
-                usual = usual_rate([t / self.gpus_of[name] for name, t in totals.items()])
-                filed = usual.bytes_per_s
-                self.assumed |= {"nic.rate": usual.words} if usual.words else {}
+        usual = usual_rate_of_machines(self.links, self.gpus_of) if filed is None else None
+        if usual is not None:
+            filed = usual.bytes_per_s
+            self.assumed |= {"nic.rate": usual.words} if usual.words else {}
         share = self.found.adapters_per_gpu
         like = self.like.nic.line_bytes_per_s * share
         rate = self._told("nic.rate", filed, self.borrowed.nic_bytes_per_s, like)
@@ -345,6 +337,11 @@ class FabricBuild:
         labels = ["leaf", "pod"][: len(kept) - 1] if kept else []
         return Levels(heights=tuple(kept), names=(*labels, *(["cluster"] if kept else [])))
 
+    def _alone_bytes_per_s(self, height: int) -> float:
+        """Return what one GPU sends alone across switches of *height* [bytes/s]."""
+        own = self.found.own_bytes_per_s[:height]
+        return min(self.nic_bytes_per_s, *own) if own else self.nic_bytes_per_s
+
     def _tiers(
         self, graph: Any, names: Sequence[str], tiers: Sequence[str], levels: Levels
     ) -> tuple[Tier, ...]:
@@ -368,7 +365,7 @@ class FabricBuild:
                         leaving[root] += rate
             last = depth == len(tiers) - 1
             height = levels.heights[depth - 1] if depth else 0
-            line = self.scale_up_bytes_per_s if depth == 0 else self.nic_bytes_per_s
+            line = self._alone_bytes_per_s(int(height)) if depth else self.scale_up_bytes_per_s
             called = tuple(known[graph.nodes[names[g[0]]]["supernode"]] for g in inside.values())
             if depth:
                 taken = {domain.name for inner in made for domain in inner.domains}

@@ -84,6 +84,7 @@ def import_astra_sim(text: str | bytes, name: str) -> ImportedFabric:
         switches=tuple(switches),
         links=tuple(links),
         scale_up_bytes_per_s=rates[0] * 1e9,
+        own_bytes_per_s=tuple(rate * 1e9 for rate in rates[1:]) if nested else (),
         scale_up_latency_s=waits[0] * 1e-9 * (2 if kinds[0] == "Switch" else 1),
         scale_out_latency_s=waits[1] * 1e-9 * (2 if kinds[1] == "Switch" else 1) or None
         if len(kinds) > 1

@@ -87,6 +87,8 @@ class ImportedFabric:
         nic: of one GPU, where the file says more of it than its rate.
         in_network_reduction: scale-up switches can reduce, none where unknown.
         no_scale_up: why no cluster's scale-up rate may be borrowed, empty where one may.
+        own_bytes_per_s: where each GPU has a link of its own for every level of switches, innermost
+            first, what it carries: no GPU uses another's [bytes/s].
         adapters_per_gpu: adapters that one GPU shares with others, 1 where each has its own [1].
         accelerator: what every GPU is as the catalogue calls it, empty where unknown.
         block_sizes: GPU machines of a block and of its unions, where the scheduler has them [1].
@@ -109,6 +111,7 @@ class ImportedFabric:
     nic: Nic | None = None
     in_network_reduction: bool | None = None
     no_scale_up: str = ""
+    own_bytes_per_s: tuple[float, ...] = ()
     adapters_per_gpu: float = 1.0
     accelerator: str = ""
     block_sizes: tuple[int, ...] = ()

@@ -161,6 +161,26 @@ def usual_rate(rates: Sequence[float]) -> UsualRate:
     return UsualRate(bytes_per_s=usual, words=words if len(counts) > 1 else "")
 
 
+def usual_rate_of_machines(
+    links: Iterable[ImportedLink], gpus_of: Mapping[str, int]
+) -> UsualRate | None:
+    """Return what the links of most machines carry for a GPU, none where one has no rate.
+
+    Args:
+        links: of machines and switches.
+        gpus_of: machine to its GPUs; 0 or less where it has none [1].
+    """
+    totals: defaultdict[str, float] = defaultdict(float)
+    for one in links:
+        for end in (one.a, one.b):
+            if gpus_of.get(end, 0):
+                if one.bytes_per_s is None:
+                    return None
+                totals[end] += one.bytes_per_s
+    rates = [total / gpus_of[name] for name, total in totals.items()]
+    return usual_rate(rates) if rates else None
+
+
 def domain_names(
     sets: Sets,
     roots: Sequence[Hashable],

@@ -259,3 +259,28 @@ def test_what_joins_all_xpus_of_an_infragraph_device_is_its_scale_up_network() -
     found = import_fabric_text(BOX.encode(), "f", ImportAsked())
 
     assert found.scale_up_bytes_per_s == 2 * 128e9  # two hubs; PCIe switches have an xpu each
+
+
+def test_a_gpu_alone_has_only_its_own_link_of_each_dimension() -> None:
+    """ASTRA-sim gives each NPU a link for each dimension: 25 GB/s in the third, whoever sends."""
+    text = (
+        "topology: [ Switch, Switch, Switch ]\nnpus_count: [ 8, 4, 2 ]\n"
+        "bandwidth: [ 400.0, 100.0, 25.0 ]\nlatency: [ 500.0, 1000.0, 2000.0 ]\n"
+    )
+
+    fabric = fabric_of(import_fabric_text(text.encode(), "f", ImportAsked()), ImportAsked())
+
+    rates = [(tier.name, tier.bytes_per_s / 1e9, tier.shared_bytes_per_s / 1e9)
+             for tier in fabric.tiers]  # fmt: skip
+    assert rates == [("supernode", 400, 400), ("leaf", 100, 100), ("cluster", 25, 25)]
+
+
+def test_an_outer_dimension_that_is_faster_does_not_hide_a_slower_one_inside() -> None:
+    text = (
+        "topology: [ Ring, Switch, Switch ]\nnpus_count: [ 4, 2, 2 ]\n"
+        "bandwidth: [ 100, 20, 50 ]\nlatency: [ 500, 500, 500 ]\n"
+    )
+
+    fabric = fabric_of(import_fabric_text(text.encode(), "f", ImportAsked()), ImportAsked())
+
+    assert [tier.bytes_per_s / 1e9 for tier in fabric.tiers] == [200, 20, 20]
