@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.by_sheets import by_sheets
 from planner.place.improve import improved
 from planner.place.merge import (
     MET,
@@ -62,7 +63,8 @@ def finish(work: Work, ends_s: float) -> None:
 
 def by_few_patterns(work: Work, ends_s: float) -> bool:
     """Do as ``by_stages`` among few patterns and shortly; return whether that proves."""
-    return _staged_until(work, min(ends_s, monotonic() + _FEW_S), _PATTERNS[:1])
+    ends_s = min(ends_s, monotonic() + _FEW_S)
+    return by_sheets(work, ends_s) or _staged_until(work, ends_s, _PATTERNS[:1])
 
 
 def by_stages(work: Work, ends_s: float) -> bool:

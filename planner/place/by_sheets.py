@@ -1,0 +1,70 @@
+"""What bounds and rules leave open, sheet by sheet: parts of sheets priced, chosen and seated."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from planner.place.improve import improved
+from planner.place.merge import MET, kept
+from planner.place.question import cut_bytes, refine_home
+from planner.place.sheet_choice import Cuttings, part_choice
+from planner.place.sheet_parts import sheet_axes, sheeted
+from planner.place.sheet_prices import sheet_prices
+from planner.place.sheet_seats import seated_parts
+
+if TYPE_CHECKING:
+    from planner.place.merge import Kept
+    from planner.place.sheet_choice import PartChoice
+    from planner.place.sheet_prices import SheetPrices
+    from planner.place.solve import Work
+
+_KINDS_TRIED = 3  # of sheets
+_LISTED = 3000  # fillings of domains, and cuttings of sheets, at a time
+_TURNS = 4  # times that a better seating makes another choice worth while
+_METHOD = "parts of sheets chosen for all domains"
+
+
+def by_sheets(work: Work, ends_s: float) -> bool:
+    """Choose the parts of sheets that each domain holds; return whether that proves.
+
+    It raises the bound and finds seatings.
+
+    Args:
+        work: the best so far.
+        ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+    """
+    grid = kept(work.question, work.best.home, work.best.cut_bytes)
+    best: SheetPrices | None = None
+    for axes in sheet_axes(grid.question, grid.home)[:_KINDS_TRIED]:
+        if monotonic() > ends_s:
+            break
+        prices = sheet_prices(sheeted(grid.question, axes))
+        if work.raise_bound(prices.bound_bytes):
+            return True
+        if best is None or prices.bound_bytes > best.bound_bytes:
+            best = prices
+    if best is None:
+        return False
+    cuttings, before_bytes = Cuttings(best.of), float("inf")
+    for _ in range(_TURNS):
+        left_s = ends_s - monotonic()
+        if left_s <= 0 or work.best.cut_bytes >= before_bytes * (1 - MET):
+            break
+        before_bytes = work.best.cut_bytes
+        chosen = part_choice(best, cuttings, before_bytes, left_s / 2, _LISTED)
+        if work.believe(chosen.bound_bytes):
+            return True
+        if chosen.cuttings and _take(work, best, grid, chosen):
+            return True
+    return work.proved
+
+
+def _take(work: Work, prices: SheetPrices, grid: Kept, chosen: PartChoice) -> bool:
+    home = seated_parts(prices.of, chosen)
+    if work.offer(refine_home(work.question, grid.sides, home), _METHOD):
+        return True
+    better = improved(prices.of.question, home, seed=work.seed)
+    if cut_bytes(prices.of.question, better) >= cut_bytes(prices.of.question, home) * (1 - MET):
+        return False
+    return work.offer(refine_home(work.question, grid.sides, better), f"{_METHOD}, then exchanges")

@@ -1,0 +1,217 @@
+"""Parts for every domain and every sheet, in whole numbers: a solver's bound, and what to seat.
+
+Of the fillings of domains that a better seating than the one in hand can have, and the cuttings of
+sheets into such parts, so many are chosen that both have as many parts of every size. A cutting
+whose parts cannot all lie as cheaply as one alone could costs more: that is worked out for those
+that are chosen, and the choice is made again. Proof: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import rebate_bytes
+from planner.place.question import Question
+from planner.place.whole_numbers import Model, least_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.place.answer import Answer
+    from planner.place.sheet_parts import Sheeted
+    from planner.place.sheet_prices import SheetPrices
+
+_MET = 1e-9  # relative; by which fillings are listed beyond the slack
+_SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01, 3e-3, 1e-3, 1e-4)  # of the slack, till few enough
+_SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
+_TURNS = 8  # times that cuttings are worked out and the choice is made again
+_SHEET_S = 1.0  # seconds that the seating of one sheet may take at most
+
+Parts = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartChoice:
+    """The best choice found, and a bound of all choices.
+
+    Args:
+        domains: (cells it can hold, parts it does hold) of every domain that holds some.
+        cuttings: the parts of every sheet; both empty where the solver found none.
+        bound_bytes: what every seating cuts at least [bytes].
+    """
+
+    domains: tuple[tuple[int, Parts], ...] = ()
+    cuttings: tuple[Parts, ...] = ()
+    bound_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """Fillings and cuttings to choose from.
+
+    Args:
+        fillings: of each size of domain.
+        cuttings: of a sheet.
+        share: of the slack; a seating with another filling cuts more than bound + share x slack.
+    """
+
+    fillings: list[list[Parts]]
+    cuttings: list[Parts]
+    share: float
+
+
+@lru_cache(maxsize=4096)
+def cut_sheet(sheet: Question, parts: Parts) -> Answer:
+    """Return the best seating of one sheet in domains that hold these parts of it."""
+    from planner.place.solve import solve_question  # noqa: PLC0415 - which asks this in turn
+
+    cut = Question(sizes=sheet.sizes, charges=sheet.charges, capacities=parts)
+    return solve_question(cut, time_limit_s=_SHEET_S)
+
+
+@dataclass(slots=True)
+class Cuttings:
+    """What cuttings of a sheet cost beyond what their parts pay alone, as far as worked out."""
+
+    of: Sheeted
+    more_bytes: dict[Parts, float] = field(default_factory=dict)
+
+    def learn(self, parts: Parts) -> bool:
+        """Work out one cutting; return whether it costs more than was known."""
+        if parts in self.more_bytes:
+            return False
+        of, held = self.of, list(parts)
+        alone = float(of.part_bytes[held].sum()) - rebate_bytes(of.sheet)
+        both = of.first_bytes[held] - of.part_bytes[held] - of.across_bytes[held]
+        together = cut_sheet(of.sheet, parts).lower_bound_bytes
+        # what a first part pays jointly may be the same that the cutting costs more
+        more = together - alone - float(both.sum())
+        self.more_bytes[parts] = max(0.0, more)
+        return more > 0
+
+
+def part_choice(
+    prices: SheetPrices, cuttings: Cuttings, cut_bytes: float, limit_s: float, most: int
+) -> PartChoice:
+    """Choose the parts of every domain and every sheet.
+
+    Args:
+        prices: of parts.
+        cuttings: what is known of them; what is worked out is added.
+        cut_bytes: of the best seating known; what no better one has is left out [bytes].
+        limit_s: seconds that the solver may take, each time [s].
+        most: fillings, and cuttings, to choose from; of more, the cheapest.
+    """
+    base = prices.chosen_from_bytes
+    slack = max(cut_bytes - base, _MET * abs(cut_bytes)) * (1 + _MET)
+    listed = _listed(prices, slack, most)
+    if listed is None:
+        return PartChoice(bound_bytes=0.0)
+    best = PartChoice(bound_bytes=0.0)
+    for _ in range(_TURNS):
+        chosen = least_choice(_model(prices, listed, cuttings, slack), slack, limit_s)
+        bound = best.bound_bytes
+        if np.isfinite(chosen.least):
+            domains = len(prices.of.question.capacities)
+            proved = base + (chosen.least - _SOLVER_ROUNDING * domains) * slack
+            bound = max(bound, min(proved, base + listed.share * slack))
+        if chosen.times is None:
+            return PartChoice(domains=best.domains, cuttings=best.cuttings, bound_bytes=bound)
+        best = _chosen(prices, listed, np.rint(chosen.times).astype(int).tolist(), bound)
+        if not any([cuttings.learn(parts) for parts in dict.fromkeys(best.cuttings)]):
+            break
+    return best
+
+
+def _listed(prices: SheetPrices, slack_bytes: float, most: int) -> _Listed | None:
+    stock, sheet = prices.of.stock, prices.of.sheet
+    for share in _SHARES:
+        room = share * slack_bytes
+        fillings: list[list[Parts]] = []
+        for size in stock.sizes:
+            limit = prices.least_of(size) + room
+            found: list[Parts] | None = [()] if stock.spare and limit >= 0 else []
+            for cells in range(1, size + 1) if stock.spare else [size]:
+                if found is not None and prices.least_bytes[cells] - prices.cell_bytes * cells <= limit:
+                    more = prices.domains.below(cells, limit + prices.cell_bytes * cells, most)
+                    found = None if more is None else [*found, *more]
+            if found is None or len(found) > most:
+                break
+            fillings.append(found)
+        if len(fillings) < len(stock.sizes) or sum(map(len, fillings)) > most:
+            continue
+        sizes = np.zeros(prices.of.largest + 1, dtype=bool)
+        sizes[[k for each in fillings for parts in each for k in parts]] = True
+        limit = prices.sheets.least(sheet.cells) + room
+        cuttings = prices.sheets.below(sheet.cells, limit, most, sizes)
+        if cuttings:
+            return _Listed(fillings=fillings, cuttings=cuttings, share=share)
+    return None
+
+
+def _model(
+    prices: SheetPrices, listed: _Listed, cuttings: Cuttings, slack_bytes: float
+) -> Model:
+    """Return the rules: domains of each size, sheets, as many parts of each size in both."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - rarely needed
+
+    of, stock = prices.of, prices.of.stock
+    price = prices.price_bytes
+    classes = len(stock.sizes)
+    least = [prices.least_of(size) for size in stock.sizes]
+    cheapest = prices.sheets.least(of.sheet.cells)
+    cost: list[float] = []
+    entries: list[tuple[int, int, float]] = []
+    for k, each in enumerate(listed.fillings):
+        for parts in each:
+            entries.append((k, len(cost), 1.0))
+            entries += [(classes + p, len(cost), 1.0) for p in parts]
+            worth = float(price[list(parts)].sum()) + prices.cell_bytes * sum(parts)
+            cost.append((of.pays(parts) if parts else 0.0) - worth - least[k])
+    for parts in listed.cuttings:
+        entries.append((classes, len(cost), 1.0))  # where the parts of no cells would stand
+        entries += [(classes + p, len(cost), -1.0) for p in parts]
+        worth = float(price[list(parts)].sum()) - cheapest
+        cost.append(worth + cuttings.more_bytes.get(parts, 0.0))
+    row, column, factor = zip(*entries, strict=True)
+    sides = np.zeros(classes + of.largest + 1)
+    sides[:classes] = stock.counts
+    sides[classes] = of.sheets
+    highest = float(max(*stock.counts, of.sheets))
+    return Model(
+        cost_bytes=np.maximum(np.array(cost), 0.0),
+        whole=np.ones(len(cost), dtype=bool),
+        highest=np.full(len(cost), highest),
+        rows=csr_array((factor, (row, column)), (len(sides), len(cost))),
+        least=sides,
+        most=sides,
+    )
+
+
+def _chosen(
+    prices: SheetPrices, listed: _Listed, times: list[int], bound_bytes: float
+) -> PartChoice:
+    fillings = [
+        (size, parts)
+        for size, each in zip(prices.of.stock.sizes, listed.fillings, strict=True)
+        for parts in each
+    ]
+    of_domains, of_sheets = times[: len(fillings)], times[len(fillings) :]
+    return PartChoice(
+        domains=tuple(
+            one
+            for one, n in zip(fillings, of_domains, strict=True)
+            for _ in range(n if one[1] else 0)
+        ),
+        cuttings=tuple(
+            parts
+            for parts, n in zip(listed.cuttings, of_sheets, strict=True)
+            for _ in range(n)
+        ),
+        bound_bytes=bound_bytes,
+    )

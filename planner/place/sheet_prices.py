@@ -1,0 +1,190 @@
+"""The bound of a question's sheets: a price on every size of part.
+
+A price on the parts of k cells ties the domains, which hold them, to the sheets, which are cut into
+them. Any prices give a bound: every domain is filled as is cheapest less its parts' prices, and
+every sheet gives back the least that parts which sum to it cost. Proof: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import cheapest_filling
+from planner.place.part_flow import alone_prices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.place.sheet_parts import Sheeted
+
+_ROUNDING = 1e-12  # relative; sums of a few hundred products
+_HALVINGS = 60  # to find a price
+
+
+class Fillings:
+    """All ways to fill cells with parts, each at its price.
+
+    Args:
+        first_bytes: price of the largest part, by its cells 0, 1, … [bytes].
+        other_bytes: price of every other part [bytes].
+        most: cells to fill at most [1].
+    """
+
+    def __init__(
+        self, first_bytes: NDArray[np.float64], other_bytes: NDArray[np.float64], most: int
+    ) -> None:
+        self.first_bytes, self.other_bytes = first_bytes, other_bytes
+        self.largest = len(first_bytes) - 1
+        # by the largest part allowed and the cells to fill
+        self.rest_bytes = np.full((self.largest + 1, most + 1), inf)
+        self.rest_bytes[:, 0] = 0.0
+        for k in range(1, self.largest + 1):
+            row, price = self.rest_bytes[k], float(other_bytes[k])
+            row[:] = self.rest_bytes[k - 1]
+            for start in range(k, most + 1, k):  # cells that need further parts of k one by one
+                row[start : start + k] = np.minimum(
+                    row[start : start + k], (row[start - k : start] + price)[: most + 1 - start]
+                )
+
+    def least(self, cells: int) -> float:
+        """Return the price of the cheapest filling of *cells* [bytes]."""
+        first = np.arange(1, min(self.largest, cells) + 1)
+        return float((self.first_bytes[first] + self.rest_bytes[first, cells - first]).min())
+
+    def below(
+        self, cells: int, limit_bytes: float, most: int, sizes: NDArray[np.bool_] | None = None
+    ) -> list[tuple[int, ...]] | None:
+        """Return all fillings of *cells* at *limit_bytes* at most; None if there are too many.
+
+        Args:
+            cells: to be filled [1].
+            limit_bytes: price of a filling [bytes].
+            most: how many are not too many [1].
+            sizes: whether parts of 0, 1, … cells may be used; all if left out.
+        """
+        allowed = [k for k in range(1, self.largest + 1) if sizes is None or sizes[k]]
+        found: list[tuple[int, ...]] = []
+        stack: list[tuple[tuple[int, ...], int, float]] = [((), cells, 0.0)]
+        steps = 0
+        while stack:
+            parts, left, paid = stack.pop()
+            if not left:
+                found.append(parts)
+                if len(found) > most:
+                    return None
+                continue
+            steps += 1
+            if steps > _STEPS_EACH * most:
+                return None
+            largest = parts[-1] if parts else self.largest
+            price = self.other_bytes if parts else self.first_bytes
+            for k in allowed:
+                if k > min(largest, left):
+                    break
+                if paid + price[k] + self.rest_bytes[k, left - k] <= limit_bytes:
+                    stack.append(((*parts, k), left - k, paid + float(price[k])))
+        return found
+
+
+_STEPS_EACH = 40  # for each filling that is not too many; where only few sizes may be used, dead ends
+
+
+@dataclass(frozen=True)
+class SheetPrices:
+    """Prices of parts, and what they prove.
+
+    Args:
+        of: the question.
+        price_bytes: of a part of 0, 1, … cells, of any sign [bytes].
+    """
+
+    of: Sheeted
+    price_bytes: NDArray[np.float64]
+
+    @cached_property
+    def domains(self) -> Fillings:
+        """What domains pay, less the prices of their parts."""
+        of, price = self.of, self.price_bytes
+        return Fillings(of.first_bytes - price, of.part_bytes - price, of.stock.sizes[-1])
+
+    @cached_property
+    def sheets(self) -> Fillings:
+        """What the parts of sheets cost."""
+        return Fillings(self.price_bytes, self.price_bytes, self.of.sheet.cells)
+
+    @cached_property
+    def bound_bytes(self) -> float:
+        """What every seating cuts at least [bytes]."""
+        stock = self.of.stock
+        if not stock.spare:
+            return self.chosen_from_bytes
+        question, least = self.of.question, self.least_bytes
+        return self._bound(
+            cheapest_filling(question.capacities, question.cells, lambda c: float(least[c]))
+        )
+
+    @cached_property
+    def chosen_from_bytes(self) -> float:
+        """What every seating cuts at least, each domain as cheap as it can be [bytes].
+
+        Less than the bound where seats are spare: a price on cells takes the place of their number.
+        """
+        stock = self.of.stock
+        held = zip(stock.sizes, stock.counts, strict=True)
+        total = sum(count * self.least_of(cells) for cells, count in held)
+        return self._bound(total + self.cell_bytes * stock.cells)
+
+    @cached_property
+    def least_bytes(self) -> NDArray[np.float64]:
+        """What a domain pays at least that holds 0, 1, … cells; inf where it can not [bytes]."""
+        stock = self.of.stock
+        least = np.full(stock.sizes[-1] + 1, inf)
+        least[0] = 0.0
+        for cells in stock.holding:
+            least[cells] = self.domains.least(cells)
+        return least
+
+    @cached_property
+    def cell_bytes(self) -> float:
+        """A price on every cell where seats are spare, near the best [bytes]."""
+        stock = self.of.stock
+        if not stock.spare:
+            return 0.0
+        least = self.least_bytes
+        low, high = -float(np.abs(least).max()), float(np.abs(least).max())
+        cells, counts = np.arange(len(least)), np.array(stock.counts)
+        for _ in range(_HALVINGS):
+            price = (low + high) / 2
+            net = least - price * cells
+            taken = [int(net[: size + 1].argmin()) for size in stock.sizes]
+            if int(counts @ taken) >= stock.cells:
+                high = price
+            else:
+                low = price
+        return price
+
+    def least_of(self, size: int) -> float:
+        """Return what a domain of *size* pays at least, less the price of its cells [bytes]."""
+        if not self.of.stock.spare:
+            return float(self.least_bytes[size])
+        held = np.arange(size + 1)
+        return float((self.least_bytes[held] - self.cell_bytes * held).min())
+
+    def _bound(self, paid_bytes: float) -> float:
+        of = self.of
+        given = of.sheets * self.sheets.least(of.sheet.cells)
+        size = abs(paid_bytes) + abs(given) + of.given_bytes + abs(self.cell_bytes) * of.stock.cells
+        return paid_bytes + given - of.given_bytes + of.beside_bytes - _ROUNDING * size
+
+
+def sheet_prices(of: Sheeted) -> SheetPrices:
+    """Return prices that are best where families across sheets pay nothing."""
+    part_bytes = np.full(of.sheet.cells + 1, of.part_bytes[-1])
+    part_bytes[: of.largest + 1] = of.part_bytes
+    prices = alone_prices(part_bytes, of.sheets, of.stock)[: of.largest]
+    return SheetPrices(of=of, price_bytes=np.concatenate([[0.0], prices]))

@@ -1,0 +1,155 @@
+"""A seating from the parts of every domain and every sheet.
+
+Sheets follow each other so that one ends with a part of a domain that the next goes on with. Every
+sheet is seated for itself, as a question of its own; then rows and columns of sheets change places
+as long as that is cheaper for the families that run across.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.question import Kind, Question, cut_bytes
+from planner.place.sheet_choice import cut_sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from planner.place.sheet_choice import PartChoice, Parts
+    from planner.place.sheet_parts import Sheeted
+
+_TRIES = 3000  # changes of rows and sheets that are priced at most
+_MET = 1e-12  # relative; less is no better
+
+
+def seated_parts(of: Sheeted, choice: PartChoice) -> NDArray[np.int64]:
+    """Return the homes of all cells, shape [cells].
+
+    Args:
+        of: the question cut into sheets.
+        choice: as many parts of every size in domains as in sheets.
+    """
+    homes = [
+        np.array(owners)[np.array(cut_sheet(of.sheet, parts).home)]
+        for parts, owners in _dealt(of, choice)
+    ]
+    grid = _Grid(of, np.array(homes))
+    grid.align()
+    return grid.home
+
+
+def _dealt(of: Sheeted, choice: PartChoice) -> list[tuple[Parts, list[int]]]:
+    """Return the sheets in their order: the parts of each, and the domains that hold them."""
+    free: dict[int, list[int]] = {}
+    for s, size in enumerate(of.question.capacities):
+        free.setdefault(min(size, of.question.cells), []).append(s)
+    closed = list(choice.domains)
+    open_parts: dict[int, list[int]] = {}  # parts still to be seated of each domain begun
+    left = list(choice.cuttings)
+    dealt = []
+    while left:
+        parts = max(left, key=lambda cut: (_wanted(open_parts, cut), -len(cut), cut))
+        left.remove(parts)
+        owners = []
+        for k in parts:
+            begun = [s for s, rest in open_parts.items() if k in rest and s not in owners]
+            begun = begun or [s for s, rest in open_parts.items() if k in rest]
+            if begun:
+                s = begun[0]
+            else:
+                which = min(
+                    (one for one in closed if k in one[1]), key=lambda one: (len(one[1]), one)
+                )
+                closed.remove(which)
+                s = free[which[0]].pop(0)
+                open_parts[s] = list(which[1])
+            open_parts[s].remove(k)
+            owners.append(s)
+        open_parts = {s: rest for s, rest in open_parts.items() if rest}
+        dealt.append((parts, owners))
+    return dealt
+
+
+def _wanted(open_parts: dict[int, list[int]], cut: Parts) -> int:
+    """Return how many cells of a sheet domains go on with that are begun."""
+    sizes = list(cut)
+    cells = 0
+    for rest in open_parts.values():
+        for k in rest:
+            if k in sizes:
+                sizes.remove(k)
+                cells += k
+    return cells
+
+
+class _Grid:
+    """The homes of all cells, sheet by sheet, and what they pay across sheets."""
+
+    def __init__(self, of: Sheeted, homes: NDArray[np.int64]) -> None:
+        question = of.question
+        self.of, self.homes = of, homes  # shape [sheets, cells of one]
+        across = tuple(c for c in question.charges if not set(c.axes) <= set(of.axes))
+        self.across = Question(
+            sizes=question.sizes, charges=across, capacities=question.capacities
+        )
+        outer = [i for i in range(len(question.sizes)) if i not in of.axes]
+        order = [*of.axes, *outer]  # innermost first: cells of a sheet, then sheets
+        shape = tuple(reversed([question.sizes[i] for i in order]))
+        to = [len(order) - 1 - order.index(i) for i in reversed(range(len(order)))]
+        index = np.arange(question.cells).reshape(shape).transpose(to)
+        self.places = index.ravel()  # of each cell of the grid, in homes
+        ordered = {i for c in question.charges if c.kind in (Kind.CHAIN, Kind.ENDS) for i in c.axes}
+        self.movable = [axis for axis in of.axes if axis not in ordered]
+
+    @property
+    def home(self) -> NDArray[np.int64]:
+        """The home of every cell, shape [cells]."""
+        return np.ascontiguousarray(self.homes.ravel()[self.places])
+
+    def align(self) -> None:
+        """Change rows and whole sheets while that is cheaper across sheets."""
+        if not self.across.charges:
+            return
+        best, tries, better = cut_bytes(self.across, self.home), 0, True
+        while better and best > 0:
+            better = False
+            for change in self._changes():
+                tries += 1
+                if tries > _TRIES:
+                    return
+                before = self.homes
+                self.homes = change
+                paid = cut_bytes(self.across, self.home)
+                if paid < best * (1 - _MET):
+                    best, better = paid, True
+                else:
+                    self.homes = before
+
+    def _changes(self) -> Iterator[NDArray[np.int64]]:
+        """Yield homes that differ by two sheets, or by two rows of one sheet."""
+        sheets = len(self.homes)
+        for a, b in combinations(range(sheets), 2):
+            if not np.array_equal(self.homes[a], self.homes[b]):
+                changed = self.homes.copy()
+                changed[[a, b]] = changed[[b, a]]
+                yield changed
+        sizes = self.of.sheet.sizes
+        for axis in self.movable:
+            inner = prod(sizes[:axis])
+            for r in range(sheets):
+                for a, b in combinations(range(sizes[axis]), 2):
+                    rows = self.homes[r].reshape(-1, sizes[axis], inner)
+                    if np.array_equal(rows[:, a], rows[:, b]):
+                        continue
+                    changed = self.homes.copy()
+                    moved = rows.copy()
+                    moved[:, [a, b]] = moved[:, [b, a]]
+                    changed[r] = moved.ravel()
+                    yield changed

@@ -1,0 +1,82 @@
+"""The least cost of a choice in whole numbers, as a solver says: HiGHS through SciPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.place.child import in_child
+from planner.place.quiet import quiet_stdout
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LEAST_S = 0.01  # seconds that a solver is given at least
+_PROMPT_S = 2.0  # seconds that Ctrl-C may wait for a solve in this process
+_PROMPT_UNKNOWNS = 300  # up to which it takes less than that, as far as seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """min cost_bytes x  with  least <= rows x <= most,  0 <= x <= highest.
+
+    Args:
+        cost_bytes: of each unknown [bytes].
+        whole: whether it is a whole number.
+        highest: the most that it can be.
+        rows: sparse, shape [rules, unknowns].
+        least: shape [rules].
+        most: shape [rules].
+    """
+
+    cost_bytes: NDArray[np.float64]
+    whole: NDArray[np.bool_]
+    highest: NDArray[np.float64]
+    rows: Any
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What a solver says: the unknowns, None where it found none, and its bound, -inf if none."""
+
+    times: NDArray[np.float64] | None
+    least: float
+
+
+_NOTHING = Chosen(times=None, least=-inf)  # of a solve that was ended
+
+
+def least_choice(model: Model, unit_bytes: float, limit_s: float) -> Chosen:
+    """Return the unknowns of the least cost, which is in units of *unit_bytes*.
+
+    A solve that may be long runs in a process of its own, so that Ctrl-C need not wait for it.
+
+    Args:
+        model: the rules.
+        unit_bytes: bytes that are one to the solver [bytes].
+        limit_s: seconds that it may take [s].
+    """
+    arguments = (model, unit_bytes, max(limit_s, _LEAST_S))
+    if limit_s <= _PROMPT_S or len(model.cost_bytes) <= _PROMPT_UNKNOWNS:
+        return _solved(*arguments)
+    return in_child(_solved, arguments, limit_s) or _NOTHING
+
+
+def _solved(model: Model, unit_bytes: float, limit_s: float) -> Chosen:
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - rarely needed
+
+    with quiet_stdout():
+        found = milp(
+            model.cost_bytes / unit_bytes,
+            integrality=model.whole,
+            bounds=Bounds(0, model.highest),
+            constraints=LinearConstraint(model.rows, model.least, model.most),
+            options={"time_limit": limit_s, "mip_rel_gap": 0.0},
+        )
+    least = -inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
+    return Chosen(times=found.x, least=least)

@@ -1,0 +1,105 @@
+"""Parts of sheets: no seating cuts less than their prices and their choice say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import pytest
+
+from planner.place.question import Charge, Kind, Question
+from planner.place.sheet_choice import Cuttings, part_choice
+from planner.place.sheet_parts import Sheeted, sheeted
+from planner.place.sheet_prices import SheetPrices, sheet_prices
+from planner.place.sheet_seats import seated_parts
+from tests.oracles import brute_force_cut, seatings_with_names
+
+ROUNDING = 1e-9
+SOLVER = 2e-6
+GRIDS = ((2, 2, 3), (4, 3), (2, 3, 2), (3, 2, 2), (2, 2, 2), (4, 2), (2, 5), (3, 3), (6, 2))
+SEATINGS_MOST = 60_000
+KINDS = (Kind.TOUCH, Kind.RING, Kind.PAIRS, Kind.CHAIN, Kind.TOUCH, Kind.ENDS)
+
+
+def _questions(seeds: range) -> Iterator[Question]:
+    """Yield random questions with families along any axes, small enough to enumerate."""
+    for seed in seeds:
+        random = np.random.default_rng(730_000 + seed)
+        sizes = GRIDS[random.integers(len(GRIDS))]
+        spare = int(random.integers(3)) if random.random() < 0.5 else 0
+        capacities: tuple[int, ...] = (prod(sizes),)
+        while len(capacities) < 2 or seatings_with_names(prod(sizes), capacities) > SEATINGS_MOST:
+            parts = random.integers(1, 7, size=int(random.integers(2, 6)))
+            capacities = tuple(sorted(parts.tolist(), reverse=True))
+            if sum(capacities) != prod(sizes) + spare:
+                capacities = (prod(sizes),)
+        charges: dict[tuple[tuple[int, ...], Kind], Charge] = {}
+        for _ in range(int(random.integers(2, 6))):
+            kind = KINDS[random.integers(len(KINDS))]
+            count = 1
+            if kind not in (Kind.CHAIN, Kind.ENDS):
+                count = int(random.integers(1, len(sizes) + 1))
+            axes = tuple(sorted(random.choice(len(sizes), size=count, replace=False).tolist()))
+            charges[axes, kind] = Charge(
+                axes=axes, kind=kind, weight_bytes=float(random.integers(1, 20))
+            )
+        yield Question(sizes=sizes, charges=tuple(charges.values()), capacities=capacities)
+
+
+def _sheets(question: Question) -> Iterator[Sheeted]:
+    for count in range(1, len(question.sizes)):
+        for axes in combinations(range(len(question.sizes)), count):
+            yield sheeted(question, axes)
+
+
+def _parts(of: Sheeted, home: np.ndarray) -> tuple[Counter[tuple[int, ...]], ...]:
+    """Return the parts of the domains and of the sheets that *home* has."""
+    grid = np.arange(of.question.cells).reshape(tuple(reversed(of.question.sizes)))
+    sheet = np.zeros(of.question.cells, dtype=int)
+    for axis, n in enumerate(of.question.sizes):
+        if axis not in of.axes:
+            sheet = sheet * n + np.indices(grid.shape)[grid.ndim - 1 - axis].ravel()
+    counts = np.zeros((len(of.question.capacities), of.sheets), dtype=int)
+    np.add.at(counts, (home, sheet), 1)
+
+    def sizes(rows: np.ndarray) -> Counter[tuple[int, ...]]:
+        return Counter(tuple(sorted(row[row > 0].tolist(), reverse=True)) for row in rows)
+
+    return sizes(counts), sizes(counts.T)
+
+
+def _undercut(seeds: range) -> list[str]:
+    found = []
+    for question in _questions(seeds):
+        best = brute_force_cut(question)
+        random = np.random.default_rng(len(found))
+        for of in _sheets(question):
+            priced = sheet_prices(of)
+            scale = float(of.first_bytes.max())
+            any_price = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
+            bounds = [priced.bound_bytes, SheetPrices(of=of, price_bytes=any_price).bound_bytes]
+            choice = part_choice(priced, Cuttings(of), 1.5 * best + 1e-3, 60.0, 3000)
+            if max(bounds) > best * (1 + ROUNDING) + ROUNDING or (
+                choice.bound_bytes > best * (1 + SOLVER) + SOLVER
+            ):
+                found.append(f"{bounds}, {choice.bound_bytes} > {best}: {of.axes} {question}")
+            if choice.cuttings:
+                home = seated_parts(of, choice)
+                assert (np.bincount(home) <= question.capacities[: int(home.max()) + 1]).all()
+                domains, sheets = _parts(of, home)
+                if not question_merges(choice):
+                    assert sheets == Counter(choice.cuttings)
+                    assert domains - Counter({(): 99}) == Counter(p for _, p in choice.domains)
+    return found
+
+
+def question_merges(choice: object) -> bool:
+    """Return whether two parts of a domain may have come to lie in one sheet."""
+    return any(len(set(p)) < len(p) or len(p) > 1 for _, p in choice.domains)  # type: ignore[attr-defined]
+
+
+def test_no_seating_of_a_small_question_cuts_less_than_its_sheets_say() -> None:
+    assert _undercut(range(60)) == []
