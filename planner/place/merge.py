@@ -177,7 +177,7 @@ def least_when_split(question: Question, sides: Sequence[int], enough_bytes: flo
         rest = lower_bound(
             Question(sizes=question.sizes, charges=others, capacities=question.capacities)
         )
-        paid = rest + sum(_least_split(question, charge) for charge in along)
+        paid = rest + sum(least_split(question, charge) for charge in along)
         if paid < min(least, enough_bytes):
             paid = max(paid, split_bound(question, axis))
         if paid < min(least, enough_bytes) < inf:
@@ -189,7 +189,7 @@ def least_when_split(question: Question, sides: Sequence[int], enough_bytes: flo
 def _with_split_lines(question: Question, axis: int, enough_bytes: float) -> float:
     """Return the same from the families along *axis* alone: one group split, the rest as it is."""
     lines = [c for c in question.charges if c.axes == (axis,)]
-    price = sum(_least_split(question, charge) for charge in lines)
+    price = sum(least_split(question, charge) for charge in lines)
     if not price:
         return 0.0
     others = tuple(c for c in question.charges if c.axes != (axis,))
@@ -197,7 +197,7 @@ def _with_split_lines(question: Question, axis: int, enough_bytes: float) -> flo
     return price + counted_bound(rest, enough_bytes - price)
 
 
-def _least_split(question: Question, charge: Charge) -> float:
+def least_split(question: Question, charge: Charge) -> float:
     """Return the least that one split group of a charge pays [bytes]."""
     size = question.group_size(charge.axes)
     if charge.kind in (Kind.PAIRS, Kind.COPIES):  # concave: one member apart is the cheapest split

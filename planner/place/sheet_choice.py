@@ -87,7 +87,7 @@ class Cuttings:
             return False
         of, held = self.of, list(parts)
         alone = float(of.part_bytes[held].sum()) - rebate_bytes(of.sheet)
-        both = of.first_bytes[held] - of.part_bytes[held] - of.across_bytes[held]
+        both = (of.pays_bytes - of.across_bytes)[0, held] - of.part_bytes[held]
         together = cut_sheet(of.sheet, parts).lower_bound_bytes
         # what a first part pays jointly may be the same that the cutting costs more
         more = together - alone - float(both.sum())

@@ -2,22 +2,23 @@
 
 A *sheet* is the cells along some axes, all others fixed. Families along those axes lie inside one
 sheet each; what a domain pays for them is a sum over its *parts*, the cells that it holds of each
-sheet. Families across sheets are paid by the largest part at least. Every sheet is cut into parts
-that sum to its cells and every domain is filled by parts that sum to its own, as in cutting stock:
-sizes that do not go together leave many small parts. Proof: ``FORMULATION.md``.
+sheet. What it pays for families across sheets is least if its parts lie one upon another. Every
+sheet is cut into parts that sum to its cells and every domain is filled by parts that sum to its
+own, as in cutting stock: sizes that do not go together leave many small parts. Proof:
+``FORMULATION.md``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import combinations
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import domain_bound, lower_bound, rebate_bytes
+from planner.place.bound import domain_bound, loose_bound, lower_bound, rebate_bytes
+from planner.place.merge import least_split
 from planner.place.part_flow import Stock
 from planner.place.question import Charge, Kind, Question, charge_bytes
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 _SHEET_LEAST, _SHEET_MOST = 4, 256  # cells of a sheet
 _PART_MOST = 96  # cells of a part, past which what it pays takes too long to work out
 _INSIDE_LEAST = 0.4  # of what a seating cuts, by families inside sheets; below it nothing is gained
-_INSIDE_ALMOST = 0.9  # of the most inside that any sheets have
+_RANKS = 12  # of parts that are told apart; what further ones pay is what the last of these does
+_SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with a sharp bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +43,9 @@ class Sheeted:
         axes: along which the cells of a sheet vary.
         sheet: one sheet: the families inside it, one domain that holds it all.
         part_bytes: what a domain pays inside a sheet at least for a part of 0, 1, … cells.
-        across_bytes: what it pays at least for families across sheets that has such a part.
-        first_bytes: both together, no less than their sum.
+        across_bytes: what it pays besides for families across sheets, by the rank of the part, the
+            largest first, and its cells; shape [ranks, cells + 1]; the last row is of all further.
+        pays_bytes: both together, no less than their sum; shape [ranks, cells + 1].
         given_bytes: what domains are charged too much by, in all [bytes].
         beside_bytes: what the families that are not in those pay at least, by themselves [bytes].
     """
@@ -52,7 +55,7 @@ class Sheeted:
     sheet: Question
     part_bytes: NDArray[np.float64]
     across_bytes: NDArray[np.float64]
-    first_bytes: NDArray[np.float64]
+    pays_bytes: NDArray[np.float64]
     given_bytes: float
     beside_bytes: float
 
@@ -76,78 +79,176 @@ class Sheeted:
 
     def pays(self, parts: Sequence[int]) -> float:
         """Return what a domain with these parts, the largest first, pays at least [bytes]."""
-        rest = sum(float(self.part_bytes[k]) for k in parts[1:])
-        return float(self.first_bytes[parts[0]]) + rest
+        ranks = np.minimum(np.arange(len(parts)), len(self.pays_bytes) - 1)
+        return float(self.pays_bytes[ranks, list(parts)].sum())
 
 
 def sheet_axes(question: Question, home: NDArray[np.int64]) -> list[tuple[int, ...]]:
-    """Return the axes of sheets worth a look, the most promising first.
+    """Return the axes of sheets worth a look: those of the families that are dearest to split.
 
     Args:
         question: the grid and its charges.
-        home: a seating; families that it cuts most had better lie inside sheets, shape [cells].
+        home: a seating; families that it cuts had better lie inside sheets, shape [cells].
     """
-    live = [i for i, n in enumerate(question.sizes) if n > 1]
-    paid = {c: charge_bytes(question, c, home) for c in question.charges}
-    total = sum(paid.values())
-    inside: dict[tuple[int, ...], float] = {}
-    for count in range(1, len(live)):
-        for axes in combinations(live, count):
-            cells = prod(question.sizes[i] for i in axes)
-            largest = min(cells, max(question.capacities))
-            if _SHEET_LEAST <= cells <= _SHEET_MOST and largest <= _PART_MOST:
-                inside[axes] = sum(b for c, b in paid.items() if set(c.axes) <= set(axes))
-    most = max(inside.values(), default=0.0)
-    if most < _INSIDE_LEAST * total or not total:
-        return []
-
-    def cells_of(axes: tuple[int, ...]) -> tuple[int, float]:
-        return prod(question.sizes[i] for i in axes), -inside[axes]
-
-    almost = [axes for axes, b in inside.items() if b >= _INSIDE_ALMOST * most]
-    return sorted(almost, key=cells_of)
+    live = {i for i, n in enumerate(question.sizes) if n > 1}
+    charges = [c for c in question.charges if question.group_size(c.axes) > 1]
+    paid = {c: charge_bytes(question, c, home) for c in charges}
+    charges.sort(key=lambda c: (-least_split(question, c), c.axes))
+    found: list[tuple[int, ...]] = []
+    axes: set[int] = set()
+    for charge in charges:
+        axes |= live & set(charge.axes)
+        cells = prod(question.sizes[i] for i in axes)
+        if cells > _SHEET_MOST or min(cells, max(question.capacities)) > _PART_MOST:
+            break
+        inside = sum(b for c, b in paid.items() if live & set(c.axes) <= axes)
+        one = tuple(sorted(axes))
+        if (
+            one not in found
+            and _SHEET_LEAST <= cells < question.cells
+            and inside >= _INSIDE_LEAST * sum(paid.values())
+        ):
+            found.append(one)
+    return found
 
 
 def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
     """Return *question* cut into sheets along *axes*."""
     sizes = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
     cells, seats = prod(sizes), max(question.capacities)
-    inside, beside = [], []
-    traces: dict[tuple[int, ...], float] = {}
-    rebate = 0.0
-    for charge in question.charges:
-        if question.group_size(charge.axes) < 2:
-            continue
-        never_whole = charge.kind is Kind.RING and question.group_size(charge.axes) > seats
-        if set(charge.axes) <= set(axes):
-            inside.append(charge)
-        elif charge.kind in (Kind.TOUCH, Kind.CHAIN) or never_whole:
-            trace = tuple(i for i in charge.axes if sizes[i] > 1)
-            traces[trace] = traces.get(trace, 0.0) + charge.weight_bytes
-            if not never_whole:
-                rebate += charge.weight_bytes * question.groups(charge.axes)
-        else:
-            beside.append(charge)
-    each_bytes = traces.pop((), 0.0)  # every cell of a part is in another group
-    across = tuple(
-        Charge(axes=trace, kind=Kind.TOUCH, weight_bytes=w) for trace, w in traces.items()
-    )
-    sheet = Question(sizes=sizes, charges=tuple(inside), capacities=(cells,))
-    joint = Question(sizes=sizes, charges=(*inside, *across), capacities=(cells,))
-    trace_only = Question(sizes=sizes, charges=across, capacities=(cells,))
-    rest = Question(sizes=question.sizes, charges=tuple(beside), capacities=question.capacities)
     held = np.arange(min(seats, cells) + 1)
+    cut = _sorted_out(question, set(axes))
+    sheet = Question(sizes=sizes, charges=cut.inside, capacities=(cells,))
     part_bytes = np.array([domain_bound(sheet, k) for k in held.tolist()])
-    across_bytes = np.array([domain_bound(trace_only, k) for k in held.tolist()])
-    both = np.array([domain_bound(joint, k) for k in held.tolist()])
-    both = np.maximum(both, part_bytes + across_bytes)
+    across_bytes = np.zeros((_RANKS, len(held)))
+    given_bytes = rebate_bytes(sheet) * (question.cells // cells) - cut.never_given_bytes
+    alone_bytes, traces = np.zeros(len(held)), []
+    for trace, charges in cut.across.items():
+        outer = Question(
+            sizes=tuple(1 if i in axes else n for i, n in enumerate(question.sizes)),
+            charges=charges,
+            capacities=(question.cells // cells,),
+        )
+        width = question.group_size(trace)
+        slopes = _slopes(outer, seats, cells)
+        touched = -(-held // width)
+        across_bytes += slopes[:, None] * touched
+        if width > 1:
+            traces.append(Charge(axes=trace, kind=Kind.TOUCH, weight_bytes=float(slopes[0])))
+        else:
+            alone_bytes = slopes[0] * touched
+        given_bytes += rebate_bytes(outer) * (cells // width)
+    pays_bytes = part_bytes + across_bytes
+    if traces:
+        joint = Question(sizes=sizes, charges=(*cut.inside, *traces), capacities=(cells,))
+        first = np.array([domain_bound(joint, k) for k in held.tolist()])
+        pays_bytes[0] = np.maximum(pays_bytes[0], first + alone_bytes)
+    rest = Question(sizes=question.sizes, charges=cut.beside, capacities=question.capacities)
     return Sheeted(
         question=question,
         axes=axes,
         sheet=sheet,
         part_bytes=part_bytes,
-        across_bytes=across_bytes + each_bytes * held,
-        first_bytes=both + each_bytes * held,
-        given_bytes=rebate_bytes(sheet) * (question.cells // cells) + rebate,
-        beside_bytes=lower_bound(rest) if beside else 0.0,
+        across_bytes=across_bytes,
+        pays_bytes=pays_bytes,
+        given_bytes=given_bytes,
+        beside_bytes=lower_bound(rest) if cut.beside else 0.0,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SortedOut:
+    """The charges of a question by how they lie to its sheets.
+
+    Args:
+        inside: along axes of a sheet.
+        across: those whose groups are told by how many sheets a domain touches, over one cell or
+            one group of the *trace*, the axes of a sheet that they run along; as outer charges.
+        never_given_bytes: the rebate of those that are rings, too long for any domain [bytes].
+        beside: all others.
+    """
+
+    inside: tuple[Charge, ...]
+    across: dict[tuple[int, ...], tuple[Charge, ...]]
+    never_given_bytes: float
+    beside: tuple[Charge, ...]
+
+
+def _sorted_out(question: Question, axes: set[int]) -> _SortedOut:
+    inside, beside = [], []
+    across: dict[tuple[int, ...], list[Charge]] = {}
+    never_given, seats = 0.0, max(question.capacities)
+    for charge in question.charges:
+        live = {i for i in charge.axes if question.sizes[i] > 1}
+        if not live:
+            continue
+        trace, kind, weight = tuple(sorted(live & axes)), charge.kind, charge.weight_bytes
+        if kind is Kind.RING and question.group_size(charge.axes) > seats:
+            kind = Kind.TOUCH  # every group touched is held in part
+        if live <= axes:
+            inside.append(charge)
+        elif not trace:
+            across.setdefault((), []).append(charge)
+        elif kind in (Kind.TOUCH, Kind.CHAIN):  # a chain touches no fewer domains than it crosses
+            outer = tuple(i for i in charge.axes if i not in axes)
+            across.setdefault(trace, []).append(
+                Charge(axes=outer, kind=Kind.TOUCH, weight_bytes=weight)
+            )
+            if charge.kind is Kind.RING:
+                never_given += weight * question.groups(charge.axes)
+        else:
+            beside.append(charge)
+    return _SortedOut(
+        inside=tuple(inside),
+        across={trace: tuple(charges) for trace, charges in across.items()},
+        never_given_bytes=never_given,
+        beside=tuple(beside),
+    )
+
+
+def _slopes(outer: Question, seats: int, cells: int) -> NDArray[np.float64]:
+    """Return by how much one more sheet adds to what a domain pays, never growing [bytes].
+
+    Of a concave function below the bound of a domain with 1, 2, … cells of the grid of sheets; near
+    the bound where a domain of *seats* in sheets of *cells* has its parts one upon another.
+    """
+    fewest = -(-seats // cells)
+    most = min(outer.cells, seats)
+    bound = np.array(
+        [
+            (domain_bound if c <= fewest + _SHARP_BEYOND else loose_bound)(outer, c)
+            for c in range(1, most + 1)
+        ]
+    )
+    filled = seats % cells or cells
+    weight = np.full(most, 1e-3)
+    weight[min(fewest, most) - 1] += filled / cells
+    if 1 < fewest <= most:
+        weight[fewest - 2] += 1 - filled / cells
+    below = _concave_below(bound, weight)
+    slopes = np.diff(below, prepend=0.0)
+    ranks = np.minimum(np.arange(_RANKS), most - 1)
+    taken: NDArray[np.float64] = slopes[ranks]
+    taken[-1] = slopes[min(_RANKS - 1, most - 1) :].min()
+    return np.minimum.accumulate(taken)
+
+
+def _concave_below(bound: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a concave function f(1), f(2), … below *bound* with f(0) = 0, of the most weight."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
+
+    n, scale = len(bound), max(float(bound.max()), 1e-300)
+    if n == 1:
+        return bound
+    bends = np.eye(n, k=1) - 2 * np.eye(n) + np.eye(n, k=-1)
+    solved = linprog(
+        -weight, A_ub=bends[:-1], b_ub=np.zeros(n - 1), bounds=[(None, b) for b in bound / scale]
+    )
+    if solved.status != 0:
+        found = np.arange(1, n + 1) * float((bound / np.arange(1, n + 1)).min())
+        return found
+    slopes = np.minimum.accumulate(np.diff(solved.x, prepend=0.0)) * scale
+    found = np.cumsum(slopes)
+    above = float(((found - bound) / np.arange(1, n + 1)).max())
+    lowered: NDArray[np.float64] = found - max(0.0, above) * np.arange(1, n + 1)
+    return lowered

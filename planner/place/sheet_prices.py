@@ -30,31 +30,35 @@ class Fillings:
     """All ways to fill cells with parts, each at its price.
 
     Args:
-        first_bytes: price of the largest part, by its cells 0, 1, … [bytes].
-        other_bytes: price of every other part [bytes].
+        price_bytes: of a part, by its rank, the largest first, and its cells 0, 1, …; shape [ranks,
+            largest + 1]; the last row is of all further parts [bytes].
         most: cells to fill at most [1].
     """
 
-    def __init__(
-        self, first_bytes: NDArray[np.float64], other_bytes: NDArray[np.float64], most: int
-    ) -> None:
-        self.first_bytes, self.other_bytes = first_bytes, other_bytes
-        self.largest = len(first_bytes) - 1
-        # by the largest part allowed and the cells to fill
-        self.rest_bytes = np.full((self.largest + 1, most + 1), inf)
-        self.rest_bytes[:, 0] = 0.0
+    def __init__(self, price_bytes: NDArray[np.float64], most: int) -> None:
+        self.price_bytes = price_bytes
+        ranks, self.largest = len(price_bytes), price_bytes.shape[1] - 1
+        # what the parts of this rank and further cost, by the largest allowed and cells to fill
+        self.rest_bytes = np.full((ranks, self.largest + 1, most + 1), inf)
+        self.rest_bytes[:, :, 0] = 0.0
+        last = self.rest_bytes[-1]
         for k in range(1, self.largest + 1):
-            row, price = self.rest_bytes[k], float(other_bytes[k])
-            row[:] = self.rest_bytes[k - 1]
-            for start in range(k, most + 1, k):  # cells that need further parts of k one by one
+            row, price = last[k], float(price_bytes[-1, k])
+            row[:] = last[k - 1]
+            for start in range(k, most + 1, k):  # one part of k more and more
                 row[start : start + k] = np.minimum(
                     row[start : start + k], (row[start - k : start] + price)[: most + 1 - start]
                 )
+        for rank in reversed(range(ranks - 1)):
+            here, after = self.rest_bytes[rank], self.rest_bytes[rank + 1]
+            for k in range(1, self.largest + 1):
+                here[k] = here[k - 1]
+                with_k = after[k, : most + 1 - k] + price_bytes[rank, k]
+                here[k, k:] = np.minimum(here[k, k:], with_k)
 
     def least(self, cells: int) -> float:
         """Return the price of the cheapest filling of *cells* [bytes]."""
-        first = np.arange(1, min(self.largest, cells) + 1)
-        return float((self.first_bytes[first] + self.rest_bytes[first, cells - first]).min())
+        return float(self.rest_bytes[0, self.largest, cells])
 
     def below(
         self, cells: int, limit_bytes: float, most: int, sizes: NDArray[np.bool_] | None = None
@@ -70,7 +74,7 @@ class Fillings:
         allowed = [k for k in range(1, self.largest + 1) if sizes is None or sizes[k]]
         found: list[tuple[int, ...]] = []
         stack: list[tuple[tuple[int, ...], int, float]] = [((), cells, 0.0)]
-        steps = 0
+        steps, further = 0, len(self.price_bytes) - 1
         while stack:
             parts, left, paid = stack.pop()
             if not left:
@@ -82,11 +86,12 @@ class Fillings:
             if steps > _STEPS_EACH * most:
                 return None
             largest = parts[-1] if parts else self.largest
-            price = self.other_bytes if parts else self.first_bytes
+            price = self.price_bytes[min(len(parts), further)]
+            rest = self.rest_bytes[min(len(parts) + 1, further)]
             for k in allowed:
                 if k > min(largest, left):
                     break
-                if paid + price[k] + self.rest_bytes[k, left - k] <= limit_bytes:
+                if paid + price[k] + rest[k, left - k] <= limit_bytes:
                     stack.append(((*parts, k), left - k, paid + float(price[k])))
         return found
 
@@ -109,13 +114,12 @@ class SheetPrices:
     @cached_property
     def domains(self) -> Fillings:
         """What domains pay, less the prices of their parts."""
-        of, price = self.of, self.price_bytes
-        return Fillings(of.first_bytes - price, of.part_bytes - price, of.stock.sizes[-1])
+        return Fillings(self.of.pays_bytes - self.price_bytes, self.of.stock.sizes[-1])
 
     @cached_property
     def sheets(self) -> Fillings:
         """What the parts of sheets cost."""
-        return Fillings(self.price_bytes, self.price_bytes, self.of.sheet.cells)
+        return Fillings(self.price_bytes[None, :], self.of.sheet.cells)
 
     @cached_property
     def bound_bytes(self) -> float:

@@ -78,7 +78,7 @@ def _undercut(seeds: range) -> list[str]:
         random = np.random.default_rng(len(found))
         for of in _sheets(question):
             priced = sheet_prices(of)
-            scale = float(of.first_bytes.max())
+            scale = float(of.pays_bytes.max())
             any_price = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
             bounds = [priced.bound_bytes, SheetPrices(of=of, price_bytes=any_price).bound_bytes]
             choice = part_choice(priced, Cuttings(of), 1.5 * best + 1e-3, 60.0, 3000)
