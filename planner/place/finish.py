@@ -96,7 +96,7 @@ def _staged_until(work: Work, ends_s: float, patterns: tuple[int, ...]) -> bool:
                 return True
             if chosen.held is not None and _take_stages(work, of, grid, chosen.held):
                 return True
-            if chosen.bound_bytes > 0:  # of all patterns there are
+            if chosen.all:
                 break
     return work.proved
 

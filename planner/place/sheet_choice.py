@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,16 +19,25 @@ from planner.place.question import Question
 from planner.place.whole_numbers import Model, least_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planner.place.answer import Answer
     from planner.place.sheet_parts import Sheeted
     from planner.place.sheet_prices import SheetPrices
 
 _MET = 1e-9  # relative; by which fillings are listed beyond the slack
-_SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01, 3e-3, 1e-3, 1e-4)  # of the slack, till few enough
+_SHARES = (
+    1.0,
+    0.5,
+    0.25,
+    0.12,
+    0.06,
+    0.03,
+    0.01,
+    3e-3,
+    1e-3,
+    1e-4,
+)  # of the slack, till few enough
 _SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
-_TURNS = 8  # times that cuttings are worked out and the choice is made again
+_TURNS = 30  # times that cuttings are worked out and the choice is made again
 _SHEET_S = 1.0  # seconds that the seating of one sheet may take at most
 
 Parts = tuple[int, ...]
@@ -114,7 +122,7 @@ def part_choice(
         return PartChoice(bound_bytes=0.0)
     best = PartChoice(bound_bytes=0.0)
     for _ in range(_TURNS):
-        chosen = least_choice(_model(prices, listed, cuttings, slack), slack, limit_s)
+        chosen = least_choice(_model(prices, listed, cuttings), slack, limit_s)
         bound = best.bound_bytes
         if np.isfinite(chosen.least):
             domains = len(prices.of.question.capacities)
@@ -123,7 +131,8 @@ def part_choice(
         if chosen.times is None:
             return PartChoice(domains=best.domains, cuttings=best.cuttings, bound_bytes=bound)
         best = _chosen(prices, listed, np.rint(chosen.times).astype(int).tolist(), bound)
-        if not any([cuttings.learn(parts) for parts in dict.fromkeys(best.cuttings)]):
+        learned = [cuttings.learn(parts) for parts in dict.fromkeys(best.cuttings)]
+        if not any(learned):
             break
     return best
 
@@ -137,7 +146,10 @@ def _listed(prices: SheetPrices, slack_bytes: float, most: int) -> _Listed | Non
             limit = prices.least_of(size) + room
             found: list[Parts] | None = [()] if stock.spare and limit >= 0 else []
             for cells in range(1, size + 1) if stock.spare else [size]:
-                if found is not None and prices.least_bytes[cells] - prices.cell_bytes * cells <= limit:
+                if (
+                    found is not None
+                    and prices.least_bytes[cells] - prices.cell_bytes * cells <= limit
+                ):
                     more = prices.domains.below(cells, limit + prices.cell_bytes * cells, most)
                     found = None if more is None else [*found, *more]
             if found is None or len(found) > most:
@@ -154,9 +166,7 @@ def _listed(prices: SheetPrices, slack_bytes: float, most: int) -> _Listed | Non
     return None
 
 
-def _model(
-    prices: SheetPrices, listed: _Listed, cuttings: Cuttings, slack_bytes: float
-) -> Model:
+def _model(prices: SheetPrices, listed: _Listed, cuttings: Cuttings) -> Model:
     """Return the rules: domains of each size, sheets, as many parts of each size in both."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - rarely needed
 
@@ -209,9 +219,7 @@ def _chosen(
             for _ in range(n if one[1] else 0)
         ),
         cuttings=tuple(
-            parts
-            for parts, n in zip(listed.cuttings, of_sheets, strict=True)
-            for _ in range(n)
+            parts for parts, n in zip(listed.cuttings, of_sheets, strict=True) for _ in range(n)
         ),
         bound_bytes=bound_bytes,
     )

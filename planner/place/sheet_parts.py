@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import inf, prod
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,10 +97,11 @@ def sheet_axes(question: Question, home: NDArray[np.int64]) -> list[tuple[int, .
     found: list[tuple[int, ...]] = []
     axes: set[int] = set()
     for charge in charges:
-        axes |= live & set(charge.axes)
-        cells = prod(question.sizes[i] for i in axes)
+        wider = axes | (live & set(charge.axes))
+        cells = prod(question.sizes[i] for i in wider)
         if cells > _SHEET_MOST or min(cells, max(question.capacities)) > _PART_MOST:
-            break
+            continue  # of a family that no sheet can hold
+        axes = wider
         inside = sum(b for c, b in paid.items() if live & set(c.axes) <= axes)
         one = tuple(sorted(axes))
         if (
@@ -244,11 +245,9 @@ def _concave_below(bound: NDArray[np.float64], weight: NDArray[np.float64]) -> N
     solved = linprog(
         -weight, A_ub=bends[:-1], b_ub=np.zeros(n - 1), bounds=[(None, b) for b in bound / scale]
     )
+    sheets = np.arange(1.0, n + 1)
     if solved.status != 0:
-        found = np.arange(1, n + 1) * float((bound / np.arange(1, n + 1)).min())
-        return found
+        return sheets * float((bound / sheets).min())
     slopes = np.minimum.accumulate(np.diff(solved.x, prepend=0.0)) * scale
     found = np.cumsum(slopes)
-    above = float(((found - bound) / np.arange(1, n + 1)).max())
-    lowered: NDArray[np.float64] = found - max(0.0, above) * np.arange(1, n + 1)
-    return lowered
+    return found - sheets * max(0.0, float(((found - bound) / sheets).max()))

@@ -96,7 +96,9 @@ class Fillings:
         return found
 
 
-_STEPS_EACH = 40  # for each filling that is not too many; where only few sizes may be used, dead ends
+_STEPS_EACH = (
+    40  # for each filling that is not too many; where only few sizes may be used, dead ends
+)
 
 
 @dataclass(frozen=True)

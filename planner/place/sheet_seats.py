@@ -7,7 +7,6 @@ as long as that is cheaper for the families that run across.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING
@@ -96,9 +95,7 @@ class _Grid:
         question = of.question
         self.of, self.homes = of, homes  # shape [sheets, cells of one]
         across = tuple(c for c in question.charges if not set(c.axes) <= set(of.axes))
-        self.across = Question(
-            sizes=question.sizes, charges=across, capacities=question.capacities
-        )
+        self.across = Question(sizes=question.sizes, charges=across, capacities=question.capacities)
         outer = [i for i in range(len(question.sizes)) if i not in of.axes]
         order = [*of.axes, *outer]  # innermost first: cells of a sheet, then sheets
         shape = tuple(reversed([question.sizes[i] for i in order]))

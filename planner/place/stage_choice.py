@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.place.child import in_child
-from planner.place.quiet import quiet_stdout
 from planner.place.stage_rings import ring_rules
 from planner.place.stages import pattern_bytes, piece_rows
+from planner.place.whole_numbers import Model, least_choice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 _MET = 1e-9  # relative; by which patterns are listed beyond the slack
 _SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01)  # of the slack, till patterns are few enough
 _SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
-_LEAST_S = 0.01  # seconds that a solver is given at least
-_PROMPT_S = 2.0  # seconds that Ctrl-C may wait for a solve in this process
-_PROMPT_PATTERNS = 300  # up to which it takes less than that, as far as seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +35,13 @@ class Choice:
     Args:
         held: cells of every stage that each domain holds, shape [domains, stages]; None where the
             solver found none.
-        bound_bytes: what every choice cuts at least [bytes]; 0 where some were left out.
+        bound_bytes: what every seating cuts at least [bytes].
+        all: whether no pattern of a better seating was left out.
     """
 
     held: NDArray[np.int64] | None
     bound_bytes: float
+    all: bool
 
 
 def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most: int) -> Choice:
@@ -54,71 +52,25 @@ def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most
         priced: prices of the stages' cells.
         cut_bytes: of the best seating known; patterns of no better one are left out [bytes].
         limit_s: seconds that the solver may take [s].
-        most: patterns to choose from; where there are more, the cheapest, and nothing is proved.
+        most: patterns to choose from; where there are more, the cheapest, and less is proved.
     """
     slack = max(cut_bytes - priced.bound_bytes, _MET * cut_bytes) * (1 + _MET)
     listed = _listed(of, priced, slack, most)
     if listed is None:
-        return Choice(held=None, bound_bytes=0.0)
+        return Choice(held=None, bound_bytes=0.0, all=False)
     model = _model(of, listed)
-    arguments = (model, slack, max(limit_s, _LEAST_S))
-    if limit_s <= _PROMPT_S or len(listed.rows) <= _PROMPT_PATTERNS:
-        solved = _solved(*arguments)
-    else:
-        solved = in_child(_solved, arguments, limit_s) or _NOTHING
+    solved = least_choice(model, slack, limit_s)
     bound = 0.0
-    if listed.all and np.isfinite(solved.least):
+    if np.isfinite(solved.least):
         least = solved.least - _SOLVER_ROUNDING * len(of.question.capacities)
-        bound = listed.base_bytes + least * slack
+        bound = min(listed.base_bytes + least * slack, priced.bound_bytes + listed.share * slack)
     held = None
     if solved.times is not None:
         held = _dealt(of, listed, np.rint(solved.times[: len(listed.rows)]).astype(int))
-    return Choice(held=held, bound_bytes=bound)
+    return Choice(held=held, bound_bytes=bound, all=listed.share >= 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Solved:
-    """What a solver says: the unknowns, None where it found none, and its bound, -inf if none."""
-
-    times: NDArray[np.float64] | None
-    least: float
-
-
-_NOTHING = _Solved(times=None, least=-inf)  # of a solve that was ended
-
-
-def _solved(model: _Model, unit_bytes: float, limit_s: float) -> _Solved:
-    """Return the unknowns of the least cost, in units of *unit_bytes*."""
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - rarely needed
-
-    with quiet_stdout():
-        found = milp(
-            model.cost_bytes / unit_bytes,
-            integrality=model.whole,
-            bounds=Bounds(0, model.highest),
-            constraints=LinearConstraint(model.rows, model.least, model.most),
-            options={"time_limit": limit_s, "mip_rel_gap": 0.0},
-        )
-    least = -inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
-    return _Solved(times=found.x, least=least)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Model:
-    """min cost_bytes x  with  least <= rows x <= most,  0 <= x <= highest.
-
-    Unknowns: how many domains take each pattern, then those of ``ring_rules``.
-    """
-
-    cost_bytes: NDArray[np.float64]
-    whole: NDArray[np.bool_]
-    highest: NDArray[np.float64]
-    rows: Any
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
-
-
-def _model(of: Staged, listed: _Listed) -> _Model:
+def _model(of: Staged, listed: _Listed) -> Model:
     """Return the rules: cells and pieces of every stage, domains of each size, rings."""
     from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415 - rarely needed
 
@@ -143,7 +95,7 @@ def _model(of: Staged, listed: _Listed) -> _Model:
         cost = np.concatenate([cost, rings.cost_bytes])
         whole = np.concatenate([whole, rings.whole])
         highest = np.concatenate([highest, np.full(others, inf)])
-    return _Model(cost_bytes=cost, whole=whole, highest=highest, rows=rows, least=least, most=most)
+    return Model(cost_bytes=cost, whole=whole, highest=highest, rows=rows, least=least, most=most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +107,14 @@ class _Listed:
         classes: of which size of domain, shape [patterns].
         cost_bytes: what each pays less its cells' prices, above the least of its class [bytes].
         base_bytes: the cut of a choice of patterns that cost nought [bytes].
-        all: no pattern of a better seating is missing.
+        share: of the slack; a seating with another pattern cuts more than the bound and this.
     """
 
     rows: NDArray[np.int64]
     classes: NDArray[np.int64]
     cost_bytes: NDArray[np.float64]
     base_bytes: float
-    all: bool
+    share: float
 
 
 def _listed(of: Staged, priced: Priced, slack_bytes: float, most: int) -> _Listed | None:
@@ -189,7 +141,7 @@ def _listed(of: Staged, priced: Priced, slack_bytes: float, most: int) -> _Liste
         classes=classes,
         cost_bytes=cost - least[classes],
         base_bytes=float(least @ counts) + given,
-        all=share >= 1.0,
+        share=share,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from planner.errors import SolverError
-from planner.place import stage_choice
+from planner.place import whole_numbers
 from planner.place.child import in_child
 from planner.place.question import Charge, Kind, Question
 from planner.place.stage_choice import choice_of
@@ -53,7 +53,7 @@ def test_a_choice_of_patterns_is_the_same_in_a_process_of_its_own(
     home = np.repeat(np.arange(5), question.capacities)
     priced = stage_prices(of, home, math.inf)
     here = choice_of(of, priced, 60.0, 60.0, 30_000)
-    monkeypatch.setattr(stage_choice, "_PROMPT_PATTERNS", 0)
+    monkeypatch.setattr(whole_numbers, "_PROMPT_UNKNOWNS", 0)
     aside = choice_of(of, priced, 60.0, 60.0, 30_000)
     assert here.held is not None
     assert aside.held is not None
