@@ -161,7 +161,7 @@ def congestion(
         queued_bytes=queued,
         drain_s=or_none(draining_s),
         empty_at_s=or_none(empty_s),
-        needed_buffer_bytes=max(used_bytes, used_bytes + excess),
+        needed_buffer_bytes=used_bytes + excess,
         safe_arrival_bytes_per_s=or_none(
             service_bytes_per_s + free / feedback_s if feedback_s else float("inf")
         ),
