@@ -238,6 +238,39 @@ def test_flows_between_the_same_leaves_are_routed_as_one_on_thousands_of_gpus() 
     assert {phase.phase for phase in step.phases} == {"forward", "backward"}
 
 
+def test_a_family_that_is_active_all_the_time_slows_no_more_when_it_is_called_more_often() -> None:
+    """Hops and gradients both outlast the phase: how often they are called no longer matters."""
+    layout = replace(CROSSING, zero_stage=1)
+    active = active_families(layout, step_families(MODEL, layout), columns_of(layout))
+    often = [
+        replace(one, family=replace(one.family, times_per_step=10 * one.family.times_per_step))
+        if one.stream == "pipeline"
+        else one
+        for one in active
+    ]
+
+    usual, more = (
+        {
+            family.name: family.slowdown_ratio
+            for phase in phase_pressures(
+                wiring_of(generic_cluster(8, 16)), families, SEATS,
+                {"forward": 1e-9, "backward": 1e-9, "end": 1e-9},
+            )
+            if phase.phase == "backward"
+            for family in phase.families
+        }
+        for families in (active, often)
+    )  # fmt: skip
+
+    assert {one.stream for one in active if one.phase == "backward"} == {
+        "layer",
+        "pipeline",
+        "data",
+    }
+    assert more == pytest.approx(usual)
+    assert max(usual.values()) > 1.1
+
+
 def test_a_family_on_seats_of_one_gpu_each_is_active_with_its_phase() -> None:
     layout = Layout(tp=2, pp=2, dp=4, global_batch=32, zero_stage=1)
     active = active_families(layout, step_families(MODEL, layout), columns_of(layout))

@@ -23,6 +23,7 @@ from planner.network.pfc import headroom_bytes, pause_check
 from planner.network.phases import phase_load
 from planner.network.premises import Premise
 from planner.network.storm import storm
+from planner.network.walks import WalkCase
 from planner.network.wiring import wiring_of
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 
@@ -202,3 +203,14 @@ def test_transfers_are_later_than_without_slots_by_what_slots_cost_on_a_slow_wir
 
     assert seen.transfer_end_s == pytest.approx(15e-6 + 5e-6)
     assert seen.unlimited_transfer_end_s == pytest.approx(seen.transfer_end_s)
+
+
+def test_a_rank_on_every_node_can_be_and_a_node_without_one_cannot() -> None:
+    full = WalkCase(
+        ranks=4, nodes=4, size_bytes=2**20, scale_up_bytes_per_s=450e9, nic_bytes_per_s=50e9,
+        in_flight=0, payload_bytes=256.0, turnaround_s=2e-6, compute_s=20e-3, update_s=2e-3,
+    )  # fmt: skip
+
+    assert full.nodes == full.ranks
+    with pytest.raises(InputError, match="nodes=5"):
+        replace(full, nodes=5)
