@@ -19,8 +19,9 @@ from planner.procure.run import Run, run_of
 from planner.units import format_number, format_power, format_rate
 
 NAMES = {
-    "server": "server or tray", "nic": "NIC", "scale_up_switch": "scale-up switch",
-    "leaf": "leaf switch", "spine": "spine switch", "core": "core switch",
+    "server": "server or tray", "supernode": "supernode of several servers", "nic": "NIC",
+    "scale_up_switch": "scale-up switch", "leaf": "leaf switch", "spine": "spine switch",
+    "core": "core switch",
 }  # fmt: skip
 
 

@@ -269,7 +269,13 @@ def _bill(document: Mapping[str, Any]) -> str:
         [entry_name(one, document["ranked"]), *(cells[i] for cells in columns.values())]
         for i, one in enumerate(document["ranked"])
     ]
-    whys = sorted({f"No money: {run['why_no_cost']}." for run in runs if run.get("why_no_cost")})
+    whys = sorted(
+        {
+            f"{'No money' if run['cost_per_token'] is None else 'No cost of the run'}: "
+            f"{run['why_no_cost']}."
+            for run in runs if run.get("why_no_cost")
+        }
+    )  # fmt: skip
     whys += silent_words(
         line["item"] for name in names for line in bills[name]["lines"]
         if line["power_w"] is None and not line["link_bytes_per_s"]

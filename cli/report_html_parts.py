@@ -11,6 +11,7 @@ from cli.report_pictures import safe
 _LONGEST_WORD = 40  # a longer one may break anywhere
 _BREAKS, _BREAK = re.compile(r"(?<=[a-z0-9][._])(?=[a-z])"), "<wbr>"  # where a key may break
 _MOST_COLUMNS = 3  # that a telephone shows side by side; more become a card for each row
+_BROAD = 10  # that a tablet shows side by side, likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str | Num]
     )
     body = "".join(f'<tr role="row">{"".join(map(_cell, row, heads))}</tr>' for row in rows)
     style = "sortable cards" if len(heads) > _MOST_COLUMNS else "sortable"
+    style += " broad" if len(heads) > _BROAD else ""
     return (
         f'<div class="scroll"><table class="{style}" role="table">'
         f"<caption>{safe(caption)}</caption>"

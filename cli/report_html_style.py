@@ -73,6 +73,20 @@ svg .on-hatch{fill:var(--ink)}
 @media screen and (prefers-color-scheme:dark){.supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}.h1{fill:#122c46}.h2{fill:#12426b}.h3{fill:#1c64a5}.h4{fill:#3787c0}.h5{fill:#6aaed6}.h6{fill:#abcfe5}.h7{fill:#eaf4fc}svg :is(.on-h1,.on-h2,.on-h3){fill:#fff}svg :is(.on-h5,.on-h6,.on-h7){fill:#000}}
 """
 
+_CARDS = """
+{0} thead{{display:none}}
+{0},{0} caption,{0} tbody,{0} tr{{display:block}}
+{0} tr{{border:1px solid var(--line);border-radius:6px;padding:4px 10px;margin:8px 0}}
+{0} tr[hidden],{0} td.none{{display:none}}
+{0} td{{display:grid;grid-template-columns:minmax(6.5em,38%) 1fr;gap:10px;border:0;padding:2px 0;text-align:left;white-space:normal}}
+{0} td::before{{content:attr(data-h);color:var(--soft)}}
+{0} td:first-child{{font-weight:600}}
+"""
+_NARROW_CARDS = (
+    f"@media screen and (max-width:700px){{{_CARDS.format('.cards')}}}\n"
+    f"@media screen and (max-width:840px){{{_CARDS.format('.broad')}}}\n"
+)
+
 _PAGE = """
 *{box-sizing:border-box}
 body{margin:0;overflow-wrap:break-word;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
@@ -144,13 +158,6 @@ h1{font-size:22px;overflow-wrap:anywhere}
 table{width:100%}
 td{overflow-wrap:anywhere}
 tr>:first-child{min-width:8.5em}
-.cards thead{display:none}
-.cards,.cards caption,.cards tbody,.cards tr{display:block}
-.cards tr{border:1px solid var(--line);border-radius:6px;padding:4px 10px;margin:8px 0}
-.cards tr[hidden],.cards td.none{display:none}
-.cards td{display:grid;grid-template-columns:minmax(6.5em,38%) 1fr;gap:10px;border:0;padding:2px 0;text-align:left;white-space:normal}
-.cards td::before{content:attr(data-h);color:var(--soft)}
-.cards td:first-child{font-weight:600}
 }
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @page{size:A4;margin:14mm}
@@ -193,7 +200,7 @@ def _rules() -> str:
     return "\n".join(rules)
 
 
-STYLE = _rules() + _ROOT + _PAGE + _PICTURES
+STYLE = _rules() + _ROOT + _PAGE + _NARROW_CARDS + _PICTURES
 PICTURE_STYLE = _rules() + _ROOT + _PICTURES  # for a picture that is a file of its own
 
 SCRIPT = """

@@ -122,11 +122,13 @@ def _decided(choice: Choice, first: Candidate) -> list[str]:
     )
     if choice.cheaper is None and pick.million is not None and _all_priced(choice):
         doubt += f" A million tokens cost least on it, too: {pick.million.text}."
-    behind = (
-        f"The next by speed, {second.name}, brings {fewer} fewer tokens a second: it wins only "
-        f"where it turns out {small_share(faster_by)} faster, or costs {fewer} less."
-    )
-    return [behind, doubt]
+    behind = f"The next by speed, {second.name}, brings {fewer} fewer tokens a second"
+    if choice.cheaper is None:
+        behind += (
+            f": it wins only where it turns out {small_share(faster_by)} faster, or costs {fewer} "
+            "less"
+        )
+    return [f"{behind}.", doubt]
 
 
 def _needed(choice: Choice, first: Candidate) -> list[str]:

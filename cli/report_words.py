@@ -121,10 +121,10 @@ def boxes_words(boxes: Iterable[str]) -> list[str]:
         boxes: without a price, of every bill.
 
     >>> boxes_words(["supernode", "server", "server"])
-    ['The purchase is without server, supernode: the list has no price for them.']
+    ['Not in the purchase, for want of a price in the list: server, supernode.']
     """
     named = ", ".join(sorted(set(boxes)))
-    return [f"The purchase is without {named}: the list has no price for them."] if named else []
+    return [f"Not in the purchase, for want of a price in the list: {named}."] if named else []
 
 
 def energy_words(energy_j: float) -> str:

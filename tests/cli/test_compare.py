@@ -204,7 +204,7 @@ def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_
     assert "memory\n" in page  # the last column is whole
     words = " ".join(page.split())
     assert "Power is without: server, supernode; nobody gave it." in words
-    assert "The purchase is without server, supernode: the list has no price for them." in words
+    assert "Not in the purchase, for want of a price in the list: server, supernode." in words
 
 
 def test_money_left_over_buys_a_part_of_a_supernode(tmp_path: Path) -> None:

@@ -368,6 +368,27 @@ def test_what_a_bound_leaves_open_is_said_with_what_follows_from_it(
     assert ">25 % open</td>" in page
 
 
+@pytest.mark.parametrize("width", [390, 720, 820, 1024, 1280])
+def test_no_table_of_a_comparison_with_prices_is_wider_than_its_screen(
+    browser: Browser, planner: Planner, tmp_path: Path, width: int
+) -> None:
+    prices, out = tmp_path / "prices.yaml", tmp_path / "compared.json"
+    prices.write_text(RENTS.format(dear=50))
+    asked = ["compare", "--cluster", "hgx-h100", "--cluster", "hgx-b200", "--model", "llama-3.1-8b",
+             "--tp", "1", "--pp", "1", "--cp", "1", "--zero", "1", "--gpus", "64", "--prices",
+             str(prices), "--tokens", "1T"]  # fmt: skip
+    assert planner(*asked, "--out", str(out)).code == 0
+    browser.send("Emulation.setDeviceMetricsOverride", width=width, height=900,
+                 deviceScaleFactor=1, mobile=width < 900)  # fmt: skip
+
+    opened(browser, planner, tmp_path / "report.html", out)
+
+    wide = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+    assert browser.value(f"{wide}.map(e => e.querySelector('caption').textContent)") == []
+    cards = browser.value("getComputedStyle(document.querySelector('.broad tr')).display")
+    assert (cards == "block") == (width <= 840)
+
+
 PARTS = ("H100-SXM", "nic", "scale_up_switch", "leaf", "spine", "nic-leaf", "leaf-spine")
 
 
@@ -389,7 +410,7 @@ def test_the_page_of_a_comparison_says_which_boxes_its_purchase_leaves_out(
     page = planner("report", str(out)).out
 
     assert ran.code == 0, ran.err
-    said = "The purchase is without server, supernode: the list has no price for them."
+    said = "Not in the purchase, for want of a price in the list: server, supernode."
     assert (said in page) is not rented
     assert (said in " ".join(ran.out.split())) is not rented
 
