@@ -24,6 +24,7 @@ import numpy as np
 
 from planner.search.changed import AS_IT_IS, Change
 from planner.search.fastest import shortest_steps
+from planner.search.least_steps import least_steps_s, rows_below, with_gradients_s
 from planner.search.pool import Best, Pool, best_of, steps_at_once_s
 from planner.search.together import grouped
 
@@ -134,8 +135,8 @@ class Steps:
             near = np.flatnonzero(least_s <= cap * (1.0 + _ROUNDING))
             if near.size > _MANY_ROWS:
                 machines, rows = [pool.changed(change)], side.rows[near]
-                closer_s = whole.least_s(machines, 1.0, rows)
-                closer_s = whole.with_gradients_s(machines, 1.0, rows, closer_s)
+                closer_s = least_steps_s(whole, machines, 1.0, rows)
+                closer_s = with_gradients_s(whole, machines, 1.0, rows, closer_s)
                 near = near[closer_s[0] <= cap * (1.0 + _ROUNDING)]
             one = _Asked(pool=pool, change=change, least_s=least_s, near=near)
             if near.size > _MANY_ROWS:
@@ -168,9 +169,9 @@ class Steps:
     def _side_of(self, pools: Sequence[Pool], bound: Change, limits: Mapping[str, float]) -> _Side:
         whole, below_s = pools[0].whole, [limits[pool.name] for pool in pools]
         machines = [pool.changed(bound) for pool in pools]
-        rows = np.union1d(whole.below(machines, below_s), pools[0].rows)
+        rows = np.union1d(rows_below(whole, machines, below_s), pools[0].rows)
         if rows.size > _MANY_ROWS:
-            least_s = whole.least_s(machines, 1.0, rows)
+            least_s = least_steps_s(whole, machines, 1.0, rows)
         else:
             least_s = steps_at_once_s([(pool.with_rows(rows), bound) for pool in pools])
         kept = (least_s <= np.asarray(below_s)[:, None] * (1.0 + _ROUNDING)).any(axis=0)

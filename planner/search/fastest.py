@@ -1,6 +1,6 @@
 """The fastest layouts of a space without timing all of them: what cannot be among them is left out.
 
-A row whose least step (``whole.py``) is longer than the last step wanted cannot be wanted.
+A row whose least step (``least_steps.py``) is longer than the last step wanted cannot be wanted.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.search.evaluate import CHUNK_ROWS, Evaluated, Machine, times_on
+from planner.search.least_steps import least_steps_s, with_gradients_s
 from planner.search.pool import Best, best_of
 from planner.search.search import Swept, best_of_each, space_on, sweep_on, unlike
 from planner.search.seated_steps import SEATED
@@ -46,7 +47,7 @@ def fastest_on(
     """
     space = space_on(model, machines, gpus, fixed, rules=rules)
     whole = Whole.of(model, space, fixed, machines[0])
-    least_s = whole.least_s(machines, 1.0, np.arange(space.size))
+    least_s = least_steps_s(whole, machines, 1.0, np.arange(space.size))
     count, limits = _FIRST_ROWS, [np.inf]
     kept: Ints = np.empty(0, np.int64)
     while not np.isfinite(limits).all() and count < 4 * space.size:
@@ -113,11 +114,11 @@ def shortest_steps(
     if not race.bounded:
         race.start()
     left = whole.near(seq, float(race.limits_s.max()))
-    least_s = whole.least_s(machines, seq, left)
+    least_s = least_steps_s(whole, machines, seq, left)
     near = least_s <= race.limits_s[:, None] * (1.0 + _SAME)
     if np.logical_or.reduce(near).sum() > CHUNK_ROWS:
         left, least_s = left[near.any(axis=0)], least_s[:, near.any(axis=0)]
-        least_s = whole.with_gradients_s(machines, seq, left, least_s)
+        least_s = with_gradients_s(whole, machines, seq, left, least_s)
         near = least_s <= race.limits_s[:, None] * (1.0 + _SAME)
     race.keep(np.logical_or.reduce(near, axis=1))
     count = _FIRST_ROWS

@@ -12,6 +12,7 @@ from planner.search.best_steps import fastest_of
 from planner.search.changed import Change
 from planner.search.evaluate import times_on
 from planner.search.fastest import shortest_steps
+from planner.search.least_steps import rows_below
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.search import machine_of
 
@@ -75,7 +76,7 @@ def _bests_s(pool: Pool, changes: Sequence[Change], now_s: float) -> list[float]
     the best is now.
     """
     machine = pool.changed(fastest_of(changes))
-    rows = pool.whole.below((machine,), (now_s,))
+    rows = rows_below(pool.whole, (machine,), (now_s,))
     some = pool.with_rows(np.union1d(rows, pool.rows))
     steps_s = steps_at_once_s([(some, change) for change in changes])
     return [min(now_s, float(one.min())) for one in steps_s]

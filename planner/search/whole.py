@@ -1,35 +1,27 @@
-"""What no step of a space is shorter than, on a given network, without timing the rows.
+"""All layouts of a space: by kind, which run and fit at a length, and what they compute at least.
 
-Two bounds, the second closer and dearer than the first. A micro-batch's compute alone, whatever
-the network. And compute with what TP, CP and EP show of their traffic on it: pipeline hops and
-gradients are left out. Both hold for a *kind* of row at once: rows alike in what the layers'
-seconds depend on.
+Rows of a *kind* are alike in what the layers' seconds depend on. A micro-batch's compute alone
+bounds a step from below, whatever the network; ``least_steps.py`` has closer bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.collectives.links import Spread
-from planner.search.evaluate import CHUNK_ROWS, Machine, taken
+from planner.search.evaluate import CHUNK_ROWS, Machine
 from planner.search.kinds import kinds_by
-from planner.search.seats import rows_of
-from planner.search.space import DEGREES
-from planner.search.together import grouped, shape_of, stacked_links, stacked_spreads
-from planner.steptime.columns import RECOMPUTE, SCHEDULES, LayoutColumns
-from planner.steptime.communication import gradient_s
+from planner.search.rounds import least_rounds
+from planner.steptime.columns import RECOMPUTE, LayoutColumns
 from planner.steptime.compute import layer_time
 from planner.steptime.memory import step_memory
 from planner.steptime.operators import dense_layer, embedding, logits, moe_layer
-from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.rates import rates_of
-from planner.steptime.stages import Cost, layer_costs
 from planner.steptime.step import STRAGGLING_SHARE
-from planner.steptime.wires import wires_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +34,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-_ROUNDING = 1e-9  # relative; sums of a step in another order
+ROUNDING = 1e-9
+"""Relative: sums of a step in another order."""
 _DECIDE_LAYERS = (
     "tp", "cp", "ep", "etp", "micro_batch", "zero_stage", "sequence_parallel", "recompute",
     "cp_kind", "ep_copies",
@@ -50,11 +43,6 @@ _DECIDE_LAYERS = (
 """The columns of a space that the seconds of a layer depend on."""
 _DECIDE_COMPUTE = _DECIDE_LAYERS[: _DECIDE_LAYERS.index("recompute")]
 """Those that its compute depends on but for recomputation; the rest decide what it sends."""
-_DECIDE_GRADIENTS = (*DEGREES, "zero_stage")
-"""Those that the seconds of gradients and of gathered parameters depend on."""
-_SHARDED = 3  # the ZeRO stage that sends all for each micro-batch
-_WITH_BUBBLES = ("1f1b", "gpipe")
-_FILL_SHARE = 0.5  # of what even stages wait for each other, the part that uneven ones do, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,22 +83,15 @@ class Whole:
     def of(
         cls, model: ModelSpec, space: Space, fixed: Mapping[str, Any], machine: Machine
     ) -> Whole:
-        """Return the space with its rows' kinds.
-
-        With S the seconds of one micro-batch on all p stages, the busiest stage has at least S / p.
-        So m micro-batches take m S / p. Before stage s begins and after it ends, one chunk of v
-        passes all stages before it: over all s on average half of (1 - 1 / p) S / v at least,
-        however uneven the stages; a schedule without bubbles is counted without any.
-        """
+        """Return the space with its rows' kinds; how often they pass all stages: ``rounds.py``."""
         kinds = kinds_by(space.table, _DECIDE_LAYERS)
         of_kinds = {name: column[kinds.first] for name, column in space.table.items()}
         computed = kinds_by(of_kinds, _DECIDE_COMPUTE)
-        pp, vpp = space.table["pp"], space.table["vpp"]
-        fills = np.isin(space.table["schedule"], [SCHEDULES.index(one) for one in _WITH_BUBBLES])
-        gpus = np.prod([space.table[name][0] for name in ("tp", "cp", "dp", "pp")])
-        micro_batches = fixed["global_batch"] / (space.table["dp"] * space.table["micro_batch"])
-        slower = 1.0 + STRAGGLING_SHARE * np.log2(gpus)
-        rounds = slower * micro_batches / pp + fills * _FILL_SHARE * (1.0 - 1.0 / pp) / vpp
+        pp, table = space.table["pp"], space.table
+        gpus = np.prod([table[name][0] for name in ("tp", "cp", "dp", "pp")])
+        micro_batches = fixed["global_batch"] / (table["dp"] * table["micro_batch"])
+        straggling = STRAGGLING_SHARE * np.log2(gpus) * micro_batches / pp
+        rounds = straggling + least_rounds(pp, table["vpp"], micro_batches, table["schedule"])
         least = np.full(kinds.first.size, np.inf)
         np.minimum.at(least, kinds.of_row, rounds)
         return cls(
@@ -140,9 +121,9 @@ class Whole:
 
     def near(self, seq: float, limit_s: float) -> Ints:
         """Return the rows whose compute alone is at most *limit_s*, but those known not to fit."""
-        kinds = self._alone(seq) * self.least_rounds_ratio <= limit_s * (1.0 + _ROUNDING)
+        kinds = self._alone(seq) * self.least_rounds_ratio <= limit_s * (1.0 + ROUNDING)
         rows = np.flatnonzero(kinds[self.kind] & (self.fails_from_ratio > seq))
-        return rows[self.compute_s(seq, rows) <= limit_s * (1.0 + _ROUNDING)]
+        return rows[self.compute_s(seq, rows) <= limit_s * (1.0 + ROUNDING)]
 
     def _alone(self, seq: float) -> Floats:
         if seq not in self.alone_s:
@@ -151,7 +132,7 @@ class Whole:
 
     def _compute_of_kinds_s(self, seq: float) -> Floats:
         """Operators that some stacks repeat under selective recomputation are left out."""
-        model, columns = self.model, _longer(self.computing, seq)
+        model, columns = self.model, longer_columns(self.computing, seq)
         rates = rates_of(self.machine.accelerator, columns, self.machine.efficiency)
         works = {"embedding": embedding(model, columns), "logits": logits(model, columns)}
         if model.dense_layer_count or not model.experts:
@@ -165,68 +146,11 @@ class Whole:
             again[name] = time.forward.total_s if name in {"dense", "moe"} else 0.0
         repeats = self.columns.recompute == RECOMPUTE.index("full")
         each = np.ones(len(columns.tp))
-        total_s: Floats = (_all_layers(model, once) * each)[self.computed]
-        again_s: Floats = (_all_layers(model, again) * each)[self.computed]
+        total_s: Floats = (all_layers(model, once) * each)[self.computed]
+        again_s: Floats = (all_layers(model, again) * each)[self.computed]
         return np.asarray(total_s + repeats * again_s)
 
-    def least_s(self, machines: Sequence[Machine], seq: float, rows: Ints) -> Floats:
-        """Return what the steps of *rows* take at least, shape [machines, rows] [s].
-
-        Args:
-            machines: they differ in their network alone.
-            seq: how many times as long the sequences are [1].
-            rows: of the space.
-        """
-        asked = np.zeros(len(self.columns.tp), dtype=bool)
-        asked[self.kind[rows]] = True
-        few = np.flatnonzero(asked)
-        place = np.cumsum(asked) - 1
-        columns = _longer(taken(self.columns, few), seq)
-        spreads = [rows_of(self._spreads(one), few) for one in machines]
-        rates = rates_of(machines[0].accelerator, columns, machines[0].efficiency)
-        least = np.empty((len(machines), few.size))
-        for some in grouped(range(len(machines)), key=lambda at: shape_of(machines[at].links)):
-            links = stacked_links([machines[at].links for at in some])
-            seats = stacked_spreads([spreads[at] for at in some])
-            wires = wires_of(seats, links, rates.inner_share, rates.outer_share)
-            costs = layer_costs(self.model, columns, rates, wires)
-            total = np.asarray(_all_layers(self.model, {n: _shown_s(c) for n, c in costs.items()}))
-            shape = np.broadcast_shapes(total.shape, (len(some), 1, few.size))
-            least[list(some)] = np.broadcast_to(total, shape).min(axis=1)
-        return least[:, place[self.kind[rows]]] * self.rounds_ratio[rows]
-
-    def with_gradients_s(
-        self, machines: Sequence[Machine], seq: float, rows: Ints, least_s: Floats
-    ) -> Floats:
-        """Return *least_s* of some *rows*, raised by the gradients and parameters that show.
-
-        With t the busiest stage's seconds of one micro-batch, m t pass in the pipeline, and what
-        is sent hides under c t at most: the last backward passes of v chunks and one forward pass.
-        So a step takes (m - c) t and all that is sent, where m is at least c; ZeRO-3 sends all for
-        each micro-batch, under no more than itself.
-        """
-        table = {name: column[rows] for name, column in self.space.table.items()}
-        kinds = kinds_by(table, _DECIDE_GRADIENTS)
-        columns = self.longer(rows[kinds.first], seq)
-        rates = rates_of(self.machine.accelerator, columns, self.machine.efficiency)
-        held = stage_parameters(self.model, columns, stage_layers(self.model, columns), "first")
-        v = table["vpp"]
-        m = self.fixed["global_batch"] / (table["dp"] * table["micro_batch"])
-        hidden = (1.0 + (v - 1.0) * table["pp"]) / v + 1.0
-        found = least_s.copy()
-        for at, machine in enumerate(machines):
-            wires = wires_of(machine.seats.spreads(columns), machine.links, rates.inner_share,
-                             rates.outer_share)  # fmt: skip
-            each = gradient_s(columns, held, wires)
-            sent = each.reduce_s + each.gather_s + each.expert_reduce_s + each.expert_gather_s
-            sent_s = np.atleast_2d(sent * np.ones(kinds.first.size)).min(axis=0)[kinds.of_row]
-            busy_s = least_s[at] / self.rounds_ratio[rows] / table["pp"]
-            once_s = np.where(m >= hidden, sent_s + (m - hidden) * busy_s, 0.0)
-            shown_s = np.where(table["zero_stage"] == _SHARDED, m * sent_s, once_s)
-            found[at] = np.maximum(found[at], shown_s)
-        return found
-
-    def _spreads(self, machine: Machine) -> Spreads:
+    def spreads_on(self, machine: Machine) -> Spreads:
         """Return how the groups of TP, CP, EP and ETP sit, alike in all rows of a kind."""
         seats = machine.seats
         if seats not in self.seated:
@@ -255,12 +179,12 @@ class Whole:
 
     def longer(self, rows: Ints, seq: float) -> LayoutColumns:
         """Return *rows* with sequences *seq* times as long."""
-        return _longer(self.space.columns(self.fixed, rows), seq)
+        return longer_columns(self.space.columns(self.fixed, rows), seq)
 
     def _divides(self, seq: float, rows: Ints) -> NDArray[np.bool_]:
         """Return whose ranks get whole and equal parts of a sequence."""
         tokens = round(self.fixed["seq"] * seq)
-        if abs(tokens - self.fixed["seq"] * seq) > _ROUNDING * tokens:
+        if abs(tokens - self.fixed["seq"] * seq) > ROUNDING * tokens:
             return np.zeros(len(rows), dtype=bool)
         table = self.space.table
         cp, tp = table["cp"][rows], table["tp"][rows]
@@ -268,40 +192,22 @@ class Whole:
         whole: NDArray[np.bool_] = tokens % split == 0
         return whole
 
-    def below(self, machines: Sequence[Machine], below_s: Sequence[float]) -> Ints:
-        """Return the rows that fit and whose step may be at most *below_s* on any machine.
 
-        Args:
-            machines: they differ in their network alone.
-            below_s: what is of interest, for each machine [s].
-        """
-        rows = self.near(1.0, max(below_s))
-        limit_s = np.asarray(below_s)[:, None] * (1.0 + _ROUNDING)
-        wanted = (self.least_s(machines, 1.0, rows) <= limit_s).any(axis=0)
-        return self.that_can(1.0, rows[wanted])
-
-
-def _longer(columns: LayoutColumns, seq: float) -> LayoutColumns:
+def longer_columns(columns: LayoutColumns, seq: float) -> LayoutColumns:
+    """Return *columns* with sequences *seq* times as long."""
     return columns if seq == 1.0 else replace(columns, seq=columns.seq * seq)
 
 
-def _shown_s(cost: Cost) -> Any:
-    """Return both passes of a layer with what its communication shows [s]."""
-    return cost.forward_s + cost.backward_s + sum(f + b for f, b in cost.exposed.values())
-
-
-def _all_layers(model: ModelSpec, each: Mapping[str, Any]) -> Any:
+def all_layers(model: ModelSpec, each: Mapping[str, Any]) -> Any:
     """Return the least sum over a model's layers, embedding and logits.
 
-    Two stages whose first cannot hold all leading dense layers count others in their place: the
-    cheaper of both kinds is then taken for every layer.
+    A leading dense layer is counted as the cheaper kind: beyond the first stage it may stand in a
+    stage whose fullest neighbour is taken to have none, or be counted as one of the others.
     """
-    layers = model.dense_layer_count + model.moe_layer_count
     head = each["embedding"] + (1 + model.mtp_layers) * each["logits"]
     body = "moe" if model.experts else "dense"
     head = head + model.mtp_layers * each[body]
     if not model.experts or not model.dense_layer_count:
-        return head + layers * each[body]
-    if 2 * model.dense_layer_count > layers:
-        return head + layers * np.minimum(each["dense"], each["moe"])
-    return head + model.dense_layer_count * each["dense"] + model.moe_layer_count * each["moe"]
+        return head + (model.dense_layer_count + model.moe_layer_count) * each[body]
+    leading = np.minimum(each["dense"], each["moe"])
+    return head + model.dense_layer_count * leading + model.moe_layer_count * each["moe"]

@@ -17,6 +17,7 @@ from planner.search.experts import Experts
 from planner.search.fastest import fastest_on
 from planner.search.flips import Varied, flips, spelled_degrees
 from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
+from planner.search.least_steps import least_steps_s, with_gradients_s
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.search import Swept, machine_of, space_on, sweep, sweep_on, unlike
 from planner.search.seated_steps import SEATED
@@ -145,7 +146,7 @@ def test_no_step_is_shorter_than_its_compute_and_what_its_layers_show(
     every = np.arange(swept.space.size)
 
     compute_s = pool.whole.compute_s(seq, every)
-    (least_s,) = pool.whole.least_s([swept.machine], seq, every)
+    (least_s,) = least_steps_s(pool.whole, [swept.machine], seq, every)
 
     total_s = times_on(pool.model, columns, (swept.machine,))[0, 0]
     assert (compute_s <= least_s * (1 + 1e-9)).all()
@@ -168,8 +169,8 @@ def test_no_step_on_uneven_stages_is_shorter_than_what_its_layers_show(model: st
 
     for seq in (0.25, 1.0, 4.0):
         total_s = times_on(inputs.model, whole.longer(rows, seq), (machine,))[0, 0]
-        least_s = whole.least_s([machine], seq, rows)
-        closer_s = whole.with_gradients_s([machine], seq, rows, least_s)
+        least_s = least_steps_s(whole, [machine], seq, rows)
+        closer_s = with_gradients_s(whole, [machine], seq, rows, least_s)
         assert (closer_s > 1.1 * least_s).any()
         assert (least_s <= closer_s).all()
         assert (closer_s[0] <= total_s * (1 + 1e-9)).all()

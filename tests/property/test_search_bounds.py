@@ -1,0 +1,65 @@
+"""What is left out of a search cannot be among the fastest: against timing all of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cli.planner_inputs import Asked, read_question
+from planner.model import ModelSpec
+from planner.search.evaluate import times_on
+from planner.search.fastest import fastest_on
+from planner.search.least_steps import least_steps_s, with_gradients_s
+from planner.search.search import machine_of, space_on, sweep, unlike
+from planner.search.seated_steps import SEATED
+from planner.search.whole import Whole
+
+CASES = [
+    (name, supernode, gpus)
+    for name, gpus in (("deepseek-v3", 1024), ("llama-3.1-405b", 1024), ("mixtral-8x7b", 96))
+    for supernode in (8, 72, 384)
+    if supernode <= gpus
+]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("dear", [1, 8], ids=["as it is", "with leading layers of 8 times"])
+@pytest.mark.parametrize(("name", "supernode", "gpus"), CASES)
+def test_no_step_of_a_space_is_shorter_than_its_bounds(
+    name: str, supernode: int, gpus: int, dear: int
+) -> None:
+    inputs = read_question(Asked(supernode=supernode, gpus=gpus, model=name))
+    model: ModelSpec = replace(inputs.model, ffn=inputs.model.ffn * dear)
+    machine = machine_of(inputs.fabric, gpus, inputs.efficiency)
+    space = space_on(model, (machine,), gpus, inputs.fixed)
+    whole = Whole.of(model, space, inputs.fixed, machine)
+    rows = np.sort(np.random.default_rng(dear).choice(space.size, 20_000, replace=False))
+
+    for seq in (0.25, 1.0, 4.0):
+        total_s = times_on(model, whole.longer(rows, seq), (machine,))[0, 0]
+        least_s = least_steps_s(whole, [machine], seq, rows)
+        closer_s = with_gradients_s(whole, [machine], seq, rows, least_s)
+        assert (whole.compute_s(seq, rows) <= least_s[0] * (1 + 1e-9)).all()
+        assert (least_s <= closer_s).all()
+        assert (closer_s[0] <= total_s * (1 + 1e-9)).all()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "supernode", "gpus"), CASES)
+def test_the_fastest_of_a_space_are_those_that_timing_all_finds(
+    name: str, supernode: int, gpus: int
+) -> None:
+    inputs = read_question(Asked(supernode=supernode, gpus=gpus, model=name))
+    machine = machine_of(inputs.fabric, gpus, inputs.efficiency)
+
+    _, (found,) = fastest_on(inputs.model, (machine,), gpus, inputs.fixed)
+    swept = sweep(inputs.model, machine, gpus, inputs.fixed)
+
+    first = unlike(found.evaluated, found.best)[:SEATED]
+    wanted = unlike(swept.evaluated, swept.best)[:SEATED]
+    assert [found.layout(entry) for entry, _ in first] == [swept.layout(at) for at, _ in wanted]
+    assert [float(found.evaluated.total_s[entry]) for entry, _ in first] == [
+        float(swept.evaluated.total_s[entry]) for entry, _ in wanted
+    ]
