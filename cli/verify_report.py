@@ -27,7 +27,7 @@ from planner.place.question import ask, cut_bytes
 from planner.traffic import Family, step_families
 from planner.units import format_bytes, format_time
 from planner.words import plural
-from topologies.allocated_seats import allocated_gpus, part_of
+from topologies.allocated_seats import allocated_gpus, called_as_in, part_of
 from topologies.export_launch import rank_map_text
 from topologies.export_seats import seated_plan
 from topologies.fabric_catalogue import is_foreign, load_cluster
@@ -80,6 +80,7 @@ def verdict(
     real = planned if topology is None else _real(topology, planned)
     by_function = machines_by_function(real, names)
     given = read_allocation(decoded(content, allocation.name), allocation.name, by_function)
+    given = called_as_in(given, names or tuple(host.name for host in real.hosts))
     seats = allocated_gpus(given, real, layout.gpus, names)
     taken = sorted(set(seats)) if given.by_rank else _all_of(given.hosts, real, names, layout.gpus)
     part = part_of(real, taken)

@@ -30,7 +30,7 @@ def allocated_gpus(
             "expected as many"
         )
     gpus_of = {name: host.gpus for name, host in zip(names, fabric.hosts, strict=True)}
-    allocation = replace(allocation, hosts=_as_the_cluster_calls_them(allocation.hosts, names))
+    allocation = called_as_in(allocation, names)
     unknown = [h for h in dict.fromkeys(allocation.hosts) if h not in gpus_of]
     if unknown:
         shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
@@ -55,6 +55,11 @@ def allocated_gpus(
     slots = slots_of(fabric)
     seat_of = {name: {slots[g]: g for g in gpus} for name, gpus in gpus_of.items()}
     return _seated(allocation, seat_of)
+
+
+def called_as_in(allocation: Allocation, names: Sequence[str]) -> Allocation:
+    """Return *allocation* with its machines called by *names*, a cluster's, where they are they."""
+    return replace(allocation, hosts=_as_the_cluster_calls_them(allocation.hosts, names))
 
 
 def _as_the_cluster_calls_them(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

@@ -128,3 +128,17 @@ def test_a_gpu_or_machine_that_is_not_there_is_refused(
 
     assert main(["verify", str(plan), "--allocation", str(tmp_path / "given")]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["SLURM_JOB_NODELIST=n[1-6].site", "n1.site\nn2.site\nn3.site\n"
+                                   "n4.site\nn5.site\nn6.site\n"])  # fmt: skip
+def test_a_list_of_machines_with_their_domain_is_the_same_machines(
+    verified: Verified, given: str
+) -> None:
+    plain = verified(given.replace(".site", ""))
+
+    full = verified(given)
+
+    assert full["allocation"] == plain["allocation"]
+    assert full["allocated"] == plain["allocated"]
+    assert full["groups"] == plain["groups"]
