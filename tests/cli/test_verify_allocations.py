@@ -130,8 +130,10 @@ def test_a_gpu_or_machine_that_is_not_there_is_refused(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", ["SLURM_JOB_NODELIST=n[1-6].site", "n1.site\nn2.site\nn3.site\n"
-                                   "n4.site\nn5.site\nn6.site\n"])  # fmt: skip
+LISTED = "".join(f"n{number}.site\n" for number in range(1, 7))
+
+
+@pytest.mark.parametrize("given", ["SLURM_JOB_NODELIST=n[1-6].site", LISTED])
 def test_a_list_of_machines_with_their_domain_is_the_same_machines(
     verified: Verified, given: str
 ) -> None:
