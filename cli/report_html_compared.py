@@ -18,6 +18,7 @@ from cli.report_html_bill import NAMES, silent_words
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile, ranked_names
+from cli.report_html_origin import seat_commands
 from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import offers_of, taken
@@ -228,8 +229,10 @@ def _clusters(file: ComparisonFile) -> str:
             ["Cluster", *TIER_HEADS],
             rows,
         )
-        + "<p>The wiring and the seats are drawn for plans: make one of each candidate with "
-        "<code>planner place --json</code> and name them beside the comparison.</p>"
+        + "<p>The wiring, the seats and the step pass by pass are drawn for plans. This makes one "
+        "of each candidate, and a page with all of them:</p><pre><code>"
+        + safe(seat_commands(file))
+        + "</code></pre>"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from cli.report_html_read import PlanFile
 from cli.report_html_words import OPTIONS, command_of
 from cli.report_pictures import safe
 from planner.procure.prices import PriceList
+
+_ODD = re.compile(r"[^A-Za-z0-9._]+")  # what a name of a file can do without
 
 
 def origin(
@@ -60,6 +63,29 @@ def clusters_command(asked: Sequence[Mapping[str, Any]]) -> str:
     words = ["planner", "compare", *_clusters(asked)]
     words += ["--gpus", str(max(one["gpus"] for one in asked)), "--model", asked[0]["model"]]
     return shlex.join([*words, "--json", "--out", "compared.json"])
+
+
+def seat_commands(compared: ComparisonFile) -> str:
+    """Return the commands that make a plan of each candidate, and a page with all of them."""
+    inputs, clusters = compared.document["inputs"], compared.clusters
+    lines: list[str] = []
+    files: list[str] = []
+    for one in compared.document["ranked"]:
+        asked, layout = clusters[one["cluster"]], one["layout"]
+        words = ["planner", "place", *_clusters([asked]), "--gpus", str(one["gpus"])]
+        words += ["--model", asked["model"]]
+        if inputs["layouts"]:
+            words += ["--layout", f"{one['label']}.yaml"]
+        else:
+            for key, option in OPTIONS.items():
+                words += [option, str(layout[key])]
+        words += [] if one["memory"]["fits"] else ["--ignore-memory"]
+        called = f"{one['cluster']}-{one['label']}" if inputs["layouts"] else one["cluster"]
+        plain = _ODD.sub("-", called).strip("-") or "plan"
+        files.append(f"{plain}{f'-{len(files)}' if f'{plain}.json' in files else ''}.json")
+        lines.append(shlex.join([*words, "--out", files[-1]]))
+    page = ["planner", "report", compared.name, *files, "--out", "report.html"]
+    return "\n".join([*lines, shlex.join(page)])
 
 
 def _clusters(asked: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -92,6 +92,26 @@ def test_the_command_on_the_page_asks_for_the_comparison_again(
     assert json.loads(again.out)["inputs"] == json.loads(compared.read_text())["inputs"]
 
 
+def test_the_commands_on_the_page_draw_every_candidate_beside_the_comparison(
+    planner: Planner, compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sizes.json").write_bytes(compared.read_bytes())
+    page = planner("report", "sizes.json").out
+    told = html.unescape(page.partition("a page with all of them:</p><pre><code>")[2])
+    *places, last = told.partition("</code>")[0].splitlines()
+
+    ran = [planner(*shlex.split(line)[1:]) for line in [*places, last]]
+
+    assert [one.code for one in ran] == [0, 0, 0], [one.err for one in ran]
+    whole = (tmp_path / "report.html").read_text()
+    document = json.loads(compared.read_text())
+    for one in document["ranked"]:
+        plan = json.loads((tmp_path / f"{one['cluster']}.json").read_text())
+        assert plan["cut"]["objective_bytes"] == pytest.approx(one["cut"]["objective_bytes"])
+        assert f">{one['cluster']}: who sits where</h2>" in whole
+
+
 @pytest.mark.parametrize(
     ("where", "factor", "said"),
     [
