@@ -79,6 +79,7 @@ _LINES = (
     ("ns3", re.compile(r"\A\d+(?:\s+\d+){2}(?:\s+\d+\s+\d+\s+\w+[^\n]*)?[ \t]*\n")),
     ("calculon", re.compile(r'"networks"[ \t]*:', re.MULTILINE)),
     ("aiconfigurator", re.compile(r"^[ \t]+num_gpus_per_node[ \t]*:", re.MULTILINE)),
+    ("topograph", re.compile(r"^capacity_blocks[ \t]*:", re.MULTILINE)),
     ("slurm-yaml", re.compile(r"^(?:-[ \t]+)?topology[ \t]*:[ \t]*\S", re.MULTILINE)),
     ("topograph", re.compile(r"^(?:blocks|switches)[ \t]*:", re.MULTILINE)),
     ("topograph", re.compile(r'"accelerated_network_id"[ \t]*:|"node_id"[ \t]*:')),

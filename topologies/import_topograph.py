@@ -1,4 +1,8 @@
-"""topograph's model files to an ImportedFabric."""
+"""topograph's model files to an ImportedFabric.
+
+Newer models map switches and list blocks below them; those before 2025 list switches and
+``capacity_blocks``, which switches name.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ from planner.nodes import Node
 from topologies.host_lists import HostListError, expand_hosts
 from topologies.import_slurm_rows import SwitchRow, tree_fabric
 from topologies.imported_fabric import ImportedFabric, ImportedHost, ImportFinding
+
+_DOMAIN_MARKS = ("/domain", "/accelerator")
+"""Ends of the labels and annotations that name a machine's accelerator domain."""
 
 
 def import_topograph(text: str | bytes, name: str) -> ImportedFabric:
@@ -25,21 +32,11 @@ def import_topograph(text: str | bytes, name: str) -> ImportedFabric:
         document.finish()
     rows: dict[str, SwitchRow] = {}
     domain_of: dict[str, str] = {}
-    for block in root.list("blocks") if root.has("blocks") or not _has_nodes(root) else ():
-        if block.kind != "map":
-            block.fault("expected a block: a mapping with switch and nodes")
-            continue
-        switch = block.name("switch")
-        nodes = _nodes(block)
-        for key in ("annotations", "labels"):
-            marks = block.optional(key)
-            for mark, value in marks.items() if marks is not None and marks.kind == "map" else ():
-                if mark.endswith("/domain"):
-                    domain_of |= dict.fromkeys(nodes, value.as_name())
-        if switch in rows:
-            block.fault(f"switch {switch!r} has a second block")
-        rows[switch] = SwitchRow(name=switch, where=block.where, nodes=nodes)
-    findings = _switches(root, rows, domain_of)
+    listed = root.optional("switches")
+    if listed is not None and listed.kind == "list":
+        findings = _older(root, rows, domain_of)
+    else:
+        findings = _blocks(root, rows, domain_of) + _switches(root, rows, domain_of)
     document.finish()
     found = tree_fabric(list(rows.values()), name="topograph", provenance=f"topograph model {name}")
     return replace(
@@ -48,6 +45,69 @@ def import_topograph(text: str | bytes, name: str) -> ImportedFabric:
         hosts=_homed(found.hosts, domain_of),
         findings=(*found.findings, *findings),
     )
+
+
+def _blocks(
+    root: Node, rows: dict[str, SwitchRow], domain_of: dict[str, str]
+) -> list[ImportFinding]:
+    """Add the switches that blocks are below; machines of a block without one are left out."""
+    findings = []
+    for block in root.list("blocks") if root.has("blocks") or not _has_nodes(root) else ():
+        if block.kind != "map":
+            block.fault("expected a block: a mapping with switch and nodes")
+            continue
+        nodes = _nodes(block)
+        if not block.has("switch"):
+            message = f"a block without a switch: its {len(nodes)} machines are left out"
+            findings.append(ImportFinding(severity="warning", where=block.where, message=message))
+            continue
+        switch = block.name("switch")
+        for key in ("annotations", "labels"):
+            marks = block.optional(key)
+            for mark, value in marks.items() if marks is not None and marks.kind == "map" else ():
+                if mark.endswith(_DOMAIN_MARKS):
+                    domain_of |= dict.fromkeys(nodes, value.as_name())
+        if switch in rows:
+            block.fault(f"switch {switch!r} has a second block")
+        rows[switch] = SwitchRow(name=switch, where=block.where, nodes=nodes)
+    return findings
+
+
+def _older(
+    root: Node, rows: dict[str, SwitchRow], domain_of: dict[str, str]
+) -> list[ImportFinding]:
+    """Add the switches of an older model; a capacity block on no switch is one of its own."""
+    machines: dict[str, tuple[Node, tuple[str, ...]]] = {}
+    for block in root.list("capacity_blocks"):
+        if block.kind != "map":
+            block.fault("expected a capacity block: a mapping with name and nodes")
+            continue
+        nodes, domain = _nodes(block), block.optional("nvlink")
+        machines[block.name("name")] = (block, nodes)
+        if domain is not None and domain.kind != "null":
+            domain_of |= dict.fromkeys(nodes, domain.as_name())
+    placed: set[str] = set()
+    for switch in root.list("switches"):
+        if switch.kind != "map":
+            switch.fault("expected a switch: a mapping with name, and switches or capacity_blocks")
+            continue
+        name = switch.name("name")
+        below = [one.as_name() for one in switch.list("capacity_blocks", default=())]
+        for missing in [one for one in below if one not in machines]:
+            switch.fault(f"capacity block {missing!r} is nowhere described")
+        placed.update(below)
+        nodes = tuple(n for one in below if one in machines for n in machines[one][1])
+        children = tuple(one.as_name() for one in switch.list("switches", default=()))
+        if name in rows:
+            switch.fault(f"switch {name!r} is described a second time")
+        rows[name] = SwitchRow(name=name, where=switch.where, nodes=nodes, children=children)
+    findings = []
+    for name, (block, nodes) in machines.items():
+        if name not in placed and name not in rows:
+            message = f"capacity block {name} is on no switch that the file describes"
+            findings.append(ImportFinding(severity="warning", where=block.where, message=message))
+            rows[name] = SwitchRow(name=name, where=block.where, nodes=nodes)
+    return findings
 
 
 def _homed(
