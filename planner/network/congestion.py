@@ -166,29 +166,36 @@ def congestion(
             service_bytes_per_s + free / feedback_s if feedback_s else float("inf")
         ),
         says=_after_feedback(reduced_bytes_per_s, service_bytes_per_s, queued, draining_s),
-        premises=(
-            Premise(
-                states="There is one bottleneck",
-                holds=None,
-                otherwise="follow the queues in a row: a queue ahead shapes what arrives here",
-            ),
-            Premise(
-                states="Arrival and service are steady until feedback acts",
-                holds=None,
-                otherwise="compute it phase by phase: the closed form of each phase starts from "
-                "the queue the last one left",
-            ),
-            Premise(
-                states="Feedback arrives before the buffer is full",
-                holds=feedback_s <= full_s,
-                otherwise="the excess beyond the free buffer is lost, or link-level pause must "
-                "hold it one hop earlier",
-            ),
-            Premise(
-                states="The reduced rate is below service",
-                holds=reduced_bytes_per_s < service_bytes_per_s,
-                otherwise="growth stops at best, and the queue never drains",
-            ),
+        premises=_premises(
+            in_time=feedback_s <= full_s, drains=reduced_bytes_per_s < service_bytes_per_s
+        ),
+    )
+
+
+def _premises(*, in_time: bool, drains: bool) -> tuple[Premise, ...]:
+    """Return what one queue takes for granted, and whether it holds."""
+    return (
+        Premise(
+            states="There is one bottleneck",
+            holds=None,
+            otherwise="follow the queues in a row: a queue ahead shapes what arrives here",
+        ),
+        Premise(
+            states="Arrival and service are steady until feedback acts",
+            holds=None,
+            otherwise="compute it phase by phase: the closed form of each phase starts from "
+            "the queue the last one left",
+        ),
+        Premise(
+            states="Feedback arrives before the buffer is full",
+            holds=in_time,
+            otherwise="the excess beyond the free buffer is lost, or link-level pause must "
+            "hold it one hop earlier",
+        ),
+        Premise(
+            states="The reduced rate is below service",
+            holds=drains,
+            otherwise="growth stops at best, and the queue never drains",
         ),
     )
 
