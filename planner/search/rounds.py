@@ -77,7 +77,7 @@ FILL_SHARE = 0.5
 _THAT_FILL = [SCHEDULES.index(one) for one in ("1f1b", "gpipe")]
 
 
-def least_rounds(pp: Ints, vpp: Ints, micro_batches: Floats, schedule: Ints) -> Floats:
+def least_rounds(pp: Ints, vpp: Ints, micro_batches: Ints, schedule: Ints) -> Floats:
     """Return how often a pipeline takes a micro-batch's seconds on all stages, at least [1].
 
     Args:
@@ -86,7 +86,7 @@ def least_rounds(pp: Ints, vpp: Ints, micro_batches: Floats, schedule: Ints) -> 
         micro_batches: of one replica; interleaved a multiple of the stages [1].
         schedule: codes of ``SCHEDULES``.
 
-    >>> least_rounds(np.array([4]), np.array([1]), np.array([8.0]), np.array([0])).tolist()
+    >>> least_rounds(np.array([4]), np.array([1]), np.array([8]), np.array([0])).tolist()
     [2.375]
     """
     fills = np.isin(schedule, _THAT_FILL) * FILL_SHARE

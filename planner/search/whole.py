@@ -89,7 +89,7 @@ class Whole:
         computed = kinds_by(of_kinds, _DECIDE_COMPUTE)
         pp, table = space.table["pp"], space.table
         gpus = np.prod([table[name][0] for name in ("tp", "cp", "dp", "pp")])
-        micro_batches = fixed["global_batch"] / (table["dp"] * table["micro_batch"])
+        micro_batches = fixed["global_batch"] // (table["dp"] * table["micro_batch"])
         straggling = STRAGGLING_SHARE * np.log2(gpus) * micro_batches / pp
         rounds = straggling + least_rounds(pp, table["vpp"], micro_batches, table["schedule"])
         least = np.full(kinds.first.size, np.inf)

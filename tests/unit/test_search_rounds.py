@@ -76,7 +76,7 @@ def least_of_all_shares_s(p: int, v: int, m: int) -> float:
 
 @pytest.mark.parametrize(("p", "v", "m"), SIZES)
 def test_no_shares_of_the_stages_fill_the_pipe_in_less_than_half(p: int, v: int, m: int) -> None:
-    (least,) = least_rounds(np.array([p]), np.array([v]), np.array([float(m)]), np.array([0]))
+    (least,) = least_rounds(np.array([p]), np.array([v]), np.array([m]), np.array([0]))
 
     assert least_of_all_shares_s(p, v, m) >= least * (1 - 1e-9)
 
@@ -112,6 +112,6 @@ def test_the_closed_form_is_never_below_it(
 
     found = longest_1f1b(work, hop_s)
 
-    (least,) = least_rounds(np.array([p]), np.array([v]), np.array([float(m)]), np.array([0]))
+    (least,) = least_rounds(np.array([p]), np.array([v]), np.array([m]), np.array([0]))
     assert found.alone_s >= least * all_s * (1 - 1e-9)
     assert found.total_s >= found.alone_s * (1 - 1e-9)
