@@ -171,10 +171,9 @@ def _boxes(known: Sequence[Account], prices: PriceList) -> list[str]:
     """Return which boxes the purchase leaves out; nothing where all is rented."""
     bought = [one.bill for one in known if prices.rent(one.bill.accelerator) is None]
     said = boxes_words(box for bill in bought for box in bill.boxes_without_price)
-    listed = {line.item for bill in bought for line in bill.lines}
-    if bought and SERVER in prices.items and SERVER not in listed:
+    if SERVER in prices.items and not all(bill.has_servers for bill in bought):
         said.append(
-            "The price of a server is not used: the plan's file counts none. Make it again with "
+            "The price of a server is not used where a plan's file counts none: make it again with "
             "planner place --json."
         )
     return said

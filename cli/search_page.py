@@ -11,6 +11,7 @@ from rich.text import Text
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.report_pictures_plane import Axis
+from cli.report_words import boxes_words
 from cli.search_report import Search, front_rows, short_layout, used_bytes
 from planner.layout import Layout
 from planner.procure.bill import Bill
@@ -215,13 +216,15 @@ def print_run(console: Console, bill: Bill, run: Run) -> None:
     if run.days is not None and run.tokens is not None:
         lines.append(f"{run.tokens / 1e12:.4g} trillion tokens in {run.days:,.4g} days")
     if run.power_w:
-        missing = f", without {', '.join(bill.without_power)}" if bill.without_power else ""
-        lines.append(f"{format_power(run.power_w)}{missing}")
+        lacking = ", ".join((*bill.without_power, *bill.boxes_without_power))
+        lines.append(format_power(run.power_w) + (f", without {lacking}" if lacking else ""))
     if run.cost is not None:
         lines.append(f"{run.cost:,.0f} {bill.currency} for the run")
     elif run.cost_per_token is not None:
         lines.append(f"{run.cost_per_token * 1e6:,.4g} {bill.currency} a million tokens")
     if run.cost_per_token is None:
         lines.append(f"no money: {run.why_no_cost}")
+    if bill.total is not None:
+        lines += boxes_words(bill.boxes_without_price)
     for line in lines:
         console.print(Text(f"  {line}"))

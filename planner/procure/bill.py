@@ -80,6 +80,11 @@ class Bill:
         return tuple(one.item for one in self.lines if one.item in BOXES and one.power_w is None)
 
     @property
+    def has_servers(self) -> bool:
+        """Whether somebody told how many servers there are."""
+        return any(one.item == SERVER for one in self.lines)
+
+    @property
     def known_power_w(self) -> float:
         """What those parts draw whose power is known [W]."""
         return sum(line.count * (line.power_w or 0.0) for line in self.lines)

@@ -8,7 +8,7 @@ from math import nan
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.procure.bill import BillLine, priced_bill
+from planner.procure.bill import SERVER, BillLine, priced_bill
 from planner.procure.run import run_of
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ def _money(
             [BillLine(**{**line, "price": None, "source": ""}) for line in lines],
             plan["inputs"]["fabric"]["accelerator"]["name"], prices,
         )  # fmt: skip
+        if SERVER in prices.items and not (bill.has_servers or prices.rent(bill.accelerator)):
+            why[f"the servers of {name}: its file counts none; place it again"] = None
         tokens_per_s = float(plan["step"].get("tokens_per_s", 0.0)) or nan
         run = run_of(tokens_per_s, int(plan["inputs"]["gpus"]), bill, prices, None)
         if run.cost_per_token is None:

@@ -77,6 +77,26 @@ def test_a_faster_plan_costs_less_a_token_and_the_same_to_buy(
     assert "Money (USD)" in page
 
 
+def test_a_price_of_servers_that_an_old_plan_does_not_count_is_told(
+    planner: Planner, tmp_path: Path
+) -> None:
+    new = plan(planner, tmp_path / "new.json", "--supernode", "8", "--tp", "8", "--pp", "1")
+    old = plan(planner, tmp_path / "old.json", "--supernode", "8", "--tp", "1", "--pp", "1")
+    document = json.loads(old.read_text())
+    document["bill"]["lines"] = [
+        line for line in document["bill"]["lines"] if line["item"] != "server"
+    ]
+    old.write_text(json.dumps(document))
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("currency: USD\nitems:\n  server: {price: 5, source: s, date: 2026-01-01}\n")
+
+    page = planner("compare", str(old), str(new), "--prices", str(prices)).out
+
+    words = " ".join(page.split())
+    assert "the servers of the first plan: its file counts none; place it again" in words
+    assert "the servers of the second plan" not in words
+
+
 def test_a_plan_does_not_differ_from_itself(planner: Planner, tmp_path: Path) -> None:
     one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
 

@@ -212,3 +212,25 @@ def test_prices_that_nothing_is_counted_with_are_named(planner: Planner, tmp_pat
     assert ran.code == 0, ran.err
     told = re.findall(r"--prices: '(.*?)' under items is not used", ran.err)
     assert told == ["niks", "servers"]
+    assert "not everywhere is it known how many servers there are" not in ran.err
+
+
+def test_servers_that_a_plan_does_not_count_are_noted_where_the_list_prices_them(
+    planner: Planner, tmp_path: Path
+) -> None:
+    plan, prices = tmp_path / "plan.json", tmp_path / "prices.yaml"
+    asked = ("place", "--supernode", "8", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "8")
+    assert planner(*asked, "--out", str(plan)).code == 0
+    document = json.loads(plan.read_text())
+    document["bill"]["lines"] = [
+        line for line in document["bill"]["lines"] if line["item"] != "server"
+    ]
+    plan.write_text(json.dumps(document))
+    line = "{price: 3, source: s, date: 2026-01-01}"
+    prices.write_text(f"currency: EUR\nitems:\n  server: {line}\n")
+
+    ran = planner("report", str(plan), "--prices", str(prices))
+
+    assert ran.code == 0, ran.err
+    assert "not everywhere is it known how many servers there are" in ran.err
+    assert "The price of a server is not used where a plan" in ran.out

@@ -114,7 +114,7 @@ def test_a_plan_of_before_counts_no_servers_and_the_page_says_that_their_price_i
 
     page = report([saved(tmp_path, with_bill())], prices)
 
-    assert "The price of a server is not used: the plan&#x27;s file counts none." in page
+    assert "The price of a server is not used where a plan&#x27;s file counts none" in page
 
 
 def test_prices_decide_between_plans_that_speed_cannot_tell_apart(tmp_path: Path) -> None:
