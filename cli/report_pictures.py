@@ -4,9 +4,9 @@ Colours are classes (``c0`` to ``c7``): one stylesheet serves light, dark and pa
 through ``safe``: a name from a file can never become markup. A picture whose words would be too
 small on a telephone is drawn twice, and the page shows the one that fits.
 
-No plotting library: a page with a map of 128 nodes, a heat map of 128 x 128 and 500 points has 0.1 MB
-this way. Plotly's has 5.2 MB and wants what the page's policy forbids (eval); that of Vega, 1.7 MB,
-lets ``</script>`` in a title break out; Matplotlib's, 0.43 MB, answers to no pointer and no theme.
+No plotting library: a page with a map of 128 nodes, a heat map of 128 x 128 and 500 points has
+0.1 MB this way. Plotly's has 5.2 MB and wants what the page's policy forbids (eval); that of Vega,
+1.7 MB, lets ``</script>`` in a title break out; Matplotlib's, 0.43 MB, answers to no pointer.
 """
 
 from __future__ import annotations
