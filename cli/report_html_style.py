@@ -63,7 +63,7 @@ svg.scale{width:400px;max-width:100%}
 .free{fill:var(--free);stroke:var(--line);stroke-dasharray:1 1}
 .part{fill:var(--panel);stroke:var(--soft)}
 .wire{stroke:var(--soft);fill:none}
-.supernode{fill:#cfe3f3;stroke:#0072b2}.leaf{fill:#d2ece3;stroke:#009e73}.spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}.dead{fill:var(--dead)}
+.supernode{fill:#cfe3f3;stroke:#0072b2}.leaf{fill:#d2ece3;stroke:#009e73}.spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}.dead{fill:var(--dead)}.gone{fill:none;stroke:var(--dead);stroke-width:1.5;stroke-dasharray:4 3}
 .hatch{fill:var(--inside)}
 .edge.hatch{stroke:var(--soft);stroke-dasharray:3 2}
 svg .on-hatch{fill:var(--ink)}

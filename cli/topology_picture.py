@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.report_pictures import WIDTH, box, number, safe, word
@@ -20,6 +20,7 @@ _WORDS = {
 }
 _BREAKS = (re.compile(r"(.*\.)([^.]+)"), re.compile(r"(.*\D)(\d+)"))  # where a name may break
 _MOST_DEAD = 12
+_MOST_GHOSTS = 3  # dead switches that a row shows, crossed out
 _LEFT, _ROW, _BOX = 220.0, 118.0, 44.0
 _TOP, _TITLE = 24.0, 32  # above the first row; and above that, in a file of its own
 _STYLE = """
@@ -29,10 +30,11 @@ text{fill:#1a1a1a}.small{font-size:10.5px;fill:#595959}.strong{font-weight:600}
 .spine{fill:#fae7c2;stroke:#b87a00}.core{fill:#f3ddea;stroke:#a8568a}
 .halo{paint-order:stroke;stroke:#fff;stroke-width:4px}
 .wire{stroke:#7a828c;fill:none}.dead{fill:#b34700;font-weight:600}
+.gone{stroke:#b34700;stroke-width:1.5;stroke-dasharray:4 3;fill:none}
 @media (prefers-color-scheme:dark){svg{background:#15171a}.halo{stroke:#15171a}
 text{fill:#ececec}.small{fill:#b3b3b3}
 .supernode{fill:#0c3a56}.leaf{fill:#0a4434}.spine{fill:#4d3803}.core{fill:#4a2940}
-.wire{stroke:#8b939e}.dead{fill:#ff9a5c}}
+.wire{stroke:#8b939e}.dead{fill:#ff9a5c}.gone{stroke:#ff9a5c}}
 """
 
 
@@ -75,10 +77,13 @@ def drawing_of(shown: Shown) -> Drawing:
     height = _TOP + _ROW * (len(rows) - 1) + _BOX + (60 if arcs else 12) + (28 if shown.dead else 0)
     places: dict[str, tuple[float, float]] = {}
     boxes: list[str] = []
+    gone: list[str] = []
     for i, row in enumerate(rows):
         y = _TOP + _ROW * (len(rows) - 1 - i)
+        ghosts = [name for name in shown.dead if _is_of(name, row.kind)][:_MOST_GHOSTS]
+        gone += ghosts
         boxes.append(_label(row, y))
-        boxes += _row(row, y, places)
+        boxes += _row(row, ghosts, y, places)
     wires = [
         _wire(wire, shown.most_bytes_per_s, places)
         for wire in shown.wires
@@ -87,11 +92,35 @@ def drawing_of(shown: Shown) -> Drawing:
     title = f"{shown.name}: {_told(rows)}"
     parts = [*wires, *boxes]
     if shown.dead:
-        foot = f"dead, not drawn: {', '.join(shown.dead[:_MOST_DEAD])}" + (
-            f" and {len(shown.dead) - _MOST_DEAD} more" if len(shown.dead) > _MOST_DEAD else ""
-        )
-        parts.append(word(12, height - 14, foot, style="dead", most=130))
+        for name in shown.dead:
+            ends = name.split(" to ")
+            if len(ends) == 2 and all(end in places for end in ends):
+                parts.append(_broken(ends[0], ends[1], places))
+                gone.append(name)
+        parts.append(word(12, height - 14, _dead_words(shown.dead, gone), style="dead", most=130))
     return Drawing(title=title, height=height, body="".join(parts))
+
+
+def _is_of(name: str, kind: str) -> bool:
+    """Return whether a dead part is a switch of that kind, by what switches are called.
+
+    >>> _is_of("leaf0.rail3", "leaf"), _is_of("pod1.spine0", "spine"), _is_of("GPU 17", "supernode")
+    (True, True, False)
+    """
+    return kind != "supernode" and " " not in name and any(
+        piece.startswith(kind) for piece in name.split(".")
+    )  # fmt: skip
+
+
+def _dead_words(dead: Sequence[str], drawn: Sequence[str]) -> str:
+    """Return what is dead: first what the picture does not show."""
+    rest = [name for name in dead if name not in drawn]
+    listed = ", ".join(rest[:_MOST_DEAD]) + (
+        f" and {len(rest) - _MOST_DEAD} more" if len(rest) > _MOST_DEAD else ""
+    )
+    if not drawn:
+        return f"dead, not drawn: {listed}"
+    return "dead: crossed out or dashed" + (f"; not drawn: {listed}" if rest else "")
 
 
 def _told(rows: tuple[ShownRow, ...]) -> str:
@@ -114,15 +143,20 @@ def _label(row: ShownRow, y: float) -> str:
     return "".join(lines)
 
 
-def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> list[str]:
-    """Return the boxes of one row; of many the first ones and the last."""
+def _row(
+    row: ShownRow, ghosts: Sequence[str], y: float, places: dict[str, tuple[float, float]]
+) -> list[str]:
+    """Return the boxes of one row, dead ones first; of many the first ones and the last."""
     left_out = row.all_parts - len(row.parts)
-    slots = len(row.parts) + (left_out > 0)
+    slots = len(ghosts) + len(row.parts) + (left_out > 0)
     step = (WIDTH - _LEFT - 10) / max(slots, 1)
     width = min(step - 8, 110.0)
-    parts = []
-    for i, part in enumerate(row.parts):
-        slot = i + (left_out > 0 and i == len(row.parts) - 1)
+    parts = [
+        _ghost(name, _LEFT + step * i + (step - width) / 2, y, width)
+        for i, name in enumerate(ghosts)
+    ]
+    for i, part in enumerate(row.parts, start=len(ghosts)):
+        slot = i + (left_out > 0 and i == len(ghosts) + len(row.parts) - 1)
         x = _LEFT + step * slot + (step - width) / 2
         places[part.name] = (x + width / 2, y)
         inside = _inside(row.kind, part.units)
@@ -138,6 +172,30 @@ def _row(row: ShownRow, y: float, places: dict[str, tuple[float, float]]) -> lis
         parts.append(word(x, y + 18, "and", anchor="middle", style="small halo"))
         parts.append(word(x, y + 32, f"{left_out:,} more", anchor="middle", style="small halo"))
     return parts
+
+
+def _ghost(name: str, x: float, y: float, width: float) -> str:
+    """Return the box of a dead switch, crossed out."""
+    cross = (
+        f"M{number(x)} {number(y)}l{number(width)} {number(_BOX)}"
+        f"M{number(x)} {number(y + _BOX)}l{number(width)} {number(-_BOX)}"
+    )
+    most = max(3, int(width / 6.8))
+    lines = [
+        word(x + width / 2, y + 19 + 15 * i, text, anchor="middle", style="small halo", most=most)
+        for i, text in enumerate(_lines(name, "", most))
+    ]
+    return (
+        f'{box(x, y, width, _BOX, "gone", f"{name}: dead")}<path class="gone" d="{cross}"/>'
+        + "".join(lines)
+    )
+
+
+def _broken(a: str, b: str, places: Mapping[str, tuple[float, float]]) -> str:
+    """Return the dashed line of a dead link."""
+    (xa, ya), (xb, yb) = sorted((places[a], places[b]), key=lambda p: -p[1])
+    path = f"M{number(xa)} {number(ya)}L{number(xb)} {number(yb + _BOX)}"
+    return f'<path class="gone" d="{path}"><title>{safe(f"{a} to {b}: dead")}</title></path>'
 
 
 def _lines(name: str, inside: str, most: int) -> list[str]:

@@ -76,7 +76,8 @@ def test_a_cluster_of_ones_own_is_drawn_from_the_plan(tmp_path: Path) -> None:
 
     assert "two-boxes: 8 GPUs, 2 supernodes, 1 leaf switch" in page
     assert "a to leaf0: 4 links, 200 GB/s" in page
-    assert "dead, not drawn: GPU 8, leaf1" in page
+    assert "dead: crossed out or dashed; not drawn: GPU 8" in page
+    assert "<title>leaf1: dead</title>" in page
     assert "2 parts are dead and not among them" in page
 
 

@@ -66,11 +66,32 @@ def test_two_names_are_refused() -> None:
     assert RUN.invoke(app, ["draw", "hpn", "--cluster", "generic"]).exit_code == 2
 
 
-def test_what_is_dead_is_named() -> None:
+def test_what_is_dead_is_crossed_out_where_it_was_and_the_rest_is_named() -> None:
+    """A dead leaf and spine keep a place in their rows; a GPU is inside its supernode."""
     spec = load_spec("hgx-h100")
-    broken = replace(spec, dead=DeadParts(gpus=(3,), links=(("leaf0.rail0", "spine00"),)))
+    dead = DeadParts(gpus=(3,), switches=("leaf1.rail2", "spine03"),
+                     links=(("leaf0.rail0", "spine00"), ("leaf3.rail1", "spine01")))  # fmt: skip
 
-    text = cluster_picture(broken)
+    root = ET.fromstring(cluster_picture(replace(spec, dead=dead)))
 
-    assert "dead, not drawn: GPU 3, leaf0.rail0 to spine00" in text
-    assert "1,023 GPUs" in text
+    gone = [e for e in root.iter() if e.get("class") == "gone"]
+    told = [str(title.text) for e in gone for title in e.iter(f"{SVG}title")]
+    assert sorted(told) == [
+        "leaf0.rail0 to spine00: dead", "leaf1.rail2: dead", "spine03: dead",
+    ]  # fmt: skip
+    words = " ".join(str(text.text) for text in root.iter(f"{SVG}text"))
+    # leaf3.rail1 is one of those that the picture leaves out
+    assert "not drawn: GPU 3, leaf3.rail1 to spine01" in words
+    assert "1,023 GPUs" in words
+    assert "31 leaf switches" in words
+    assert "15 spine switches" in words
+
+
+def test_of_many_dead_switches_a_row_shows_some_and_the_rest_is_named() -> None:
+    spec = load_spec("hgx-h100")
+    dead = DeadParts(switches=tuple(f"spine{i:02}" for i in range(5)))
+
+    text = cluster_picture(replace(spec, dead=dead))
+
+    assert text.count(": dead</title>") == 3
+    assert "dead: crossed out or dashed; not drawn: spine03, spine04" in text
