@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cli.step_inputs import read_seated
+from planner.layout import layout_values
 from planner.network.endpoints import Connects, LayoutState, layout_state
 from planner.network.flows import PASSES, Flows, group_flows, in_passing_order
 from planner.network.incast import IncastGate, fabric_gates
@@ -79,7 +80,7 @@ def seated_job(asked: Asked, placement: str) -> SeatedJob:
             "supernode": max(fabric.capacities("supernode")),
             "gpus": given.gpus,
             "model": given.model.name,
-            "layout": asdict(layout),
+            "layout": layout_values(layout),
             "placement": seated.source,
             "assumed": dict(given.assumed),
         },

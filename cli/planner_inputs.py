@@ -15,7 +15,7 @@ from cli.gpu_counts import whose_gpus
 from planner.collectives.links import links_of
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.fabric import Fabric
-from planner.layout import Layout
+from planner.layout import Layout, layout_values
 from planner.model import ModelSpec
 from planner.search.defaults import Choice, best_layout
 from planner.search.given import given_faults
@@ -287,7 +287,7 @@ def inputs_document(inputs: Inputs, **more: Any) -> dict[str, Any]:
     layout = inputs.layout
     return question_document(inputs) | {
         "layout": {
-            **asdict(layout), "zero": layout.zero_stage, "edp": layout.edp,
+            **layout_values(layout), "zero": layout.zero_stage, "edp": layout.edp,
             "micro_batches": layout.micro_batches,
         },
         "order": layout.order,

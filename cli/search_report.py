@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cli.planner_inputs import Inputs, question_document
 from cli.planner_output import document
-from planner.layout import Layout
+from planner.layout import Layout, layout_values
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.run import Run, run_of
 from planner.search.finalist import Finalist, differences, finalists, is_tie
@@ -96,7 +96,7 @@ def used_bytes(memory: Memory) -> float:
 def layout_document(layout: Layout) -> dict[str, Any]:
     """Return a layout's fields, and what follows from them."""
     return {
-        **asdict(layout), "zero": layout.zero_stage, "edp": layout.edp,
+        **layout_values(layout), "zero": layout.zero_stage, "edp": layout.edp,
         "micro_batches": layout.micro_batches,
     }  # fmt: skip
 

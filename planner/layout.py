@@ -1,19 +1,14 @@
-"""Layout: parallel degrees and rank order, to refined axes and groups of ranks.
-
-The dense factorisation tp x cp x dp x pp and the expert one etp x ep x edp x pp both number the
-same ranks. Writing both as mixed-radix digits over one common refinement (*axes*) turns every
-group family into *the set of axes along which its members vary*.
-"""
+"""Layout: parallel degrees and rank order, and the groups of ranks along some of its axes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import asdict, dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.axes import Axis, refine, replica_axes
 from planner.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -31,27 +26,8 @@ CP_KINDS = ("ring", "all_gather", "ulysses")
 SCHEDULES = ("1f1b", "gpipe", "zb-h1", "dualpipe")
 EP_COPIES = ("expert", "domain")
 
-_EXPERT_DIGIT = {"tp": "etp", "ep": "ep", "dp": "edp", "pp": "pp"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """One digit of the rank's mixed-radix number.
-
-    Args:
-        name: the dense digit it is part of, with a running number where that digit is split
-            (``dp0``, ``dp1``, innermost first).
-        size: values the digit takes [1].
-        stride: ranks between two neighbours along the axis [1].
-        dense: ``tp``, ``cp``, ``dp`` or ``pp``: the dense degree it belongs to.
-        expert: ``etp``, ``ep``, ``edp`` or ``pp``: the expert degree it belongs to.
-    """
-
-    name: str
-    size: int
-    stride: int
-    dense: str
-    expert: str
+PART_OF = {"dp_shard": "dp", "edp_shard": "edp", "dp_replicate": "dp"}
+"""The groups of hybrid sharding, and the digit that each is a part of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +37,9 @@ class Layout:
     Args:
         tp, cp, ep, etp, dp, pp, vpp: degrees [1]; dp is the dense data-parallel degree, so
             gpus = tp x cp x dp x pp, and edp = tp x cp x dp / (etp x ep).
+        dp_shard: data-parallel ranks that share one copy of what ZeRO shards (hybrid sharding:
+            HSDP, HYBRID_SHARD, MiCS), neighbours along dp; their dp / dp_shard groups are replicas.
+            0, or dp itself, which is the same: all of dp [1].
         zero_stage: 0 (plain DDP) to 3 (FSDP).
         micro_batch: sequences in one micro-batch on one data-parallel replica [1].
         global_batch: sequences of one step over all replicas [1].
@@ -91,6 +70,7 @@ class Layout:
     dp: int = 1
     pp: int = 1
     vpp: int = 1
+    dp_shard: int = 0
     zero_stage: int = 1
     micro_batch: int = 1
     global_batch: int = 1
@@ -117,8 +97,12 @@ class Layout:
             for name in _COUNTS
             if not _is_count(value := getattr(self, name))
         ]
+        if self.dp_shard != 0 and not _is_count(self.dp_shard):
+            faults.append(f"dp_shard={self.dp_shard!r} is not a whole number of at least 1")
         if not faults:
-            faults += self._degree_faults()
+            if self.dp_shard == self.dp:  # one spelling of one layout
+                object.__setattr__(self, "dp_shard", 0)
+            faults += self._degree_faults() + self._shard_faults()
         if self.zero_stage not in (0, 1, 2, 3):
             faults.append(f"zero={self.zero_stage!r} is not a ZeRO stage: 0, 1, 2 or 3")
         for name, value, known in (
@@ -170,6 +154,28 @@ class Layout:
             faults.append(f"tp={self.tp} does not divide seq / cp = {self.seq // self.cp}")
         return faults
 
+    def _shard_faults(self) -> list[str]:
+        if not self.dp_shard:
+            return []
+        faults = []
+        if self.dp % self.dp_shard:
+            faults.append(f"dp_shard={self.dp_shard} does not divide dp = {self.dp}")
+        if self.zero_stage == 0:
+            faults.append(f"dp_shard={self.dp_shard} needs zero 1, 2 or 3: zero 0 shards nothing")
+        inside = self.etp * self.ep
+        if inside > 1 and self.tp * self.cp * self.dp_shard % inside:
+            faults.append(
+                f"etp x ep = {self.etp} x {self.ep} = {inside} does not divide tp x cp x dp_shard "
+                f"= {self.tp} x {self.cp} x {self.dp_shard} = {self.tp * self.cp * self.dp_shard}: "
+                "an expert group cannot span two replicas"
+            )
+        return faults
+
+    @property
+    def dp_replicate(self) -> int:
+        """Replicas of what ZeRO shards: 1 where it shards over all of dp [1]."""
+        return self.dp // self.dp_shard if self.dp_shard else 1
+
     @property
     def gpus(self) -> int:
         """GPUs the layout occupies [1]."""
@@ -193,113 +199,43 @@ class Layout:
     def axes_of(self, digit: str) -> tuple[int, ...]:
         """Return indices of the axes that make up *digit* (``dp`` of dense gradients: cp and dp).
 
+        Of hybrid sharding ``dp_replicate`` are the replicas, of dense parameters and of experts
+        alike; ``dp_shard`` and ``edp_shard`` are the rest of ``dp`` and of ``edp``.
+
         >>> layout = Layout(tp=4, cp=2, dp=16, ep=8, global_batch=16)
         >>> [(axis.name, axis.size) for axis in layout.axes]
         [('tp', 4), ('cp', 2), ('dp', 16)]
         >>> layout.axes_of("ep"), layout.axes_of("edp"), layout.axes_of("dp")
         ((0, 1), (2,), (1, 2))
+        >>> hybrid = Layout(tp=4, cp=2, dp=16, dp_shard=4, global_batch=16)
+        >>> hybrid.axes_of("dp_shard"), hybrid.axes_of("dp_replicate")
+        ((1, 2), (3,))
         """
+        if digit == "dp_replicate":
+            return replica_axes(self)
+        if digit in PART_OF:
+            replicas = replica_axes(self)
+            return tuple(i for i in self.axes_of(PART_OF[digit]) if i not in replicas)
         dense = {"tp": ("tp",), "cp": ("cp",), "dp": ("cp", "dp"), "pp": ("pp",)}
         if digit in dense:
             return tuple(i for i, axis in enumerate(self.axes) if axis.dense in dense[digit])
         return tuple(i for i, axis in enumerate(self.axes) if axis.expert == digit)
 
 
+def layout_values(layout: Layout) -> dict[str, Any]:
+    """Return the fields of *layout* as plain values; ``dp_shard`` only where not all of dp is one.
+
+    >>> "dp_shard" in layout_values(Layout(dp=8, dp_shard=8, global_batch=8))
+    False
+    """
+    told = asdict(layout)
+    if not layout.dp_shard:
+        del told["dp_shard"]
+    return told
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def refine(layout: Layout) -> tuple[Axis, ...]:
-    """Return the axes: the coarsest mixed radix in which both factorisations can be written.
-
-    Raises:
-        LayoutError: the two factorisations do not align; names the digits that clash.
-
-    >>> [axis.size for axis in refine(Layout(tp=8, pp=4, dp=2, order="tp-cp-ep-pp-dp",
-    ...                                      global_batch=2))]
-    [8, 4, 2]
-    """
-    order = layout.order.split("-")
-    dense = [(d, getattr(layout, d)) for d in order if d != "ep"]
-    if layout.etp * layout.ep == 1:  # no expert group to align: its replicas are all but pp
-        return _dense_axes(dense)
-    expert = [(_EXPERT_DIGIT[d], getattr(layout, _EXPERT_DIGIT[d])) for d in order if d != "cp"]
-    dense_ends, expert_ends = _ends(dense), _ends(expert)
-    cuts = sorted({end for _, end in dense_ends} | {end for _, end in expert_ends} | {1})
-    axes: list[Axis] = []
-    for low, high in pairwise(cuts):
-        dense_digit, expert_digit = _owner(dense_ends, high), _owner(expert_ends, high)
-        if high % low:
-            raise LayoutError(
-                f"the digits clash: the dense factorisation {_spelled(dense)} and the expert "
-                f"factorisation {_spelled(expert)} cannot share ranks, because {low} ranks "
-                f"(inside {_owner(dense_ends, low)}/{_owner(expert_ends, low)}) do not divide "
-                f"{high} ranks ({dense_digit}/{expert_digit})"
-            )
-        if (dense_digit == "pp") != (expert_digit == "pp"):
-            raise LayoutError(
-                f"the digits clash: in the order {layout.order} pp falls on {expert_digit} of the "
-                f"experts and on {dense_digit} of the dense layers; use an order that ends in pp, "
-                f"or etp x ep = tp x cp (here {layout.etp * layout.ep} and "
-                f"{layout.tp * layout.cp})"
-            )
-        axes.append(
-            Axis(
-                name=dense_digit,
-                size=high // low,
-                stride=low,
-                dense=dense_digit,
-                expert=expert_digit,
-            )
-        )
-    return _numbered(axes)
-
-
-def _dense_axes(dense: Sequence[tuple[str, int]]) -> tuple[Axis, ...]:
-    axes, stride = [], 1
-    for digit, size in dense:
-        if size > 1:
-            axes.append(
-                Axis(
-                    name=digit,
-                    size=size,
-                    stride=stride,
-                    dense=digit,
-                    expert="pp" if digit == "pp" else "edp",
-                )
-            )
-        stride *= size
-    return tuple(axes)
-
-
-def _ends(digits: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    ends, reach = [], 1
-    for name, degree in digits:
-        reach *= degree
-        if degree > 1:
-            ends.append((name, reach))
-    return ends
-
-
-def _owner(ends: Sequence[tuple[str, int]], rank_end: int) -> str:
-    return next(name for name, end in ends if end >= rank_end)
-
-
-def _spelled(digits: Sequence[tuple[str, int]]) -> str:
-    return " x ".join(f"{name}{degree}" for name, degree in digits)
-
-
-def _numbered(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    named = []
-    for i, axis in enumerate(axes):
-        twins = [j for j, other in enumerate(axes) if other.dense == axis.dense]
-        name = axis.name if len(twins) == 1 else f"{axis.name}{twins.index(i)}"
-        named.append(
-            Axis(
-                name=name, size=axis.size, stride=axis.stride, dense=axis.dense, expert=axis.expert
-            )
-        )
-    return tuple(named)
 
 
 def groups_along(sizes: Sequence[int], along: Sequence[int]) -> NDArray[np.int64]:

@@ -5,8 +5,8 @@ broadcasts. Payloads and counts are means over the pipeline's stages: summed ove
 give the step's exact bytes when the stages' groups are spread alike.
 
 Source: Megatron-LM's forward and backward passes, arXiv 1909.08053 (TP), 2205.05198 (SP),
-2104.04473 (PP, VPP), 1910.02054 (ZeRO), 2006.16668 (EP), 2310.01889 (ring CP), 2309.14509
-(Ulysses).
+2104.04473 (PP, VPP), 1910.02054 (ZeRO), 2304.11277 (hybrid sharding), 2006.16668 (EP), 2310.01889
+(ring CP), 2309.14509 (Ulysses).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Family:
     Args:
         name: ``tp_forward_gather``, ``dp_reduce``, ``ep_forward_dispatch``, ``pp_forward`` …
         digit: the parallel degree the family belongs to: ``tp``, ``cp``, ``ep``, ``etp``,
-            ``dp`` (dense gradients, spans cp x dp), ``edp``, ``pp``.
+            ``dp`` (dense gradients, spans cp x dp; with hybrid sharding a part of that), ``edp``,
+            ``pp``.
         axes: indices into ``layout.axes`` along which a group's members vary.
         group_size: members of one group [1].
         groups: groups of the family [1].
@@ -51,6 +52,8 @@ class Family:
         experts, top_k: of domain_all_to_all: routed experts, and those a token picks [1].
         repeats_per_step: of ``times_per_step``, those that run in the backward, where full
             recomputation repeats the forward [1].
+        along: what ``Layout.axes_of`` calls *axes*: *digit*, or with hybrid sharding its part;
+            empty for *digit*.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Family:
     experts: int = 0
     top_k: int = 0
     repeats_per_step: float = 0.0
+    along: str = ""
 
     def members(self, layout: Layout) -> NDArray[np.int64]:
         """Return the ranks of every group, array [groups, group_size]."""
@@ -87,6 +91,7 @@ class Flow:
     times_per_step: Any
     phase: str
     ends_only: bool = False
+    along: str = ""
 
 
 def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
@@ -94,7 +99,7 @@ def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
     families = []
     once = step_flows(model, replace(layout, recompute="none"))
     for flow, unrepeated in zip(step_flows(model, layout), once, strict=True):
-        axes = layout.axes_of(flow.digit)
+        axes = layout.axes_of(flow.along or flow.digit)
         size = int(np.prod([layout.axes[i].size for i in axes]))
         if size < 2 or not flow.times_per_step or not flow.payload_bytes:
             continue
@@ -112,6 +117,7 @@ def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
                 phase=flow.phase,
                 ends_only=flow.ends_only,
                 repeats_per_step=float(flow.times_per_step - unrepeated.times_per_step),
+                along=flow.along if layout.dp_shard else "",
             )
         )
     if layout.ep_copies == "domain":
@@ -190,39 +196,18 @@ def _tensor_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
 
     return (
         flow("tp_forward_reduce", "all_reduce", volume, (forward + ends) * whole, "forward"),
-        flow(
-            "tp_backward_reduce",
-            "all_reduce",
-            volume,
-            (per_stage + ends * heads) * whole,
-            "backward",
-        ),
-        flow(
-            "tp_forward_gather", "all_gather", volume, (forward + ends * heads) * split, "forward"
-        ),
+        flow("tp_backward_reduce", "all_reduce", volume, (per_stage + ends * heads) * whole,
+             "backward"),
+        flow("tp_forward_gather", "all_gather", volume, (forward + ends * heads) * split,
+             "forward"),
         flow("tp_forward_scatter", "reduce_scatter", volume, (forward + ends) * split, "forward"),
-        flow(
-            "tp_backward_gather",
-            "all_gather",
-            volume,
-            (2 * per_stage + ends * (1 + heads)) * split,
-            "backward",
-        ),
-        flow(
-            "tp_backward_scatter",
-            "reduce_scatter",
-            volume,
-            (per_stage + ends * heads) * split,
-            "backward",
-        ),
-        flow(
-            "tp_cross_entropy",
-            "all_reduce",
-            statistics,
-            _CROSS_ENTROPY_REDUCES * ends * heads,
-            "forward",
-        ),
-    )
+        flow("tp_backward_gather", "all_gather", volume,
+             (2 * per_stage + ends * (1 + heads)) * split, "backward"),
+        flow("tp_backward_scatter", "reduce_scatter", volume, (per_stage + ends * heads) * split,
+             "backward"),
+        flow("tp_cross_entropy", "all_reduce", statistics, _CROSS_ENTROPY_REDUCES * ends * heads,
+             "forward"),
+    )  # fmt: skip
 
 
 def _key_value_width(model: ModelSpec, layout: Any) -> Any:
@@ -294,13 +279,9 @@ def _expert_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     def flow(name: str, collective: str, payload: Any, times: Any, phase: str) -> Flow:
         digit = "ep" if collective == "all_to_all" else "etp"
         return Flow(
-            name=name,
-            digit=digit,
-            collective=collective,
-            payload_bytes=payload,
-            times_per_step=times,
-            phase=phase,
-        )
+            name=name, digit=digit, collective=collective, payload_bytes=payload,
+            times_per_step=times, phase=phase,
+        )  # fmt: skip
 
     return (
         flow("ep_forward_dispatch", "all_to_all", dispatch, forward, "forward"),
@@ -326,7 +307,9 @@ def _gradient_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     """Gradients and ZeRO: one reduction a step, or with ZeRO-3 gathers every micro-batch.
 
     ZeRO-0 all-reduces; ZeRO-1/2 reduce-scatters gradients and gathers parameters once a step;
-    ZeRO-3 gathers parameters forward and backward and scatters gradients every micro-batch.
+    ZeRO-3 gathers parameters forward and backward and scatters gradients every micro-batch. Hybrid
+    sharding gathers and scatters in the shard group, and all-reduces each rank's shard over the
+    replicas as often as gradients are scattered (FSDP2's and Megatron's default).
     """
     experts = routed_expert_parameters(model)
     dense = model.parameters() + model.mtp_parameters - experts
@@ -335,30 +318,30 @@ def _gradient_flows(model: ModelSpec, layout: Any) -> tuple[Flow, ...]:
     zero, full = np.where(stage == 0, 1, 0), np.where(stage == 3, 1, 0)
     sharded = 1 - zero
     scatters = sharded * np.where(stage == 3, micro, 1)
+    replicated = np.where(np.asarray(layout.dp_replicate) > 1, 1, 0)
     flows: list[Flow] = []
-    for digit, parameters in (
-        ("dp", dense / (layout.tp * layout.pp)),
-        ("edp", experts / (layout.ep * layout.etp * layout.pp)),
+    for digit, parameters, members in (
+        ("dp", dense / (layout.tp * layout.pp), layout.cp * layout.dp),
+        ("edp", experts / (layout.ep * layout.etp * layout.pp), layout.edp),
     ):
         gradients = parameters * layout.gradient_bytes
         weights = parameters * layout.parameter_bytes
-        for name, collective, payload, times, phase in (
-            ("reduce", "all_reduce", gradients, zero, "backward"),
-            ("scatter", "reduce_scatter", gradients, scatters, "backward"),
-            ("gather", "all_gather", weights, sharded * (1 - full), "end"),
-            ("forward_gather", "all_gather", weights, full * micro, "forward"),
-            ("backward_gather", "all_gather", weights, full * micro, "backward"),
+        shard, across = f"{digit}_shard", "dp_replicate"
+        part = gradients / (members / layout.dp_replicate)
+        for name, collective, payload, times, phase, along in (
+            ("reduce", "all_reduce", gradients, zero, "backward", digit),
+            ("scatter", "reduce_scatter", gradients, scatters, "backward", shard),
+            ("replica_reduce", "all_reduce", part, scatters * replicated, "backward", across),
+            ("gather", "all_gather", weights, sharded * (1 - full), "end", shard),
+            ("forward_gather", "all_gather", weights, full * micro, "forward", shard),
+            ("backward_gather", "all_gather", weights, full * micro, "backward", shard),
         ):
             flows.append(
                 Flow(
-                    name=f"{digit}_{name}",
-                    digit=digit,
-                    collective=collective,
-                    payload_bytes=payload,
-                    times_per_step=times,
-                    phase=phase,
+                    name=f"{digit}_{name}", digit=digit, collective=collective,
+                    payload_bytes=payload, times_per_step=times, phase=phase, along=along,
                 )
-            )
+            )  # fmt: skip
     return tuple(flows)
 
 

@@ -159,7 +159,14 @@ def _shard_gpus(row: Cells, notes: str) -> float:
     members = row.number("cp", 1.0) * row.number("dp")
     domain = row.number("scaleup_domain", row.number("gpus_per_node", 8.0))
     row.assumed["hsdp"] = "sharded inside a scale-up domain, replicated across"
-    return max(1.0, min(members, domain // row.number("tp")))
+    shared = max(1.0, min(members, domain // row.number("tp")))
+    inside = row.number("etp", 1.0) * row.number("ep", 1.0)
+    if shared * row.number("tp") % inside:
+        raise UnusableError(
+            f"HSDP inside a scale-up domain: an expert group of etp x ep = {inside:g} ranks would "
+            f"span replicas of {shared * row.number('tp'):g}"
+        )
+    return shared
 
 
 def _zero_stage(row: Cells, notes: str, usual: float) -> float:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.collectives.links import Spread
 from planner.layout import groups_along
-from planner.steptime.spread import Spreads
+from planner.steptime.columns import anywhere
+from planner.steptime.spread import SHARDING, Spreads, digits_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +48,7 @@ def spreads_of(layout: Layout, homes: Homes) -> Spreads:
     return Spreads(
         **{
             digit: WORST_SPREAD[digit](groups_along(sizes, layout.axes_of(digit)), homes)
-            for digit in DIGITS
+            for digit in (*DIGITS, *(SHARDING if layout.dp_shard else ()))
         }
     )
 
@@ -77,7 +78,9 @@ def worst_chain_spread(members: NDArray[np.int64], homes: Homes) -> Spread:
     return _worst(members, [home[members] for home in homes])
 
 
-WORST_SPREAD = {digit: worst_chain_spread if digit == "pp" else worst_spread for digit in DIGITS}
+WORST_SPREAD = {
+    digit: worst_chain_spread if digit == "pp" else worst_spread for digit in (*DIGITS, *SHARDING)
+}
 """How the worst group of each digit is found: pipelines are chains."""
 
 
@@ -135,6 +138,9 @@ def inside_spreads(columns: LayoutColumns) -> Spreads:
         "tp": columns.tp, "cp": columns.cp, "ep": columns.ep, "etp": columns.etp,
         "dp": columns.cp * columns.dp, "edp": columns.edp, "pp": columns.pp,
     }  # fmt: skip
+    if anywhere(columns.shard_gpus > 0):
+        sizes |= {"dp_shard": columns.shards, "edp_shard": columns.expert_shards,
+                  "dp_replicate": columns.replicas}  # fmt: skip
     return Spreads(
         **{
             digit: Spread(group_size=size, members=(), domains=(), least_members=size)
@@ -144,11 +150,11 @@ def inside_spreads(columns: LayoutColumns) -> Spreads:
 
 
 def stacked(spreads: Sequence[Spreads]) -> Spreads:
-    """Return many layouts' spreads as one of columns, one row a layout."""
+    """Return many layouts' spreads, of the same digits, as one of columns, one row a layout."""
     return Spreads(
         **{
-            field.name: _stack([getattr(one, field.name) for one in spreads])
-            for field in fields(Spreads)
+            digit: _stack([getattr(one, digit) for one in spreads])
+            for digit in digits_of(spreads[0])
         }
     )
 

@@ -17,14 +17,15 @@ from planner.collectives.links import Spread
 from planner.layout import groups_along
 from planner.search.placed import DIGITS, WORST_SPREAD, inside_spreads, stacked
 from planner.search.space import DEGREES
-from planner.steptime.columns import LayoutColumns
-from planner.steptime.spread import Spreads, contiguous_spread
+from planner.steptime.columns import LayoutColumns, anywhere
+from planner.steptime.spread import SHARDING, Spreads, contiguous_spread, digits_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEATINGS = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
-_MOVED = ("dp", "edp", "pp")  # digits whose groups sit otherwise in the other order
+_MOVED = ("dp", "edp", "pp", *SHARDING)  # digits whose groups sit otherwise in the other order
+_DEGREES = (*DEGREES, "shard_gpus")
 
 
 class RankOrderSeats:
@@ -39,7 +40,7 @@ class RankOrderSeats:
         self._domain_gpus = [float(np.bincount(home).max()) for home in homes]
         self._uneven = any(_is_uneven(home) for home in homes)
         self._counted: dict[tuple[str, int, int, int, int], Spread] = {}
-        self._known: dict[tuple[tuple[int, ...], str], Spreads] = {}
+        self._known: dict[tuple[tuple[int, ...], str, int], Spreads] = {}
 
     @property
     def supernode_gpus(self) -> tuple[int, ...]:
@@ -59,31 +60,39 @@ class RankOrderSeats:
             return inside_spreads(columns)
         few, which = _unique_degrees(columns)
         if self._uneven:
-            found = [stacked([self._of(degrees, order) for degrees in few]) for order in SEATINGS]
+            digits = (*DIGITS, *SHARDING) if anywhere(columns.shard_gpus > 0) else DIGITS
+            found = [
+                stacked([self._of(degrees, order, digits) for degrees in few]) for order in SEATINGS
+            ]
         else:
-            degrees = dict(zip(DEGREES, np.array(few, dtype=float).T, strict=True))
+            degrees = dict(zip(_DEGREES, np.array(few, dtype=float).T, strict=True))
             some = replace(columns, **degrees)
             found = [contiguous_spread(some, self._domain_gpus, order) for order in SEATINGS]
         return rows_of(_by_order(found), which)
 
-    def _of(self, degrees: tuple[int, ...], order: str) -> Spreads:
-        key = (degrees, order)
+    def _of(self, degrees: tuple[int, ...], order: str, digits: Sequence[str]) -> Spreads:
+        key = (degrees, order, len(digits))
         if key not in self._known:
-            self._known[key] = self._count(degrees, order)
+            self._known[key] = self._count(degrees, order, digits)
         return self._known[key]
 
-    def _count(self, degrees: tuple[int, ...], order: str) -> Spreads:
-        tp, cp, ep, etp, dp, pp = degrees
+    def _count(self, degrees: tuple[int, ...], order: str, digits: Sequence[str]) -> Spreads:
+        tp, cp, ep, etp, dp, pp, shards = degrees
         edp = tp * cp * dp // (etp * ep)
         late = order.endswith("dp")
+        shard = shards // cp or dp
+        replicas = dp // shard
         strides = {
             "tp": (tp, 1, 1, 1), "cp": (cp, tp, 1, 1), "ep": (ep, etp, 1, 1),
             "etp": (etp, 1, 1, 1),
             "dp": (cp, tp, dp, tp * cp * pp) if late else (cp * dp, tp, 1, 1),
             "edp": (edp, etp * ep * (pp if late else 1), 1, 1),
             "pp": (pp, tp * cp if late else tp * cp * dp, 1, 1),
+            "dp_shard": (cp, tp, shard, tp * cp * pp) if late else (cp * shard, tp, 1, 1),
+            "edp_shard": (edp // replicas, etp * ep * (pp if late else 1), 1, 1),
+            "dp_replicate": (replicas, tp * cp * shard * (pp if late else 1), 1, 1),
         }  # fmt: skip
-        return Spreads(**{name: self._worst(name, *strides[name]) for name in DIGITS})
+        return Spreads(**{name: self._worst(name, *strides[name]) for name in digits})
 
     def _worst(self, digit: str, size: int, stride: int, more: int, apart: int) -> Spread:
         worst = WORST_SPREAD[digit]
@@ -106,8 +115,8 @@ def _is_uneven(home: NDArray[np.int64]) -> bool:
 
 
 def _unique_degrees(columns: LayoutColumns) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
-    """Return the sets of degrees that occur, and which one each row has."""
-    every = [np.atleast_1d(getattr(columns, name)) for name in DEGREES]
+    """Return the sets of ``_DEGREES`` that occur, and which one each row has."""
+    every = [np.atleast_1d(getattr(columns, name)) for name in _DEGREES]
     rows = np.stack(np.broadcast_arrays(*every), axis=1).astype(np.int64)
     # Rows of one set of degrees usually follow each other: look only where they change.
     starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
@@ -118,7 +127,11 @@ def _unique_degrees(columns: LayoutColumns) -> tuple[list[tuple[int, ...]], NDAr
 
 def _by_order(orders: Sequence[Spreads]) -> Spreads:
     """Return the spreads of all *orders*, side by side where the order moves a group."""
-    moved = {name: _side_by_side([getattr(one, name) for one in orders]) for name in _MOVED}
+    moved = {
+        name: _side_by_side([getattr(one, name) for one in orders])
+        for name in digits_of(orders[0])
+        if name in _MOVED
+    }
     return replace(orders[0], **moved)
 
 
@@ -149,4 +162,4 @@ def rows_of(spreads: Spreads, rows: NDArray[np.int64]) -> Spreads:
             domains=tuple(map(take, spread.domains)), least_members=take(spread.least_members),
         )  # fmt: skip
 
-    return Spreads(**{name: some(getattr(spreads, name)) for name in DIGITS})
+    return Spreads(**{name: some(getattr(spreads, name)) for name in digits_of(spreads)})

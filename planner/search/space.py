@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.layout import Layout
+from planner.search.shards import shard_columns, shard_degree_reasons, shard_run_reasons
 from planner.steptime.columns import CP_KINDS, RECOMPUTE, SCHEDULES, LayoutColumns, columns_of
 
 if TYPE_CHECKING:
@@ -29,14 +30,10 @@ RUN = (
     "schedule", "overlap_gradients", "overlap_parameters",
 )  # fmt: skip
 _WORDS: dict[str, tuple[Any, ...]] = {
-    "recompute": RECOMPUTE,
-    "cp_kind": CP_KINDS,
-    "ep_copies": ("expert", "domain"),
-    "sequence_parallel": (False, True),
-    "schedule": SCHEDULES,
-    "overlap_gradients": (False, True),
-    "overlap_parameters": (False, True),
-}
+    "recompute": RECOMPUTE, "cp_kind": CP_KINDS, "ep_copies": ("expert", "domain"),
+    "sequence_parallel": (False, True), "schedule": SCHEDULES,
+    "overlap_gradients": (False, True), "overlap_parameters": (False, True),
+}  # fmt: skip
 _BLOCK_ROWS = 262_144
 
 
@@ -159,6 +156,7 @@ class Space:
         }
         varied["domain_copies"] = varied.pop("ep_copies")
         varied["overlap_tensor"] = varied["sequence_parallel"]
+        varied |= shard_columns(fixed.get("dp_shard", 0), varied)
         return replace(columns_of(self.layout(0, fixed)), **varied)
 
 
@@ -302,6 +300,7 @@ def degree_reasons(
                 & _aligned(whole, etp) & _aligned(whole, inside)
             ),
         }  # fmt: skip
+    reasons |= shard_degree_reasons(defaults["dp_shard"], t)
     if not defaults["order"].endswith("pp"):
         reasons["the rank order needs etp x ep = tp x cp"] = (
             (pp > 1) & (inside > 1) & (inside != whole)
@@ -353,6 +352,7 @@ def _run_reasons(
         "tp x cp does not divide the sequence": (t["sequence_parallel"] == 1)
         & (defaults["seq"] % whole != 0),
         "Ulysses needs tp x cp to divide the heads": ulysses & (model.attention.heads % whole != 0),
+        **shard_run_reasons(defaults["dp_shard"], t),
         "the same as another: what differs has nothing to act on": idle,
     }
 

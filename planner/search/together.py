@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, Spread, TierNumbers
-from planner.search.placed import DIGITS
-from planner.steptime.spread import Spreads
+from planner.steptime.spread import Spreads, digits_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -76,7 +75,10 @@ def stacked_spreads(spreads: Sequence[Spreads]) -> Spreads:
     if len(spreads) == 1:
         return spreads[0]
     return Spreads(
-        **{name: _stacked_spread([getattr(one, name) for one in spreads]) for name in DIGITS}
+        **{
+            name: _stacked_spread([getattr(one, name) for one in spreads])
+            for name in digits_of(spreads[0])
+        }
     )
 
 

@@ -158,7 +158,8 @@ class Whole:
             tiers = len(found.tp.members)
             alone = Spread(group_size=1.0, members=(1.0,) * tiers, domains=(1.0,) * tiers,
                            least_members=1.0)  # fmt: skip
-            self.seated[seats] = replace(found, dp=alone, edp=alone, pp=alone)
+            self.seated[seats] = replace(found, dp=alone, edp=alone, pp=alone, dp_shard=None,
+                                         edp_shard=None, dp_replicate=None)  # fmt: skip
         return self.seated[seats]
 
     def that_can(self, seq: float, rows: Ints) -> Ints:

@@ -57,8 +57,8 @@ class LayoutColumns:
             0 where it repeats the whole forward.
         widened_bytes: by so many bytes a gradient grows before it is reduced: FSDP2 reduces in FP32
             what the backward made in 16 bit.
-        shard_gpus: members of the dense data-parallel group that share one copy of what is sharded,
-            all in one supernode (HSDP); 0 where the whole group does.
+        shard_gpus: members of the dense data-parallel group (cp x dp) that share one copy of what
+            is sharded, neighbours in it (HSDP); 0 where the whole group does.
         newer_attention: 1 where PyTorch runs kernels written for Hopper or later (cuDNN's,
             FlashAttention 3), as fused stacks do, instead of FlashAttention 2.
         compiled_loss: 1 where PyTorch's own loss is compiled, 0 where it runs operator by operator.
@@ -122,6 +122,16 @@ class LayoutColumns:
         return select(self.shard_gpus > 0, self.shard_gpus, self.cp * self.dp)
 
     @property
+    def expert_shards(self) -> Values:
+        """Ranks that one copy of a rank's experts is sharded over: as many replicas [1]."""
+        return self.edp / self.replicas
+
+    @property
+    def replicas(self) -> Values:
+        """Copies of what is sharded, 1 where the whole data-parallel group shares one [1]."""
+        return self.cp * self.dp / self.shards
+
+    @property
     def micro_batches(self) -> Values:
         """Micro-batches one replica runs in a step [1]."""
         return self.global_batch / (self.dp * self.micro_batch)
@@ -167,6 +177,8 @@ def _row(layout: Layout) -> dict[str, Any]:
             row[field.name] = float(layout.ep_copies == "domain")
         elif field.name in _CODES:
             row[field.name] = float(_CODES[field.name].index(getattr(layout, field.name)))
+        elif field.name == "shard_gpus":
+            row[field.name] = float(layout.cp * layout.dp_shard)
         elif field.name == "overlap_tensor":
             row[field.name] = float(layout.sequence_parallel)
         elif hasattr(layout, field.name):

@@ -12,14 +12,13 @@ from planner.model import ModelSpec
 from planner.steptime.columns import LayoutColumns, Values, anywhere, larger, select
 from planner.steptime.parameters import StageParameters
 from planner.steptime.wires import (
+    Wire,
     Wires,
-    across_of,
     all_reduce_s,
     all_to_all_s,
     chain_hop_s,
     gather_s,
     hop_s,
-    inside_of,
 )
 
 
@@ -136,38 +135,30 @@ def gradient_s(
 ) -> GradientTraffic:
     """Return the gradient reductions and parameter gathers of one stage [s].
 
-    HSDP scatters and gathers inside a supernode and sums the shards between supernodes (of dense
-    parameters; experts are spread already). A stage without routed experts runs no collective for
-    them.
+    Hybrid sharding scatters and gathers in the shard group, then sums each rank's shard over the
+    replicas. A stage without routed experts runs no collective for them.
     """
     wire = columns.gradient_bytes + columns.widened_bytes
     dense, experts = parameters.dense * wire, parameters.experts * wire
     plain = columns.zero_stage == 0
-    hybrid = (columns.shard_gpus > 0) * (columns.zero_stage > 0)
 
-    def reduced(payload: Values, digit: str) -> Values:
-        ground = getattr(wires, digit)
-        scattered = gather_s(payload, ground)
+    def reduced(payload: Values, ground: Wire, shard: Wire | None) -> Values:
+        scattered = gather_s(payload, shard or ground)
+        if shard is not None and wires.dp_replicate is not None:
+            scattered = scattered + all_reduce_s(payload / shard.n, wires.dp_replicate)
         if anywhere(plain):
             scattered = select(plain, all_reduce_s(payload, ground), scattered)
-        if digit == "dp" and anywhere(hybrid):
-            inside = inside_of(ground)
-            across = all_reduce_s(payload / inside.n, across_of(ground))
-            scattered = select(hybrid, gather_s(payload, inside) + across, scattered)
         return select(payload > 0, scattered, 0.0)
 
-    def gathered(payload: Values, digit: str) -> Values:
-        ground = getattr(wires, digit)
-        whole = gather_s(payload, ground)
-        if digit == "dp" and anywhere(hybrid):
-            whole = select(hybrid, gather_s(payload, inside_of(ground)), whole)
-        return select((payload > 0) * (columns.zero_stage > 0), whole, 0.0)
+    def gathered(payload: Values, ground: Wire) -> Values:
+        return select((payload > 0) * (columns.zero_stage > 0), gather_s(payload, ground), 0.0)
 
+    weights = columns.parameter_bytes
     return GradientTraffic(
-        reduce_s=reduced(dense, "dp"),
-        gather_s=gathered(parameters.dense * columns.parameter_bytes, "dp"),
-        expert_reduce_s=reduced(experts, "edp"),
-        expert_gather_s=gathered(parameters.experts * columns.parameter_bytes, "edp"),
+        reduce_s=reduced(dense, wires.dp, wires.dp_shard),
+        gather_s=gathered(parameters.dense * weights, wires.dp_shard or wires.dp),
+        expert_reduce_s=reduced(experts, wires.edp, wires.edp_shard),
+        expert_gather_s=gathered(parameters.experts * weights, wires.edp_shard or wires.edp),
     )
 
 

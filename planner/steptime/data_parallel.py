@@ -18,6 +18,7 @@ from planner.steptime.memory import STAGES
 from planner.steptime.optimizer import update_s
 from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.rates import Rates
+from planner.steptime.spread import SHARDING
 from planner.steptime.stages import StageCosts
 from planner.steptime.wires import Wires
 
@@ -69,6 +70,7 @@ _DEPENDS_ON = (
     "widened_bytes", "shard_gpus", "optimizer_bytes", "precision", "stack",
 )  # fmt: skip
 """What the traffic of data parallelism and the update depend on: many layouts share it."""
+_WIRES = ("dp", "edp", *SHARDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +88,9 @@ def _traffic(
     """Return the traffic of each stage: reckoned once for each kind of row, then spread."""
     if kinds is not None:
         columns = of_rows(columns, kinds.first)
-        wires = replace(wires, dp=of_rows(wires.dp, kinds.first),
-                        edp=of_rows(wires.edp, kinds.first))  # fmt: skip
+        few = {name: of_rows(wire, kinds.first) for name in _WIRES
+               if (wire := getattr(wires, name)) is not None}  # fmt: skip
+        wires = replace(wires, **few)
         rates = replace(rates, memory_bytes_per_s=at_rows(rates.memory_bytes_per_s, kinds.first))
     layers = stage_layers(model, columns)
     found = {}

@@ -251,7 +251,7 @@ def _stage_parts(
             dense=held.dense + (copies - 1.0) * other.dense,
             experts=held.experts + (copies - 1.0) * other.experts,
         )
-    dense_group, expert_group = copies * columns.shards, copies * columns.edp
+    dense_group, expert_group = copies * columns.shards, copies * columns.expert_shards
 
     def shared(bytes_each: Values, from_stage: float) -> Values:
         sharded = zero >= from_stage

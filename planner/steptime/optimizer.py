@@ -30,6 +30,6 @@ def update_s(columns: LayoutColumns, parameters: StageParameters, rates: Rates) 
     """Return the seconds of the optimizer's update on the heaviest stage."""
     sharded = columns.zero_stage >= 1
     dense = parameters.dense / select(sharded, columns.shards, 1.0)
-    experts = parameters.experts / select(sharded, columns.edp, 1.0)
+    experts = parameters.experts / select(sharded, columns.expert_shards, 1.0)
     moved = update_bytes_per_parameter(columns) * (dense + experts)
     return moved / rates.memory_bytes_per_s

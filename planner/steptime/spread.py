@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.collectives.links import Spread
-from planner.steptime.columns import LayoutColumns, Values, larger, smaller, whole
+from planner.layout import PART_OF
+from planner.steptime.columns import LayoutColumns, Values, anywhere, larger, smaller, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spreads:
     """The spread of every digit; ``dp`` is the dense gradient group (cp x dp).
 
-    ``pp`` is a chain: the share of its hops that leave a supernode is (k - 1) / (n - 1).
+    ``pp`` is a chain: the share of its hops that leave a supernode is (k - 1) / (n - 1). The last
+    three are of hybrid sharding, as ``Layout.axes_of`` names them; None where no layout has it.
     """
 
     tp: Spread
@@ -26,6 +28,19 @@ class Spreads:
     dp: Spread
     edp: Spread
     pp: Spread
+    dp_shard: Spread | None = None
+    edp_shard: Spread | None = None
+    dp_replicate: Spread | None = None
+
+
+DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp")
+SHARDING = tuple(PART_OF)
+"""What hybrid sharding splits ``dp`` and ``edp`` into; the replicas of both are the same ranks."""
+
+
+def digits_of(spreads: Spreads) -> tuple[str, ...]:
+    """Return the names of the spreads that there are."""
+    return DIGITS if spreads.dp_shard is None else (*DIGITS, *SHARDING)
 
 
 def strided_spread(size: Values, stride: Values, domains: Sequence[float]) -> Spread:
@@ -72,6 +87,7 @@ def contiguous_spread(
         dense = strided_spread(c * columns.dp, t, sizes)
         pipe = strided_spread(columns.pp, t * c * columns.dp, sizes)
         expert = strided_spread(columns.edp, columns.etp * columns.ep, sizes)
+    hybrid = anywhere(columns.shard_gpus > 0)
     return Spreads(
         tp=strided_spread(t, 1.0, sizes),
         cp=strided_spread(c, t, sizes),
@@ -80,7 +96,32 @@ def contiguous_spread(
         dp=dense,
         edp=expert,
         pp=pipe,
+        **(_sharding(columns, sizes, order) if hybrid else {}),
     )
+
+
+def _sharding(columns: LayoutColumns, sizes: Sequence[float], order: str) -> dict[str, Spread]:
+    """Return the spreads of shard groups and of replicas, ranks in order.
+
+    The replicas are the outermost part of dp, whatever the order.
+    """
+    t, c, shards = columns.tp, columns.cp, columns.shards
+    inside = columns.etp * columns.ep
+    if order.endswith("pp-dp"):
+        dense = _nested(
+            strided_spread(c, t, sizes), strided_spread(shards / c, t * c * columns.pp, sizes)
+        )
+        expert = strided_spread(columns.expert_shards, inside * columns.pp, sizes)
+        apart = t * shards * columns.pp
+    else:
+        dense = strided_spread(shards, t, sizes)
+        expert = strided_spread(columns.expert_shards, inside, sizes)
+        apart = t * shards
+    return {
+        "dp_shard": dense,
+        "edp_shard": expert,
+        "dp_replicate": strided_spread(columns.replicas, apart, sizes),
+    }
 
 
 def _nested(inner: Spread, outer: Spread) -> Spread:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from planner.collectives.links import LinkNumbers, Spread
+from planner.layout import PART_OF
 from planner.steptime.columns import Values, anywhere, larger, lone, select, smaller
-from planner.steptime.spread import Spreads
+from planner.steptime.spread import Spreads, digits_of
 from planner.units import KIB
 
 FILL_BYTES = 128.0 * KIB
@@ -65,7 +66,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wires:
-    """The wire of every digit."""
+    """The wire of every digit; the last three as ``Spreads`` has them."""
 
     tp: Wire
     cp: Wire
@@ -74,6 +75,9 @@ class Wires:
     dp: Wire
     edp: Wire
     pp: Wire
+    dp_shard: Wire | None = None
+    edp_shard: Wire | None = None
+    dp_replicate: Wire | None = None
 
 
 def wires_of(
@@ -91,16 +95,16 @@ def wires_of(
         inner_share: of the scale-up rate, what large collectives reach [1].
         outer_share: of the NIC's rate, what large collectives reach [1].
         slowdown: digit to how many times as long its bytes take because of who else is on its
-            links; a digit left out has them to itself [1].
+            links; a digit left out has them to itself, and so has a part of it [1].
     """
     longer = slowdown or {}
     return Wires(
         **{
             digit: _slowed(
                 _wire(getattr(spreads, digit), links, inner_share, outer_share),
-                longer.get(digit, 1.0),
+                longer.get(PART_OF.get(digit, digit), 1.0),
             )
-            for digit in ("tp", "cp", "ep", "etp", "dp", "edp", "pp")
+            for digit in digits_of(spreads)
         }
     )
 
@@ -151,18 +155,6 @@ def _wire(spread: Spread, links: LinkNumbers, inner_share: float, outer_share: f
         launch_s=links.launch_s,
         switch_bytes_per_s=(alone * inside.reduction_share if reduces else 0.0),
     )
-
-
-def inside_of(wire: Wire) -> Wire:
-    """Return what the members of a group that sit in one supernode stand on, among themselves."""
-    one, free = 0.0 * wire.k + 1.0, float("inf")
-    return replace(wire, n=wire.m, k=one, rails=wire.m, rail_bytes_per_s=free, hop_bytes_per_s=free)
-
-
-def across_of(wire: Wire) -> Wire:
-    """Return what one member of a group in each supernode stand on: every one has a twin rail."""
-    one = 0.0 * wire.m + 1.0
-    return replace(wire, n=wire.k, m=one, rails=one)
 
 
 def _ring_s(payload_bytes: Values, wire: Wire, passes: float) -> Any:
