@@ -12,7 +12,7 @@ from cli.report_html_read import PlanFile
 from cli.report_html_traffic import Crossing
 from cli.report_html_words import DIGITS, family_words
 from cli.report_pictures import safe
-from cli.report_pictures_seats import Light, Room, key_of_stages, seats
+from cli.report_pictures_seats import Light, Room, Seats, flowing_seats, key_of_stages
 from planner.units import format_bytes
 from planner.words import counted, plural
 
@@ -66,7 +66,7 @@ def seats_section(
         f" The bar under a box is what goes to and from other {plural(tier)}; the most of one "
         f"{tier} is {safe(format_bytes(most))} a step." if most > 0 else ""
     )  # fmt: skip
-    drawn = f'<div class="map">{seat_map(plan, found, leaving)}</div>'
+    drawn = f'<div class="map">{flowing_seats(seat_map(plan, found, leaving))}</div>'
     if not shown:
         return (
             f"<p>{each}.{under}{free} No groups talk to each "
@@ -106,8 +106,8 @@ def domains_in_a_box(plan: PlanFile) -> int:
     return each
 
 
-def seat_map(plan: PlanFile, found: Sequence[Crossing], leaving: NDArray[np.float64]) -> str:
-    """Return the map of a plan's domains, a square for each GPU.
+def seat_map(plan: PlanFile, found: Sequence[Crossing], leaving: NDArray[np.float64]) -> Seats:
+    """Return what the map of a plan's domains shows, a square for each GPU.
 
     Args:
         plan: whose ranks sit.
@@ -146,7 +146,8 @@ def seat_map(plan: PlanFile, found: Sequence[Crossing], leaving: NDArray[np.floa
     tier = document["cut"]["tier"]
     name = f"Map of {counted(len(domains), tier)}, each square a GPU, coloured by pipeline stage"
     lights = [_light(plan, crossing) for crossing in _first_of_each_digit(found)]
-    return seats(name, rooms, _stages(document), lights, told, ",".join(map(str, plan.sizes)))
+    return Seats(title=name, rooms=rooms, stage=_stages(document), lights=lights, told=told,
+                 axes=",".join(map(str, plan.sizes)))  # fmt: skip
 
 
 def _light(plan: PlanFile, crossing: Crossing) -> Light:

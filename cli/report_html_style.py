@@ -113,7 +113,12 @@ nav li,.figures dt,.legend li{overflow-wrap:anywhere;min-width:0}
 .figures .value{font-size:23px;font-weight:600;line-height:1.4;color:var(--ink);font-variant-numeric:tabular-nums;white-space:nowrap}
 .soft{color:var(--soft);font-size:13.5px}
 .warn{background:var(--warn);border-left:4px solid var(--warnline);padding:8px 12px;max-width:none}
-svg{display:block;width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+svg:not(.domain){width:100%}
+svg{display:block;max-width:100%;height:auto;margin:8px 0;font:12.5px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+.cells{display:flex;flex-wrap:wrap;margin:8px 0}
+.cells svg{flex:none;margin:0}
+.cells .row{flex-basis:100%}
+@media screen and (max-width:1020px){.cells .row{display:none}}
 .scroll,.frame{overflow-x:auto}
 table{border-collapse:collapse;margin:10px 0;font-size:14px;min-width:50%}
 caption{text-align:left;font-weight:600;padding:4px 0}
@@ -178,6 +183,7 @@ table{font-size:9pt}
 th,td{padding:3px 8px 3px 0}
 td[data-h=Layout]{min-width:8.5em}
 .scroll,.frame{overflow:visible}
+.cells{zoom:.7}
 .narrow{display:none!important}.wide{display:block!important}}
 """
 

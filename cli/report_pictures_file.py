@@ -22,7 +22,7 @@ from cli.report_html_style import PICTURE_STYLE
 from cli.report_html_traffic import crossings, total_between
 from cli.report_html_words import layout_words
 from cli.report_pictures import WIDTH, Piece, number, patterned, safe, word
-from cli.report_pictures_seats import key_of_stages
+from cli.report_pictures_seats import key_of_stages, seats
 from planner.errors import InputError
 from planner.units import format_bytes
 
@@ -173,7 +173,7 @@ def plan_sheet(plan: PlanFile) -> Sheet:
         pictures=[
             (
                 f"{box_words(plan)}{under if leaving.any() else ''}",
-                seat_map(plan, crossings(plan), leaving),
+                seats(seat_map(plan, crossings(plan), leaving)),
             ),
             *([("", key_of_stages(stages))] if stages > 1 else []),
             (f"Bytes of a step that cross the border of a {tier}", cut_bars(plan)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cli.report_pictures import WIDTH, box, picture, word
+from cli.report_pictures import WIDTH, box, number, picture, safe, word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,15 +76,9 @@ class _Grid:
         return self.columns * self.cell
 
 
-def seats(
-    title: str,
-    rooms: Sequence[Room],
-    stage: NDArray[np.int64],
-    lights: Sequence[Light],
-    told: Callable[[int], str],
-    axes: str,
-) -> str:
-    """Return the map of domains, a square for each GPU, coloured by pipeline stage.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seats:
+    """The map of domains, a square for each GPU, coloured by pipeline stage.
 
     Above 4,096 GPUs a square stands for several that sit side by side, and says how many.
 
@@ -96,21 +90,62 @@ def seats(
         told: what a rank is, in words.
         axes: sizes of the axes for the script, innermost first.
     """
-    together = max(1, ceil(stage.size / _MOST_CELLS))
-    widest = max(ceil(room.capacity / together) for room in rooms)
-    grid = _grid(widest, len(rooms), max(len(room.label) for room in rooms))
-    stages = int(stage.max()) + 1
-    shade = stage * STAGE_COLOURS // stages if stages > STAGE_COLOURS else (
-        stage * (STAGE_COLOURS - 1) // max(stages - 1, 1)
-    )  # fmt: skip
+
+    title: str
+    rooms: Sequence[Room]
+    stage: NDArray[np.int64]
+    lights: Sequence[Light]
+    told: Callable[[int], str]
+    axes: str
+
+
+def seats(shown: Seats) -> str:
+    """Return the map as one picture, for a file of its own."""
+    grid, shade = _grid_of(shown), _shade(shown.stage)
     parts = []
-    for i, room in enumerate(rooms):
+    for i, room in enumerate(shown.rooms):
         x = (i % grid.per_row) * (grid.width + _BETWEEN) + 2
         y = (i // grid.per_row) * grid.height + 14
-        parts.append(_room(room, x, y, grid, together, shade, lights, told))
-    rows = ceil(len(rooms) / grid.per_row)
-    body = f'<g class="cells" data-axes="{axes}">{"".join(parts)}</g>'
-    return picture(title, rows * grid.height + 6, body)
+        parts.append(_room(room, x, y, grid, shade, shown))
+    rows = ceil(len(shown.rooms) / grid.per_row)
+    return picture(shown.title, rows * grid.height + 6, "".join(parts))
+
+
+def flowing_seats(shown: Seats) -> str:
+    """Return the map as a picture for each domain: a page puts as many side by side as it can."""
+    grid, shade = _grid_of(shown), _shade(shown.stage)
+    width, height = number(grid.width + _BETWEEN), number(grid.height)
+    parts = []
+    for i, room in enumerate(shown.rooms):
+        if i and i % grid.per_row == 0:
+            parts.append('<i class="row"></i>')
+        parts.append(
+            f'<svg class="domain" aria-hidden="true" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}">{_room(room, 2, 14, grid, shade, shown)}</svg>'
+        )
+    return (
+        f'<div class="cells" role="img" aria-label="{safe(shown.title)}" '
+        f'data-axes="{shown.axes}">{"".join(parts)}</div>'
+    )
+
+
+def _together(stage: NDArray[np.int64]) -> int:
+    """Return how many ranks a square stands for."""
+    return max(1, ceil(stage.size / _MOST_CELLS))
+
+
+def _grid_of(shown: Seats) -> _Grid:
+    together = _together(shown.stage)
+    widest = max(ceil(room.capacity / together) for room in shown.rooms)
+    return _grid(widest, len(shown.rooms), max(len(room.label) for room in shown.rooms))
+
+
+def _shade(stage: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the colour of each rank's stage, array [ranks]."""
+    stages = int(stage.max()) + 1
+    if stages > STAGE_COLOURS:
+        return stage * STAGE_COLOURS // stages
+    return stage * (STAGE_COLOURS - 1) // max(stages - 1, 1)
 
 
 def _grid(cells: int, rooms: int, letters: int) -> _Grid:
@@ -166,9 +201,9 @@ def _columns(cells: int) -> int:
 
 
 def _room(
-    room: Room, x: float, y: float, grid: _Grid, together: int, shade: NDArray[np.int64],
-    lights: Sequence[Light], told: Callable[[int], str],
-) -> str:  # fmt: skip
+    room: Room, x: float, y: float, grid: _Grid, shade: NDArray[np.int64], shown: Seats
+) -> str:
+    together = _together(shown.stage)
     most = max(4, int((grid.width + _BETWEEN - 4) / _LETTER))
     parts = [
         word(x, y - 3, room.label, style="small", most=most),
@@ -191,13 +226,14 @@ def _room(
             continue
         rank = ranks[0]
         shades = [f"s{int(shade[rank])}"]
-        for light in lights:
+        for light in shown.lights:
             group = light.group[ranks]
             crossing = group[light.crosses[group]]
             shades.append(
                 f"{light.letter}{int(crossing[0]) % LIGHT_COLOURS if crossing.size else 'i'}"
             )
-        text = told(rank) if together == 1 else f"{len(ranks)} ranks from {told(rank)}"
+        told = shown.told(rank)
+        text = told if together == 1 else f"{len(ranks)} ranks from {told}"
         more = f' data-r="{rank}"' if together == 1 else ""
         parts.append(box(*place, side, side, f"k {' '.join(shades)}", text, more))
     return "".join(parts)

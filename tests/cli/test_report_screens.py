@@ -38,6 +38,27 @@ def test_on_a_phone_the_page_keeps_its_width_and_every_number_is_on_it(
     assert browser.value(f"Math.min(...{small}.filter(r => r.width).map(r => r.height))") >= 11
 
 
+def test_on_a_phone_the_whole_map_of_the_seats_is_seen_without_swiping(
+    browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
+) -> None:
+    opened(browser, planner, tmp_path / "report.html", plan_file)
+    boxes = "[...document.querySelectorAll('.cells .domain')].map(b => b.getBoundingClientRect())"
+    wide = browser.value(f"new Set({boxes}.map(r => r.top)).size")
+    browser.send("Emulation.setDeviceMetricsOverride", **PHONE)
+
+    assert browser.value(f"{boxes}.length") == 8
+    assert browser.value(f"Math.max(...{boxes}.map(r => r.right))") <= 390
+    assert browser.value(f"new Set({boxes}.map(r => r.top)).size") > wide
+    # a finger's tip lights up the group of a rank
+    browser.value("document.querySelector('.lit-c').click()")
+    browser.value("document.querySelector('[data-r=\"0\"]').dispatchEvent("
+                  "new MouseEvent('click', {bubbles: true}))")  # fmt: skip
+    assert browser.value("document.querySelectorAll('.pick').length") > 1
+    assert "Rank 0 is in the group of ranks 0, " in browser.value(
+        "document.querySelector('.said').textContent"
+    )
+
+
 def test_on_a_phone_each_cell_of_a_card_says_what_it_is(
     browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
 ) -> None:

@@ -46,7 +46,7 @@ def test_many_domains_are_drawn_several_to_a_box_and_none_is_lost(tmp_path: Path
     assert "Each box is 4 neighbouring supernodes, each square a GPU" in page
     assert page.count('class="k ') == 500
     assert "d0 +3: to d3, 4 of 4 GPUs used, 210 B a step to and from others" in page  # 7 hops of 30
-    labels = re.findall(r">([^<]*)</text>", page.partition('class="map"')[2].partition("</svg>")[0])
+    labels = re.findall(r">([^<]*)</text>", page.partition('class="map"')[2].partition("</div>")[0])
     assert labels == [f"d{i}" for i in range(0, 500, 4)]  # whole: none is cut
     assert "Each box is a supernode" in report([saved(tmp_path, many_boxes(160))])
 
