@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cli.report_html_candidates import Candidate
-from cli.report_html_cut import least_words
+from cli.report_html_cut import least_terms, least_words
 from cli.report_html_memory import held_pieces, used_bytes
 from cli.report_html_parts import Num, table
 from cli.report_html_step import path_pieces
@@ -97,10 +97,8 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     return (
         (f"<p>All of them: {safe(told.words)}.</p>" if told.words else "")
         + table("The candidates", told.heads, told.rows)
-        + "<p>Least: whether what crosses is proved the least of all seatings; a share that is "
-        "open could still be saved, by the bound; bytes are of other seats, whose step is longer. "
-        "Memory is that of the fullest GPU with its margin for "
-        "fragments: what must fit.</p>"
+        + f"<p>{safe(least_terms(all_of_them))} Memory is that of the fullest GPU with its margin "
+        "for fragments: what must fit.</p>"
         + "".join(f'<p class="warn">{safe(words)}</p>' for words in close)
     )
 

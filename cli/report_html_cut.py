@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planner.units import format_bytes, format_share
@@ -40,6 +41,16 @@ def least_words(one: Candidate) -> str:
     if one.cut_bytes > one.least_bytes * (1 + _ALIKE_SHARE):
         return format_bytes(one.least_bytes) if one.least_bytes else "none"
     return "proved" if one.open_share == 0 else f"{format_share(one.open_share)} open"
+
+
+def least_terms(all_of_them: Sequence[Candidate]) -> str:
+    """Return what the words of ``least_words`` mean, of those that some candidate has."""
+    said = "Least: whether what crosses is proved the least of all seatings"
+    if any(one.open_share > 0 for one in all_of_them):
+        said += "; a share that is open could still be saved, by the bound"
+    if any(one.cut_bytes > one.least_bytes * (1 + _ALIKE_SHARE) for one in all_of_them):
+        said += "; bytes are of other seats, whose step is longer"
+    return f"{said}."
 
 
 def cut_doubt(one: Candidate) -> str:
