@@ -193,7 +193,8 @@ class Steps:
         for pools in self._groups():
             below_s = [limits[pool.name] for pool in pools]
             machines = [pool.changed(change) for pool in pools]
-            found = shortest_steps(pools[0].whole, machines, change.seq, below_s)
+            raced = shortest_steps(pools[0].whole, machines, change.seq, below_s)
+            found = [one.best for one in raced]
             for pool, best, limit_s in zip(pools, found, below_s, strict=True):
                 behind = Best(step_s=limit_s, row=-1) if isfinite(limit_s) else best
                 self._known[pool.name, change] = best if best.row >= 0 else behind

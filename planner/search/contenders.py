@@ -15,7 +15,7 @@ import numpy as np
 from planner.search.flips import spelled_degrees
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.seated_steps import SeatedSteps, until_kept
-from planner.search.space import DEGREES
+from planner.search.sets import degrees_of, first_of_sets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from planner.layout import Layout
     from planner.search.changed import Change
+    from planner.search.sets import Degrees
 
     Ints = NDArray[np.int64]
-    Degrees = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +103,7 @@ def contest(
     like = [space.rows_like(layout) for layout in asked]
     every = np.unique(np.concatenate([pool.rows, np.array(sorted(best), np.int64), *like]))
     some = pool.with_rows(every)
-    wanted = [_degrees(some, row) for rows in like for row in rows.tolist()]
+    wanted = [degrees_of(space, row) for rows in like for row in rows.tolist()]
     ratios: dict[Degrees, float] = {}
     for change in dict.fromkeys(sides):
         ratios = _ratios(some, change, seats, wanted, ratios)
@@ -111,7 +111,7 @@ def contest(
         return Contest(pool=pool, contenders=())
     rows: dict[Degrees, list[int]] = {}
     for row in every.tolist():
-        rows.setdefault(_degrees(some, row), []).append(row)
+        rows.setdefault(degrees_of(space, row), []).append(row)
     return Contest(
         pool=pool.with_rows(np.array(sorted(row for one in ratios for row in rows[one]), np.int64)),
         contenders=tuple(
@@ -120,10 +120,6 @@ def contest(
             for one, ratio in ratios.items()
         ),
     )  # fmt: skip
-
-
-def _degrees(pool: Pool, row: int) -> Degrees:
-    return tuple(int(pool.whole.space.table[name][row]) for name in DEGREES)
 
 
 def _ratios(
@@ -135,16 +131,8 @@ def _ratios(
 ) -> dict[Degrees, float]:
     """Return *known* and the ratios of all other sets that contend under *change*."""
     steps_s = steps_at_once_s([(pool, change)])[0]
-    fitting = np.flatnonzero(np.isfinite(steps_s))
-    alike = np.round(np.log(steps_s[fitting]) * 1e9)  # twins of other degrees are told as one
-    first: dict[Degrees, int] = {}
-    unlike: dict[float, Degrees] = {}
-    for position in np.argsort(alike, kind="stable").tolist():
-        at, twins = int(fitting[position]), float(alike[position])
-        one = _degrees(pool, int(pool.rows[at]))
-        if first.setdefault(one, at) == at and (one in wanted or twins not in unlike):
-            unlike[twins] = one
-    promised = {one: float(steps_s[first[one]]) for one in unlike.values()}
+    first = first_of_sets(pool.whole.space, pool.rows, steps_s, wanted)
+    promised = {one: float(steps_s[at]) for one, at in first.items()}
 
     def seated_s(one: Degrees) -> float:
         if one in known:

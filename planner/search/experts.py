@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.errors import SpecError
 from planner.search.evaluate import times_on
-from planner.search.fastest import shortest_steps
+from planner.search.fastest import Raced, shortest_steps
 from planner.search.search import space_on
+from planner.search.sets import first_of_sets
 from planner.search.together import grouped
 from planner.search.whole import Whole
 
@@ -41,18 +43,36 @@ def expert_counts(experts: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertsBest:
-    """The fastest layout when a model has another number of experts.
+    """The fastest layouts when a model has another number of experts.
 
     Args:
-        step_s: its step, infinite where none fits [s].
-        layout: itself, None where none fits.
+        step_s: the shortest step, infinite where none fits [s].
+        row: of the space, -1 where none fits.
+        whole: the space.
+        raced: all that was timed to find it; None where nothing was.
     """
 
     step_s: float
-    layout: Layout | None
+    row: int
+    whole: Whole
+    raced: Raced | None = None
 
+    @property
+    def layout(self) -> Layout | None:
+        """The fastest, None where none fits."""
+        return None if self.row < 0 else self._layout(self.row)
 
-NONE_FITS = ExpertsBest(step_s=float("inf"), layout=None)
+    def promised(self) -> Iterator[tuple[Layout, float]]:
+        """Yield the fastest of each set of degrees that was timed with its step [s]."""
+        if self.raced is None:
+            yield self._layout(self.row), self.step_s
+            return
+        rows, steps_s = self.raced.rows, self.raced.steps_s
+        for at in first_of_sets(self.whole.space, rows, steps_s).values():
+            yield self._layout(int(rows[at])), float(steps_s[at])
+
+    def _layout(self, row: int) -> Layout:
+        return self.whole.space.layout(row, self.whole.fixed)
 
 
 class Experts:
@@ -90,23 +110,24 @@ class Experts:
             if model != pools[0].model:
                 best = self._searched(pools, model)
             found |= {pool.name: one for pool, one in zip(pools, best, strict=True)}
-        return [found.get(pool.name, NONE_FITS) for pool in self._pools]
+        return [
+            found.get(pool.name, ExpertsBest(step_s=inf, row=-1, whole=pool.whole))
+            for pool in self._pools
+        ]
 
     def _searched(self, pools: Sequence[Pool], model: ModelSpec) -> list[ExpertsBest]:
         machines = [pool.machine for pool in pools]
         most = self._most(pools)
         whole = most.of_another(model, model.experts % most.space.table["ep"] == 0)
         near = whole.that_can(1.0, _alike_but_for_experts(pools, whole))
-        below_s = [float("inf")] * len(pools)
+        below_s = [inf] * len(pools)
         if near.size:
             steps_s = times_on(model, whole.longer(near, 1.0), machines)[0]
             below_s = steps_s.min(axis=1).tolist()
-        found = shortest_steps(whole, machines, 1.0, below_s)
         return [
-            ExpertsBest(step_s=one.step_s, layout=whole.space.layout(one.row, whole.fixed))
-            if one.row >= 0 else NONE_FITS
-            for one in found
-        ]  # fmt: skip
+            ExpertsBest(step_s=one.best.step_s, row=one.best.row, whole=whole, raced=one)
+            for one in shortest_steps(whole, machines, 1.0, below_s)
+        ]
 
     def _most(self, pools: Sequence[Pool]) -> Whole:
         """Return the layouts of a group's model with the most experts that are asked about."""
@@ -131,7 +152,7 @@ def _with_experts(model: ModelSpec, experts: int) -> ModelSpec | None:
 
 def _now(pool: Pool) -> ExpertsBest:
     best = pool.best()
-    return ExpertsBest(step_s=best.step_s, layout=pool.layout(best.row))
+    return ExpertsBest(step_s=best.step_s, row=best.row, whole=pool.whole)
 
 
 def _alike_but_for_experts(pools: Sequence[Pool], whole: Whole) -> Ints:

@@ -6,6 +6,7 @@ A row whose least step (``least_steps.py``) is longer than the last step wanted 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-_FIRST_ROWS = 512  # timed at first; then two or four times as many, and so on
+_FIRST_ROWS = 1_024  # timed at first; then two or four times as many, and so on
 _SAME = 2e-9  # steps 1e-9 apart are told as one
 
 
@@ -96,9 +97,24 @@ def _timed(
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raced:
+    """What was timed on one machine to find its shortest step.
+
+    Args:
+        best: the shortest step.
+        rows: of the space, ascending.
+        steps_s: theirs, infinite where it was not timed on this machine [s].
+    """
+
+    best: Best
+    rows: Ints
+    steps_s: NDArray[np.float64]
+
+
 def shortest_steps(
     whole: Whole, machines: Sequence[Machine], seq: float, below_s: Sequence[float]
-) -> list[Best]:
+) -> list[Raced]:
     """Return the shortest step up to *below_s* on each machine, of all layouts of the space.
 
     Args:
@@ -108,7 +124,7 @@ def shortest_steps(
         below_s: what is of interest, for each machine; may be infinite [s].
 
     Returns:
-        One for each machine; its row is -1 where none is that short.
+        One for each machine; the best's row is -1 where none is that short.
     """
     race = _Race(whole, machines, seq, below_s)
     if not race.bounded:
@@ -130,7 +146,7 @@ def shortest_steps(
         race.time(np.sort(left[order[:count]]))
         left, least_s = left[order[count:]], least_s[:, order[count:]]
         count = min(2 * count, CHUNK_ROWS)
-    return race.best()
+    return race.ends()
 
 
 class _Race:
@@ -175,9 +191,14 @@ class _Race:
             self._steps_s.append(total_s)
             self.limits_s = np.minimum(self.limits_s, total_s.min(axis=1))
 
-    def best(self) -> list[Best]:
-        """Return the shortest step of each machine that is within its limit."""
+    def ends(self) -> list[Raced]:
+        """Return the shortest step of each machine that is within its limit, and all others."""
         rows, steps_s = np.concatenate(self._rows), np.concatenate(self._steps_s, axis=1)
         order = np.argsort(rows)
+        rows, steps_s = rows[order], steps_s[:, order]
         within = steps_s <= self.limits_s[:, None] * (1.0 + _SAME)
-        return [best_of(rows[order], one) for one in np.where(within, steps_s, np.inf)[:, order]]
+        bests = [best_of(rows, one) for one in np.where(within, steps_s, np.inf)]
+        return [
+            Raced(best=best, rows=rows, steps_s=one)
+            for best, one in zip(bests, steps_s, strict=True)
+        ]

@@ -60,8 +60,8 @@ def gains(pool: Pool, *, nics_per_gpu: float = 1.0, bigger: Fabric | None = None
         machine = machine_of(bigger, int(pool.columns.gpus[0]), pool.machine.efficiency)
         columns = pool.whole.space.columns(pool.whole.fixed, pool.rows)
         near_s = float(times_on(pool.model, columns, (machine,))[0].min())
-        (best,) = shortest_steps(pool.whole, (machine,), 1.0, (near_s,))
-        steps[BIGGER_SUPERNODE] = best.step_s
+        (raced,) = shortest_steps(pool.whole, (machine,), 1.0, (near_s,))
+        steps[BIGGER_SUPERNODE] = raced.best.step_s
     found = [
         Gain(name=name, step_s=then, gain_share=max(0.0, now_s / then - 1.0))
         for name, then in steps.items()

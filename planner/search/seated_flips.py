@@ -7,16 +7,14 @@ much as there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, log, sqrt
 from typing import TYPE_CHECKING
 
 from planner.search.contenders import NOTHING_FITS, Contest, SeatedBest, contest
-from planner.search.fastest import fastest_on
 from planner.search.flips import Flip, Varied, first_of, spelled_degrees, spreads_of, standing
 from planner.search.pool import Pool
-from planner.search.search import unlike
 from planner.search.seated_steps import SeatedSteps, until_kept
 
 if TYPE_CHECKING:
@@ -262,19 +260,10 @@ class _OnExperts:
     def _seated_best(self, pool: Pool, count: int) -> SeatedBest:
         names = [one.name for one in self._varied.steps.pools]
         best = self._varied.experts.best(count)[names.index(pool.name)]
-        if best.layout is None:
+        if best.row < 0:
             return NOTHING_FITS
         model, seats = replace(pool.model, experts=count), self._seats[pool.name]
 
-        def promised(first: Layout) -> Iterator[tuple[Layout, float]]:
-            yield first, best.step_s
-            gpus = int(pool.columns.gpus[0])
-            _, (swept,) = fastest_on(
-                model, (pool.machine,), gpus, pool.whole.fixed, rules=pool.rules
-            )
-            for entry, _ in unlike(swept.evaluated, swept.best)[1:]:
-                yield swept.layout(entry), float(swept.evaluated.total_s[entry])
-
-        found = until_kept(promised(best.layout), lambda one: seats.quick_s(model, one))
+        found = until_kept(best.promised(), lambda one: seats.quick_s(model, one))
         layout = min(found, key=lambda one: found[one])
         return SeatedBest(words=spelled_degrees(layout), token_s=found[layout] / pool.tokens)

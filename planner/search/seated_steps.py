@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from planner.collectives.links import links_of
 from planner.place.expand import seats
 from planner.place.fill import ways_to_fill
@@ -15,8 +17,9 @@ from planner.place.nested_fill import nested_fillings
 from planner.place.question import ask, cut_bytes
 from planner.search.changed import AS_IT_IS, Change, changed_fabric, changed_wiring
 from planner.search.placed import placed_spreads
+from planner.steptime.columns import columns_of
 from planner.steptime.shared_links import Seating, seated_step_time, seated_wiring
-from planner.steptime.step import step_time
+from planner.steptime.step import step_seconds
 from planner.traffic import step_families
 
 if TYPE_CHECKING:
@@ -74,17 +77,20 @@ class SeatedSteps:
     def quick_s(self, model: ModelSpec, layout: Layout, change: Change = AS_IT_IS) -> float:
         """Return the step in quick seats: those that are faster before links are shared [s]."""
         fabric = self._under(change)
+        every = self._quick_seats(model, layout)
+        spreads = [placed_spreads(layout, seated, fabric) for seated in every]
 
-        def alone_s(seated: Seats) -> float:
-            spreads = placed_spreads(layout, seated, fabric)
-            step = step_time(
-                model, layout, accelerator=fabric.accelerator, links=links_of(fabric),
-                spreads=spreads, efficiency=self.efficiency,
+        def alone_s(at: int) -> float:
+            step = step_seconds(
+                model, columns_of(layout), accelerator=fabric.accelerator, links=links_of(fabric),
+                spreads=spreads[at], efficiency=self.efficiency,
             )  # fmt: skip
-            return float(step.total_s)
+            return float(np.asarray(step.total_s))
 
-        best = min(self._quick_seats(model, layout), key=alone_s)
-        return float(self.on(model, layout, best, change).total_s)
+        best = 0 if all(one == spreads[0] for one in spreads) else min(
+            range(len(every)), key=alone_s
+        )  # fmt: skip
+        return float(self.on(model, layout, every[best], change).total_s)
 
     def _under(self, change: Change) -> Fabric:
         if change not in self._fabrics:
