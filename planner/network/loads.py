@@ -84,7 +84,7 @@ def loads_of(wiring: Wiring, active: Sequence[Active], seats: Ints) -> list[Load
         sharded = family.collective in PASSES
         collective = "all_gather" if sharded else family.collective
         phase = family.phase if collective == "chain" else ""
-        key = (family.digit, collective, phase, family.ends_only)
+        key = (family.part, collective, phase, family.ends_only)
         keys.append(key)
         if key not in unit:
             unit[key] = _once(wiring, one, collective, key, seats)

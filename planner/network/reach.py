@@ -194,6 +194,8 @@ class Reach:
             them ``_NEVER_ASKED``.
         columns: of each of these; array [reached].
         relay_cost: cost of passing through a GPU that they were found with; None: no GPU does.
+        inner: whether all links of a vertex lead on inside its part, so that which of them are
+            cheapest depends on a target's column only; array [vertices].
         main: the part that reaches most targets: the network.
         main_rows: where *reached* has it with each target; array [targets].
     """
@@ -204,6 +206,7 @@ class Reach:
     reached: Ints
     columns: Ints
     relay_cost: int | None
+    inner: NDArray[np.bool_]
     main: int = field(init=False)
     main_rows: Ints = field(init=False)
 
@@ -216,15 +219,28 @@ class Reach:
 
     def cost(self, vertices: Ints, targets: Ints) -> Ints:
         """Return the least cost from each of *vertices* to each of *targets*, numbers in *ends*."""
-        part = self.part[vertices]
-        key = part * len(self.ends) + targets
-        at = self.main_rows[targets]
-        beside = np.flatnonzero(part != self.main)
-        at[beside] = np.searchsorted(self.reached, key[beside])
+        at = self._rows(vertices, targets)
         least: Ints = self.costs[vertices, self.columns[at]].astype(np.int64)
-        least[self.reached[at] != key] = FAR
+        least[self.reached[at] != self.part[vertices] * len(self.ends) + targets] = FAR
         least[vertices == self.ends[targets]] = 0
         return least
+
+    def alike(self, vertices: Ints, targets: Ints) -> Ints:
+        """Return numbers that pairs share whose cheapest links are the same, below 0 or not."""
+        column = self.columns[self._rows(vertices, targets)]
+        by_column = -1 - (vertices * self.costs.shape[1] + column)
+        numbers: Ints = np.where(
+            self.inner[vertices], by_column, vertices * len(self.ends) + targets
+        )
+        return numbers
+
+    def _rows(self, vertices: Ints, targets: Ints) -> Ints:
+        """Return where *reached* has the part of each of *vertices* with its target."""
+        part = self.part[vertices]
+        at: Ints = self.main_rows[targets]
+        beside = np.flatnonzero(part != self.main)
+        at[beside] = np.searchsorted(self.reached, part[beside] * len(self.ends) + targets[beside])
+        return at
 
 
 def reach(links: Links, targets: Ints, relay_cost: int | None = None) -> Reach:
@@ -251,6 +267,7 @@ def relayed(links: Links, ends: Ints, relay_cost: int) -> Reach:
         reached=np.append(np.arange(len(ends)), _NEVER_ASKED),
         columns=np.append(np.arange(len(ends)), 0),
         relay_cost=relay_cost,
+        inner=np.zeros(len(links.vertices), bool),
     )
 
 
@@ -268,6 +285,8 @@ def _by_switches(links: Links, ends: Ints) -> Reach:
     row = np.searchsorted(shared.reached, part[last.froms] * len(ends) + last.ats)
     np.minimum.at(table, (last.froms, shared.columns[row]), last.costs.astype(np.int16))
     nothing = np.zeros(len(links.vertices), np.int16)
+    inner = part >= 0
+    inner[links.tails[part[links.tails] != part[links.heads]]] = False
     _settle(links, table, links.tails[core], core, nothing)
     _settle_once(links, table, links.heads[out], np.flatnonzero(out), nothing)
     return Reach(
@@ -277,6 +296,7 @@ def _by_switches(links: Links, ends: Ints) -> Reach:
         reached=shared.reached,
         columns=shared.columns,
         relay_cost=None,
+        inner=inner,
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["Hop", "NoRouteError", "Paths", "Routes", "needs_relays", "route"]
 
 _HASH = 0x9E3779B97F4A7C15
+_LOOKED_AT_ONCE = 4_000_000
+"""Links whose costs are compared at once, 0.2 GB."""
+_MOST_ARCS = 40_000_000
+"""Links that flows may fan out over at one hop: 3 GB for all that is kept of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -171,6 +176,42 @@ class _Taken:
     tag: Ints
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cheapest:
+    """The cheapest links of each pair of vertex and target, pair by pair, and how many each has."""
+
+    edges: Ints
+    fan: Ints
+
+
+def _cheapest(links: Links, known: Reach, vertex: Ints, target: Ints) -> _Cheapest:
+    """Return the links that lead cheapest from each of *vertex* to its *target*."""
+    _, one, like = np.unique(known.alike(vertex, target), return_index=True, return_inverse=True)
+    counts = links.first[vertex[one] + 1] - links.first[vertex[one]]
+    parts = np.searchsorted(np.cumsum(counts), np.arange(0, counts.sum(), _LOOKED_AT_ONCE))
+    found, fans = [], []
+    for start, end in pairwise([*np.unique(parts).tolist(), len(one)]):
+        vertices, targets, degree = (
+            array[start:end] for array in (vertex[one], target[one], counts)
+        )
+        edges = ranges(links.first[vertices], degree)
+        owner = np.repeat(np.arange(len(vertices)), degree)
+        onward_cost = known.cost(links.heads[edges], targets[owner]) + links.cost[edges]
+        best = np.minimum.reduceat(onward_cost, np.cumsum(degree) - degree)
+        ties = onward_cost == best[owner]
+        found.append(edges[ties])
+        fans.append(np.bincount(owner[ties], minlength=len(vertices)))
+    all_fans = np.concatenate(fans)
+    fan = all_fans[like]
+    if fan.sum() > _MOST_ARCS:
+        raise NoRouteError(
+            f"flows between {len(known.ends):,} GPUs fan out over {fan.sum():,} links at one hop: "
+            f"routed each for itself up to {_MOST_ARCS:,}"
+        )
+    begin = np.cumsum(all_fans) - all_fans
+    return _Cheapest(edges=np.concatenate(found)[ranges(begin[like], fan)], fan=fan)
+
+
 def _hop(
     links: Links,
     known: Reach,
@@ -184,14 +225,9 @@ def _hop(
     ends = known.ends
     pairs, pair = np.unique(at * len(ends) + to, return_inverse=True)
     vertex, target = np.divmod(pairs, len(ends))
-    counts = links.first[vertex + 1] - links.first[vertex]
-    edges = ranges(links.first[vertex], counts)
-    owner = np.repeat(np.arange(len(pairs)), counts)
-    onward_cost = known.cost(links.heads[edges], target[owner]) + links.cost[edges]
-    best = np.minimum.reduceat(onward_cost, np.cumsum(counts) - counts)
-    ties = onward_cost == best[owner]
-    edges, owner = edges[ties], owner[ties]
-    fan = np.bincount(owner, minlength=len(pairs))
+    cheapest = _cheapest(links, known, vertex, target)
+    edges, fan = cheapest.edges, cheapest.fan
+    owner = np.repeat(np.arange(len(pairs)), fan)
     begin = np.cumsum(fan) - fan
     if paths is Paths.SPRAYED:
         # states are unique pairs already

@@ -25,7 +25,7 @@ MOST_GPUS = 4_096
 """GPUs between which a step's flows are routed at most, each for itself: a second and 0.3 GB for
 each seating, 7 s and 1.2 GB for 16,384; 1024 take a tenth of a second."""
 MOST_ATTACHED_GPUS = 32_768
-"""The same where flows between GPUs alike are routed as one: 1 s for 16,384, 17 s and 1.8 GB for
+"""The same where flows between GPUs alike are routed as one: 1 s for 16,384, 14 s and 0.8 GB for
 32,768 in a seating by chance."""
 SCALE_UP_COST = 1
 """Cost of a scale-up link in ``routes.py``; every other link costs more."""

@@ -11,6 +11,7 @@ import pytest
 
 from planner.fabric import Fabric
 from planner.layout import Layout
+from planner.network import routes
 from planner.network.flows import PASSES, Flows, group_flows, in_passing_order
 from planner.network.loads import unit_load
 from planner.network.routes import route
@@ -22,13 +23,13 @@ from topologies.model_reader import read_model
 
 
 def _each_for_itself(wiring: Wiring, flows: Flows) -> tuple[np.ndarray, np.ndarray]:
-    routes = route(
+    routed = route(
         wiring.links,
         wiring.vertices[flows.sources],
         wiring.vertices[flows.targets],
         known=wiring.known,
     )
-    return link_load(routes, flows.sizes_bytes), link_load(routes, np.ones(len(flows)))
+    return link_load(routed, flows.sizes_bytes), link_load(routed, np.ones(len(flows)))
 
 
 CLUSTERS = [
@@ -138,3 +139,22 @@ def test_the_families_of_a_step_put_the_same_on_every_link() -> None:
         wanted_load, wanted_counts = _each_for_itself(wiring, flows)
         np.testing.assert_allclose(load, wanted_load, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(counts, wanted_counts, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("cluster", ["llama3-roce", "hpn", "mi300x", "rail-only"])
+def test_links_whose_costs_are_compared_in_parts_are_the_same(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wiring = wiring_of(load_cluster(cluster, gpus=64))
+    draw = np.random.default_rng(3)
+    flows = Flows(
+        sources=draw.integers(0, 64, 200),
+        targets=draw.integers(0, 64, 200),
+        sizes_bytes=draw.uniform(0.1, 3.0, 200),
+    )
+    whole, _ = _each_for_itself(wiring, flows)
+
+    monkeypatch.setattr(routes, "_LOOKED_AT_ONCE", 5)
+    parts, _ = _each_for_itself(wiring, flows)
+
+    np.testing.assert_array_equal(parts, whole)

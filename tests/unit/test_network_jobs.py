@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from planner.errors import InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
+from planner.network import routes
 from planner.network.blast import Relayed, blast_radius
 from planner.network.endpoints import endpoint_state, layout_endpoints
-from planner.network.flows import group_flows
+from planner.network.flows import Flows, group_flows
 from planner.network.incast import fabric_gates
 from planner.network.sharing import share_links
 from planner.traffic import Family, step_families
@@ -210,3 +212,35 @@ def test_a_port_without_a_known_buffer_is_judged_by_an_assumed_one_and_says_so()
     assert gates[0].room_bytes == 256 * 1024
     assert gates[0].passes
     assert [p.holds for p in gates[0].premises if "cluster's file" in p.states] == [False]
+
+
+def test_four_thousand_flows_over_a_spine_take_little_memory() -> None:
+    """Each spine leads to 128 leaves: which of them is next is found once a leaf, not once a GPU.
+
+    Every GPU sends 1 byte to the one 1,024 on: its NIC carries it, at 50 GB/s.
+    """
+    fabric = generic_cluster(8, 4096)
+    gpus = np.arange(4096)
+    flows = Flows(sources=gpus, targets=(gpus + 1024) % 4096, sizes_bytes=np.ones(4096))
+    tracemalloc.start()
+
+    seen = share_links(fabric, {"ring": flows})
+
+    assert tracemalloc.get_traced_memory()[1] < 100e6
+    tracemalloc.stop()
+    assert seen.bound_s == pytest.approx(1 / 50e9)
+
+
+def test_flows_that_fan_out_too_far_are_refused_before_memory_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(routes, "_MOST_ARCS", 100)
+    monkeypatch.setattr(routes, "_LOOKED_AT_ONCE", 7)
+    fabric = load_cluster("llama3-roce", gpus=256)
+    gpus = np.arange(256)
+    few = Flows(sources=gpus[:1], targets=gpus[200:201], sizes_bytes=np.ones(1))
+    many = Flows(sources=gpus, targets=(gpus + 64) % 256, sizes_bytes=np.ones(256))
+
+    assert share_links(fabric, {"one": few}).bound_s > 0
+    with pytest.raises(InputError, match=r"fan out over .* links at one hop"):
+        share_links(fabric, {"all": many})
