@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import combinations_with_replacement
+from typing import Any
 
 from planner.fabric_parts import KINDS
 from planner.nodes import meant
@@ -22,23 +23,58 @@ def price_notes(prices: PriceList | None, bills: Iterable[Bill]) -> list[str]:
     if prices is None:
         return []
     counted = list(bills)
-    links = {f"{inner}-{outer}" for inner, outer in combinations_with_replacement(KINDS, 2)}
-    gpus = {*accelerator_names(), *(bill.accelerator for bill in counted)}
-    parts = {*KINDS, *BOXES, *links, *gpus} - {"gpu"}
-    parts |= {line.item for bill in counted for line in bill.lines}
     bought = [bill for bill in counted if prices.rent(bill.accelerator) is None]
     uncounted = SERVER in prices.items and not all(bill.has_servers for bill in bought)
     told = [
         f"--prices: {SERVER!r} under items is not used throughout: {_UNCOUNTED}"
     ] if uncounted else []  # fmt: skip
-    return told + [
-        f"--prices: {name!r} under {where} is not used: no part is called so{_meant(name, known)}"
-        for where, names, known in (
-            ("items", prices.items, parts), ("gpu_hour", prices.gpu_hours, gpus)
-        )
-        for name in names
-        if name not in known
+    return told + _not_called("--prices", unused_prices(prices, counted))
+
+
+def unused_prices(prices: PriceList | None, bills: Iterable[Bill]) -> dict[str, list[str]]:
+    """Return, by their place in the list, the names that are no part of *bills* or any cluster."""
+    if prices is None:
+        return {}
+    counted = list(bills)
+    gpus = _gpus() | {bill.accelerator for bill in counted}
+    parts = _parts() | gpus | {line.item for bill in counted for line in bill.lines}
+    places = (("items", prices.items, parts), ("gpu_hour", prices.gpu_hours, gpus))
+    return {place: [name for name in names if name not in known] for place, names, known in places}
+
+
+def swept_price_notes(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each price of a sweep's lists that no combination has a part for."""
+    unused: dict[str, list[Mapping[str, list[str]]]] = {}
+    for one in results:
+        if one["prices"] is not None and one["best"] is not None:
+            unused.setdefault(one["prices"], []).append(one.get("unused_prices", {}))
+    return [
+        line
+        for file, found in unused.items()
+        for line in _not_called(file, {
+            place: [name for name in names if all(name in one.get(place, ()) for one in found)]
+            for place, names in found[0].items()
+        })
     ]  # fmt: skip
+
+
+def _not_called(listed: str, unused: Mapping[str, list[str]]) -> list[str]:
+    known = {"items": _parts() | _gpus(), "gpu_hour": _gpus()}
+    return [
+        f"{listed}: {name!r} under {place} is not used: no part is called so"
+        f"{_meant(name, known[place])}"
+        for place, names in unused.items()
+        for name in names
+    ]
+
+
+def _gpus() -> set[str]:
+    return set(accelerator_names())
+
+
+def _parts() -> set[str]:
+    links = {f"{inner}-{outer}" for inner, outer in combinations_with_replacement(KINDS, 2)}
+    return {*KINDS, *BOXES, *links} - {"gpu"}
 
 
 def _meant(name: str, known: set[str]) -> str:

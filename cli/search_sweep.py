@@ -18,6 +18,7 @@ from cli.page_tables import simple_table
 from cli.planner_inputs import Asked
 from cli.planner_output import document, note, plain
 from cli.planner_version import __version__
+from cli.price_notes import swept_price_notes, unused_prices
 from cli.search_inputs import read_searched
 from cli.search_report import finalist_document, make_search
 from planner.documents import read_bytes, read_document
@@ -148,6 +149,8 @@ def sweep_document(
         sweep.combinations(), _engine(solve, way), into, fingerprint=fingerprint,
         resume=way.resume, progress=_Progress(),
     )  # fmt: skip
+    for line in swept_price_notes(answers):
+        note(line)
     return document("search-sweep", asked, {"results": answers})
 
 
@@ -220,7 +223,7 @@ def _solved(
             *(f"{n}: is not here as it was where the sweep began ({platform.node()})"
               for n in changed)
         )  # fmt: skip
-    base = {**one, "refused": [], "best": None, "run": None}
+    base = {**one, "refused": [], "best": None, "run": None, "unused_prices": {}}
     asked = {name: one[name] for name in ("model", "cluster", "supernode", "gpus")}
     try:
         prices = None if one["prices"] is None else read_prices(one["prices"])
@@ -237,6 +240,7 @@ def _solved(
         **base, "model": inputs.model.name, "cluster": inputs.fabric.name, "gpus": inputs.gpus,
         "supernode": max(inputs.fabric.capacities("supernode")), "seq": inputs.layout.seq,
         "best": best, "run": plain(found.runs[0]),
+        "unused_prices": unused_prices(prices, [found.bill]),
     }  # fmt: skip
 
 

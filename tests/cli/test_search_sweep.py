@@ -206,6 +206,31 @@ def test_prices_and_lengths_are_swept_too(planner: Planner, tmp_path: Path, swee
     assert len(document["inputs"]["files_sha256"]) == 2
 
 
+def test_a_price_that_no_combination_has_a_part_for_is_named_once(
+    planner: Planner, tmp_path: Path, sweep: Path
+) -> None:
+    listed = tmp_path / "prices.yaml"
+    listed.write_text(
+        "currency: USD\nyears: 4\nkwh: {price: 0.1, source: s, date: 2026-01-01}\nitems:\n"
+        "  H100-SXM: {price: 30000, source: s, date: 2026-01-01}\n"
+        "  B200-SXM: {price: 42000, source: s, date: 2026-01-01}\n"
+        "  leef: {price: 40000, source: s, date: 2026-01-01}\n"
+    )
+    sweep.write_text(
+        f"models: [llama-3.1-8b]\nclusters: [hgx-h100, hgx-b200]\ngpus: [16]\nprices: [{listed}]\n"
+    )
+    asked = ("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite"), "--json")
+
+    first, again = planner(*asked), planner(*asked, "--resume")
+
+    jsonschema.validate(json.loads(first.out), json.loads(SCHEMA.read_text()))
+    for ran in (first, again):
+        told = [line for line in ran.err.splitlines() if "is not used" in line]
+        assert len(told) == 1, ran.err
+        assert told[0].startswith(f"{listed}: 'leef' under items is not used: no part is called so")
+        assert "'leaf'" in told[0]
+
+
 def test_a_sweeps_rule_holds_and_is_part_of_what_was_asked(
     planner: Planner, tmp_path: Path, sweep: Path
 ) -> None:
