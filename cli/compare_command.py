@@ -13,6 +13,7 @@ import typer
 from cli.planner_options import (
     Cp,
     Dp,
+    DpShard,
     Ep,
     Etp,
     GlobalBatch,
@@ -129,6 +130,7 @@ def compare(
     dp: Dp = None,
     pp: Pp = None,
     vpp: Vpp = None,
+    dp_shard: DpShard = None,
     zero: Zero = None,
     micro_batch: MicroBatch = None,
     global_batch: GlobalBatch = None,
@@ -178,7 +180,7 @@ def compare(
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
-        "recompute": recompute, "precision": precision,
+        "recompute": recompute, "precision": precision, "dp_shard": dp_shard,
     }  # fmt: skip
     if plot is not None:
         from cli.report_pictures_file import refuse_other_formats

@@ -16,6 +16,7 @@ from cli.planner_options import (
     Cluster,
     Cp,
     Dp,
+    DpShard,
     Ep,
     Etp,
     Json,
@@ -44,7 +45,7 @@ Seats = Annotated[
         "--placement", metavar="order|optimal|FILE", help="Where the ranks sit, as planner step."
     ),
 ]
-_DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp")
+_DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp", "dp_shard")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,7 @@ def _shared(
     etp: Etp = None,
     dp: Dp = None,
     pp: Pp = None,
+    dp_shard: DpShard = None,
     order: Order = "tp-cp-ep-dp-pp",
     placement: Seats = "order",
     as_json: Json = False,

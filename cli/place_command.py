@@ -13,6 +13,7 @@ from cli.planner_options import (
     Cluster,
     Cp,
     Dp,
+    DpShard,
     Ep,
     Etp,
     GlobalBatch,
@@ -117,6 +118,7 @@ def place(
     dp: Dp = None,
     pp: Pp = None,
     vpp: Vpp = None,
+    dp_shard: DpShard = None,
     zero: Zero = None,
     micro_batch: MicroBatch = None,
     global_batch: GlobalBatch = None,
@@ -162,7 +164,7 @@ def place(
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
-        "recompute": recompute, "precision": precision,
+        "recompute": recompute, "precision": precision, "dp_shard": dp_shard,
     }  # fmt: skip
     inputs = read_inputs(
         Asked(

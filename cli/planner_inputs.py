@@ -24,6 +24,7 @@ from planner.search.rules import Rule
 from planner.search.training import usual_batch
 from planner.steptime.rates import Efficiency
 from topologies.fabric_catalogue import generic_cluster, load_cluster
+from topologies.imported_run import shard_fields
 from topologies.model_reader import read_model
 from topologies.own_efficiency import OwnFits, efficiency_file, reached_by
 
@@ -136,6 +137,8 @@ def read_inputs(asked: Asked) -> Inputs:
         rules=asked.where,
     )
     known = {f.name: getattr(question, f.name) for f in fields(Question)}
+    if not choice.layout.dp_shard:  # all of dp: as if it had been left out
+        known["given"] = tuple(name for name in question.given if name != "dp_shard")
     return Inputs(**known, layout=choice.layout, choice=choice)
 
 
@@ -149,8 +152,9 @@ def read_question(asked: Asked) -> Question:
     faults: list[str] = []
     fabric = _tried(faults, lambda: read_fabric(asked))
     stated = _tried(faults, lambda: _given_layout(asked)) or GivenLayout()
-    given = stated.fields
-    gpus, why = _gpus_of(asked, fabric, given)
+    gpus, why = _gpus_of(asked, fabric, stated.fields)
+    dp = _ranks_left(stated.fields, gpus)
+    given = _tried(faults, lambda: shard_fields(stated.fields, dp)) or stated.fields
     name = asked.model or next(n for least, n in _DEFAULT_MODELS if gpus >= least)
     planned = asked.planned_model if asked.model is None else None
     model = _tried(faults, lambda: read_model(name) if planned is None else planned)
@@ -213,6 +217,14 @@ def _product(given: Mapping[str, Any]) -> int:
     """Return the ranks of degrees that are all given, else 0 [1]."""
     degrees = [d for name in _DEGREES if isinstance(d := given.get(name), int) and d > 0]
     return prod(degrees) if len(degrees) == len(_DEGREES) else 0
+
+
+def _ranks_left(given: Mapping[str, Any], gpus: int) -> int:
+    """Return the data-parallel ranks that *given* leaves, 0 where a degree is open [1]."""
+    if "dp" in given:
+        return int(given["dp"])
+    width = _product({**given, "dp": 1})
+    return gpus // width if width else 0
 
 
 def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> tuple[int, str]:

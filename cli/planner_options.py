@@ -201,6 +201,14 @@ Cp = Annotated[int | None, whole("--cp", help="Context-parallel degree.")]
 Ep = Annotated[int | None, whole("--ep", help="Expert-parallel degree.")]
 Etp = Annotated[int | None, whole("--etp", help="Tensor-parallel degree inside an expert.")]
 Dp = Annotated[int | None, whole("--dp", help="Data-parallel degree.")]
+DpShard = Annotated[
+    int | None,
+    whole(
+        "--dp-shard",
+        help="Data-parallel ranks that ZeRO shards over; their replicas sum gradients (HSDP). "
+        "Left out, all of --dp; it is never searched over.",
+    ),
+]
 Pp = Annotated[int | None, whole("--pp", help="Pipeline stages.")]
 Vpp = Annotated[int | None, whole("--vpp", help="Virtual stages on each pipeline stage.")]
 Zero = Annotated[

@@ -78,7 +78,7 @@ def seat_commands(compared: ComparisonFile) -> str:
             words += ["--layout", f"{one['label']}.yaml"]
         else:
             for key, option in OPTIONS.items():
-                words += [option, str(layout[key])]
+                words += [option, str(layout[key])] if key in layout else []
         words += [] if one["memory"]["fits"] else ["--ignore-memory"]
         called = f"{one['cluster']}-{one['label']}" if inputs["layouts"] else one["cluster"]
         plain = _ODD.sub("-", called).strip("-") or "plan"

@@ -22,7 +22,13 @@ from cli.report_html_traffic import (
     total_between,
 )
 from cli.report_html_verdict import listed
-from cli.report_html_words import family_words, proof_words, seating_words, shorter_elsewhere
+from cli.report_html_words import (
+    family_words,
+    part_of,
+    proof_words,
+    seating_words,
+    shorter_elsewhere,
+)
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars, rival_bars
 from cli.report_pictures_seats import heat
@@ -122,8 +128,8 @@ def _traffic(plan: PlanFile, found: tuple[Crossing, ...]) -> str:
             Num(crossing.cut_bytes, _bytes(crossing.cut_bytes)),
             *([Num(theirs[i], _bytes(theirs[i]))] if theirs is not None else []),
         ])  # fmt: skip
-    for digit in dict.fromkeys(c.family["digit"] for c in found):
-        picked = [i for i, c in enumerate(found) if c.family["digit"] == digit]
+    for part in dict.fromkeys(part_of(c.family) for c in found):
+        picked = [i for i, c in enumerate(found) if part_of(c.family) == part]
         ours = sum(found[i].cut_bytes for i in picked)
         heading = family_words(found[picked[0]].family)
         other = 0.0 if theirs is None else sum(theirs[i] for i in picked)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report_html_parts import Num, table
-from cli.report_html_words import DIGITS
+from cli.report_html_words import DIGITS, PARTS
 from cli.report_pictures import safe
 from cli.report_words import part_words, price_in_time
 from planner.units import format_bytes, format_share, format_time
@@ -45,7 +45,7 @@ def _reasons(document: Mapping[str, Any]) -> str:
     if "explain" not in document:
         return ""
     rows: list[list[str | Num]] = [
-        [f"{one['digit'].upper()} ({DIGITS[one['digit']]})",
+        [f"{one['digit'].upper()} ({(DIGITS | PARTS)[one['digit']]})",
          Num(one["split_groups"], f"{one['split_groups']:,} of {one['groups']:,}"),
          Num(one["cut_bytes"], _bytes(one["cut_bytes"])), _why(one)]
         for one in document["explain"]["reasons"]

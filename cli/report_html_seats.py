@@ -10,7 +10,7 @@ import numpy as np
 from cli.report_html_parts import Num, table
 from cli.report_html_read import PlanFile
 from cli.report_html_traffic import Crossing
-from cli.report_html_words import DIGITS, family_words
+from cli.report_html_words import DIGITS, family_words, part_of
 from cli.report_pictures import safe
 from cli.report_pictures_seats import Light, Room, Seats, flowing_seats, key_of_stages
 from planner.units import format_bytes
@@ -45,7 +45,7 @@ def seats_section(
     for crossing in shown:
         digit = crossing.family["digit"]
         along = ",".join(map(str, plan.axes_of(crossing.family)))
-        label = f"{digit.upper()}, {_crossing_words(crossing)}"
+        label = f"{part_of(crossing.family).upper()}, {_crossing_words(crossing)}"
         inputs.append(_radio(index, _LETTERS[digit], along, label, crossing is lit))
     asked = "" if plan.home.size > _MOST_CLICKED else (
         '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
@@ -185,7 +185,7 @@ def _first_of_each_digit(found: Sequence[Crossing]) -> list[Crossing]:
     shown: dict[str, Crossing] = {}
     for crossing in found:
         if not crossing.family["ends_only"]:
-            shown.setdefault(crossing.family["digit"], crossing)
+            shown.setdefault(part_of(crossing.family), crossing)
     return list(shown.values())
 
 

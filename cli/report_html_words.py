@@ -17,11 +17,15 @@ DIGITS = {
     "etp": "tensor parallel inside experts", "dp": "data parallel",
     "edp": "data parallel of experts", "pp": "pipeline",
 }  # fmt: skip
+PARTS = {
+    "dp_shard": "shards of data parallel", "edp_shard": "shards of experts' data parallel",
+    "dp_replicate": "replicas of shards",
+}  # fmt: skip
 OPTIONS = {
     "tp": "--tp", "cp": "--cp", "ep": "--ep", "etp": "--etp", "dp": "--dp", "pp": "--pp",
-    "vpp": "--vpp", "zero_stage": "--zero", "micro_batch": "--micro-batch",
-    "global_batch": "--global-batch", "seq": "--seq", "recompute": "--recompute",
-    "precision": "--precision",
+    "vpp": "--vpp", "dp_shard": "--dp-shard", "zero_stage": "--zero",
+    "micro_batch": "--micro-batch", "global_batch": "--global-batch", "seq": "--seq",
+    "recompute": "--recompute", "precision": "--precision",
 }  # fmt: skip
 _ASKED = (
     ("order", "--order", "tp-cp-ep-dp-pp"), ("tier", "--tier", "supernode"),
@@ -33,6 +37,11 @@ _ALIKE_SHARE = 5e-4  # of bytes: less would be told as 0 %
 SEATINGS = {"megatron-order": "Megatron's rank order"}
 
 
+def part_of(family: Mapping[str, Any]) -> str:
+    """Return the digit of a family of groups, or with hybrid sharding its part of it."""
+    return str(family.get("part", family["digit"]))
+
+
 def family_words(family: Mapping[str, Any]) -> str:
     """Return what a family of groups is called, from an entry of a plan's ``traffic``.
 
@@ -41,7 +50,9 @@ def family_words(family: Mapping[str, Any]) -> str:
     """
     digit = family["digit"]
     words = DIGITS[digit]
-    if digit == "dp" and any(axis.startswith("cp") for axis in family["axes"]):
+    if "part" in family:
+        words = PARTS[family["part"]]
+    elif digit == "dp" and any(axis.startswith("cp") for axis in family["axes"]):
         words = "data and context parallel"
     return f"{digit.upper()} ({words})"
 
@@ -53,6 +64,8 @@ def layout_words(layout: Mapping[str, Any]) -> str:
         for name in ("tp", "cp", "ep", "etp", "dp", "pp")
         if layout[name] > 1
     ]
+    if layout.get("dp_shard"):
+        degrees.append(f"shards over {layout['dp_shard']}")
     if layout["vpp"] > 1:
         degrees.append(f"{layout['vpp']} virtual stages")
     return ", ".join(degrees) or "no parallelism"

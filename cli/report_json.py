@@ -153,7 +153,7 @@ def _walk(plan: Plan, family: Family, spreads: Spreads) -> str:
     found = cheapest(
         collective,
         family.payload_bytes,
-        getattr(spreads, family.digit),
+        getattr(spreads, family.part),
         links_of(plan.inputs.fabric),
         available=LIBRARY.get(collective),
     )
@@ -177,6 +177,8 @@ def _traffic(
         "ends_only": family.ends_only,
         "walk": _walk(plan, family, spreads),
     }
+    if family.along:
+        entry["part"] = family.along
     if family.experts:
         entry |= {"experts": family.experts, "top_k": family.top_k}
     if with_groups:

@@ -11,7 +11,7 @@ import numpy as np
 from cli.report_text_objective import objective_verdict
 from cli.report_text_tiers import keeping
 from cli.report_words import shorter_words
-from planner.layout import groups_along
+from planner.layout import PART_OF, groups_along
 from planner.place.answer import Placement, Proof
 from planner.place.check import CheckedEntry, judged
 from planner.search.placed import DIGITS, worst_spread
@@ -62,7 +62,8 @@ def crossed_bytes(plan: Plan) -> CrossedBytes:
     seatings = {"this plan": placement.rank_to_gpu}
     seatings |= {baseline.name: baseline.rank_to_gpu for baseline in placement.baselines}
     cuts = [judged(home, seats, traffic) for seats in seatings.values()]
-    used = [digit for digit in DIGITS if any(family.digit == digit for family in plan.families)]
+    digits = (*DIGITS, *PART_OF)
+    used = [digit for digit in digits if any(family.part == digit for family in plan.families)]
     return CrossedBytes(
         seatings=tuple(seatings),
         by_digit={
@@ -70,7 +71,7 @@ def crossed_bytes(plan: Plan) -> CrossedBytes:
                 sum(
                     value
                     for family, value in zip(plan.families, cut.by_entry, strict=True)
-                    if family.digit == digit
+                    if family.part == digit
                 )
                 for cut in cuts
             )

@@ -13,6 +13,7 @@ from cli.planner_options import (
     Cluster,
     Cp,
     Dp,
+    DpShard,
     Ep,
     Etp,
     GlobalBatch,
@@ -112,6 +113,7 @@ def search(
     dp: Dp = None,
     pp: Pp = None,
     vpp: Vpp = None,
+    dp_shard: DpShard = None,
     zero: Zero = None,
     micro_batch: MicroBatch = None,
     global_batch: GlobalBatch = None,
@@ -156,7 +158,7 @@ def search(
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
-        "recompute": recompute, "precision": precision,
+        "recompute": recompute, "precision": precision, "dp_shard": dp_shard,
     }  # fmt: skip
     rules = parse_rules(where or ())
     if sweep is not None or into is not None or resume:

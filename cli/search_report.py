@@ -203,5 +203,7 @@ def short_layout(layout: Layout) -> str:
     """Return the degrees above 1, as ``tp8 cp2 dp64 zero3 mb2``."""
     names = ("tp", "cp", "ep", "etp", "dp", "pp", "vpp")
     degrees = [f"{n}{getattr(layout, n)}" for n in names if getattr(layout, n) > 1]
+    if layout.dp_shard:
+        degrees.append(f"shard{layout.dp_shard}")
     again = {"full": ["rec"], "none": ["no-rec"]}.get(layout.recompute, [])
     return " ".join([*degrees, f"zero{layout.zero_stage}", f"mb{layout.micro_batch}", *again])

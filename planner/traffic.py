@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.layout import groups_along
+from planner.layout import PART_OF, groups_along
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,8 +52,7 @@ class Family:
         experts, top_k: of domain_all_to_all: routed experts, and those a token picks [1].
         repeats_per_step: of ``times_per_step``, those that run in the backward, where full
             recomputation repeats the forward [1].
-        along: what ``Layout.axes_of`` calls *axes*: *digit*, or with hybrid sharding its part;
-            empty for *digit*.
+        along: with hybrid sharding the part of *digit* that *axes* are, else empty.
     """
 
     name: str
@@ -70,6 +69,11 @@ class Family:
     top_k: int = 0
     repeats_per_step: float = 0.0
     along: str = ""
+
+    @property
+    def part(self) -> str:
+        """What ``Layout.axes_of`` calls the axes: the digit, or its part of hybrid sharding."""
+        return self.along or self.digit
 
     def members(self, layout: Layout) -> NDArray[np.int64]:
         """Return the ranks of every group, array [groups, group_size]."""
@@ -117,7 +121,7 @@ def step_families(model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
                 phase=flow.phase,
                 ends_only=flow.ends_only,
                 repeats_per_step=float(flow.times_per_step - unrepeated.times_per_step),
-                along=flow.along if layout.dp_shard else "",
+                along=flow.along if layout.dp_shard and flow.along in PART_OF else "",
             )
         )
     if layout.ep_copies == "domain":

@@ -53,7 +53,7 @@ def megatron_flags(layout: Layout) -> tuple[str, ...]:
         raise InputError(*faults)
     return (
         *_degrees(layout), *_switches(layout), *_ORDERS[layout.order],
-        *_SHARDED[layout.zero_stage], *_RECOMPUTED[layout.recompute],
+        *_SHARDED[layout.zero_stage], *_replicas(layout), *_RECOMPUTED[layout.recompute],
         *_PRECISIONS[layout.precision],
     )  # fmt: skip
 
@@ -87,6 +87,11 @@ def _degrees(layout: Layout) -> Iterator[str]:
         yield f"--num-virtual-stages-per-pipeline-rank {layout.vpp}"
     if layout.cp > 1:
         yield f"--cp-comm-type {_CP_KINDS[layout.cp_kind]}"
+
+
+def _replicas(layout: Layout) -> Iterator[str]:
+    if layout.dp_shard:
+        yield f"--num-distributed-optimizer-instances {layout.dp_replicate}"
 
 
 def _switches(layout: Layout) -> Iterator[str]:

@@ -24,7 +24,6 @@ _KNOWN = frozenset({
 })  # fmt: skip
 _NOT_MODELLED = {
     "zero_hpz_partition_size": "weights are gathered within so many GPUs",
-    "mics_shard_size": "weights are sharded within so many GPUs",
     "zero_quantized_weights": "weights travel quantised",
     "zero_quantized_gradients": "gradients travel quantised",
     "offload_optimizer": "optimizer states are kept off the GPU",
@@ -120,6 +119,12 @@ def _layout(keys: _Keys) -> dict[str, Field]:
         told = keys.inner("zero_optimization", key)
         if told is not None and told.plain() not in (False, 0, -1) and not _on_no_device(told):
             keys.assumed[key] = f"{does}: not modelled, taken as plain ZeRO"
+    mics = keys.inner("zero_optimization", "mics_shard_size")
+    if mics is not None and mics.plain() not in (0, -1) and fields["zero_stage"] == 3:
+        fields["dp_shard"] = mics.as_count(minimum=1)
+        keys.assumed["mics_shard_size"] = (
+            "replicas sum gradients with every micro-batch; MiCS sums them with the last alone"
+        )
     overlap = keys.inner("zero_optimization", "overlap_comm")
     if overlap is not None:
         fields["overlap_gradients"] = fields["overlap_parameters"] = overlap.as_flag()

@@ -1,8 +1,9 @@
 """A torchtitan TOML file to an ``ImportedRun``.
 
-torchtitan shards everything over the data-parallel ranks (FSDP), numbers ranks tensor, context,
-data, pipeline from the inside out, and never states how many GPUs there are: a shard degree of -1
-is *the rest*. The number in a comment (``preset for 128 H100 GPUs``) is taken and said so.
+torchtitan shards everything over the ranks of ``data_parallel_shard_degree`` x context (FSDP), sums
+gradients over ``data_parallel_replicate_degree`` such groups, numbers ranks tensor, context, shard,
+replica, pipeline from the inside out, and never states how many GPUs there are: a shard degree of
+-1 is *the rest*. The number in a comment (``preset for 128 H100 GPUs``) is taken and said so.
 
 Source of names and defaults: torchtitan/config/job_config.py and
 torchtitan/distributed/parallel_dims.py at version 0.2.
@@ -157,21 +158,19 @@ def _layout(reader: _Toml, commented: int | None) -> tuple[dict[str, Field], int
     if not shard:
         reader.fault(part, "data_parallel_shard_degree", "expected -1 (the rest) or at least 1")
     gpus = replicas * shard * tp * cp * pp if shard > 0 else commented
-    if replicas > 1 and shard != 1:
-        reader.assumed["data_parallel_replicate_degree"] = (
-            f"{replicas} replicas of what is sharded: not modelled, taken as sharded over all"
-        )
     fields: dict[str, Field] = {
         "tp": tp, "cp": cp, "pp": pp,
         "ep": reader.count(part, "expert_parallel_degree", 1),
         "etp": reader.count(part, "expert_tensor_parallel_degree", 1),
-        "zero_stage": _zero_stage(reader, pp, shard), "sequence_parallel": tp > 1,
+        "zero_stage": _zero_stage(reader, pp, shard * cp), "sequence_parallel": tp > 1,
         "order": "tp-cp-ep-dp-pp", "recompute": _recompute(reader),
         "precision": _precision(reader), "overlap_gradients": True, "overlap_parameters": True,
         "seq": reader.count("training", "seq_len", 2048),
     }  # fmt: skip
     if shard > 0:
         fields["dp"] = replicas * shard
+    if replicas > 1 and fields["zero_stage"]:
+        fields |= {"dp_shard": shard} if shard > 0 else {"dp_replicate": replicas}
     local = reader.count("training", "local_batch_size", 8)
     fields |= _pipeline(reader, pp, local)
     batch = reader.count("training", "global_batch_size", -1, minimum=-1)
@@ -207,8 +206,8 @@ def _pipeline(reader: _Toml, pp: int, local: int) -> dict[str, Field]:
     return {"micro_batch": micro, "vpp": vpp, "schedule": ours or "1f1b"}
 
 
-def _zero_stage(reader: _Toml, pp: int, shard: int) -> int:
-    if shard == 1:
+def _zero_stage(reader: _Toml, pp: int, shards: int) -> int:
+    if shards == 1:
         return 0
     policy = reader.word("parallelism", "fsdp_reshard_after_forward", "default")
     if policy not in {"default", "never", "always"}:

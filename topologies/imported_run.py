@@ -1,7 +1,9 @@
 """What a training launch file says: a model, parallel degrees, a number of GPUs.
 
 Every importer of a launch file yields an ``ImportedRun``. The layout's fields are only those that
-the file states or that its framework fixes; ``layout_of`` makes a ``Layout`` of them.
+the file states or that its framework fixes; ``layout_of`` makes a ``Layout`` of them. One is none
+of ``Layout``'s: ``dp_replicate``, of files that say how many replicas there are of what is sharded
+and not how many ranks share it.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from planner.errors import LayoutError
 from planner.layout import Layout
@@ -34,6 +37,35 @@ class ImportedRun:
     gpus: int | None
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     provenance: str
+
+
+def shard_fields(fields: Mapping[str, Any], dp: int) -> Mapping[str, Any]:
+    """Return *fields* with ``dp_shard`` in the place of ``dp_replicate``.
+
+    Args:
+        fields: of ``Layout``, or of an ``ImportedRun``.
+        dp: data-parallel ranks, 0 where they are not known [1].
+
+    Raises:
+        LayoutError: the replicas do not divide them, or another ``dp_shard`` is given beside.
+
+    >>> shard_fields({"zero_stage": 1, "dp_replicate": 4}, 32)
+    {'zero_stage': 1, 'dp_shard': 8}
+    """
+    replicas = fields.get("dp_replicate", 0)
+    if not replicas:
+        return fields
+    if not dp or dp % replicas:
+        raise LayoutError(
+            f"dp_replicate={replicas} does not divide dp = {dp or 'what is not known'}"
+        )
+    rest = {name: value for name, value in fields.items() if name != "dp_replicate"}
+    if rest.get("dp_shard", dp // replicas) != dp // replicas:
+        raise LayoutError(
+            f"dp_shard={rest['dp_shard']} contradicts dp_replicate={replicas}: "
+            f"dp / dp_replicate = {dp} / {replicas} = {dp // replicas}"
+        )
+    return {**rest, "dp_shard": dp // replicas}
 
 
 def layout_of(run: ImportedRun, *, gpus: int | None = None) -> Layout:
@@ -67,6 +99,6 @@ def layout_of(run: ImportedRun, *, gpus: int | None = None) -> Layout:
         fields["dp"] = total // width
     fields.setdefault("global_batch", int(fields["dp"]) * int(fields.get("micro_batch", 1)))
     try:
-        return Layout(**fields)  # type: ignore[arg-type]
+        return Layout(**shard_fields(fields, int(fields["dp"])))
     except LayoutError as error:
         raise LayoutError(*(f"{run.provenance}: {fault}" for fault in error.faults)) from None

@@ -10,7 +10,8 @@ what is missing is chosen by whoever asks::
     global_batch: 2048
     seq: 8192
 
-``zero`` and ``zero_stage`` are one.
+``zero`` and ``zero_stage`` are one. ``dp_shard`` is the ranks of dp that share one copy of what is
+sharded; 0, as left out, is all of them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _WORDS = {
     "recompute": RECOMPUTES, "precision": PRECISIONS, "cp_kind": CP_KINDS, "schedule": SCHEDULES,
     "ep_copies": EP_COPIES,
 }  # fmt: skip
+_MAY_BE_0 = ("zero_stage", "dp_shard")
 _MOST = {"zero_stage": 3} | {name: 64 for name in _KINDS if name.endswith("_bytes")}
 
 
@@ -67,7 +69,7 @@ def layout_fields(document: Document) -> dict[str, Field]:
         if name in found:
             root.fault("zero and zero_stage are one: give one of them", key=key)
         elif _KINDS.get(name) == "int":
-            least, most = int(name != "zero_stage"), _MOST.get(name, 100_000_000)
+            least, most = int(name not in _MAY_BE_0), _MOST.get(name, 100_000_000)
             found[name] = root.count(key, minimum=least, maximum=most)
         elif _KINDS.get(name) == "bool":
             found[name] = root.flag(key)

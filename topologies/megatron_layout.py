@@ -34,7 +34,7 @@ def megatron_layout(args: MegatronArguments, *, layers: int, experts: int) -> di
         "cp": args.count("context_parallel_size", 1, minimum=1),
         "ep": ep, "etp": _expert_tensor(args, tp) if experts or ep > 1 else 1,
         "vpp": _virtual_stages(args, pp, layers),
-        "zero_stage": _zero_stage(args),
+        **_sharding(args),
         "sequence_parallel": tp > 1 and args.flag("sequence_parallel"),
         "recompute": _recompute(args),
         "precision": _precision(args),
@@ -106,6 +106,20 @@ def _stages_in(args: MegatronArguments, text: str, pp: int) -> int:
     if stages % pp:
         args.fault(name, f"{stages} stages are no multiple of pp = {pp}")
     return max(stages // pp, 1)
+
+
+def _sharding(args: MegatronArguments) -> dict[str, Field]:
+    """Return the ZeRO stage, and the replicas of what it shards where there are several."""
+    stage, name = _zero_stage(args), "num_distributed_optimizer_instances"
+    replicas = args.count(name, 1, minimum=1)
+    if replicas == 1:
+        return {"zero_stage": stage}
+    if not stage:
+        args.fault(name, f"{replicas} replicas of what nothing shards: needs a sharded optimizer")
+    outer = args.text("outer_dp_sharding_strategy", "no_shard")
+    if outer != "no_shard":
+        args.assumed["outer_dp_sharding_strategy"] = f"{outer}: not modelled, taken as no_shard"
+    return {"zero_stage": stage, "dp_replicate": replicas}
 
 
 def _zero_stage(args: MegatronArguments) -> int:

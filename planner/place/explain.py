@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InfeasibleError, SolverError
-from planner.layout import groups_along
+from planner.layout import PART_OF, groups_along
 from planner.place.answer import Answer, Proof
 from planner.place.question import ask, charge_bytes, charges_of
 from planner.place.rules_place import read_rules
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from planner.place.question import Question
     from planner.traffic import Family
 
-DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp")
+DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp", *PART_OF)
 _NOISE = 1e-9
 
 
@@ -65,7 +65,7 @@ class Reason:
     """Why the groups of one degree cross, or that they do not.
 
     Args:
-        digit: ``tp`` … ``pp``.
+        digit: ``tp`` … ``pp``, or a part of hybrid sharding.
         group_size: ranks of a group [1].
         groups: how many there are [1].
         split_groups: how many of them sit in more than one domain [1].
@@ -162,7 +162,7 @@ def bytes_by_digit(
     """
     found: dict[str, float] = {}
     for digit in DIGITS:
-        mine = [family for family in families if family.digit == digit]
+        mine = [family for family in families if family.part == digit]
         if mine:
             found[digit] = sum(charge_bytes(question, c, home) for c in charges_of(mine))
     return found

@@ -21,19 +21,20 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.layout import PART_OF
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
     from planner.layout import Layout
 
-DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp")
+DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp", *PART_OF)
 MOST_RULES = 16
 _LONGEST = 2000
 _FORMS = (
     "'ep within supernode', 'tp within board', 'pp at most 2 supernodes', 'dp on sn00,sn01', "
     "'stage 0 on sn00' or 'dp group 3 on sn02,sn03'"
 )
-_WHO = r"(?:(?P<digit>[a-z]+)(?:\s+group\s+(?P<group>\d{1,9}))?|stage\s+(?P<stage>\d{1,9}))"
+_WHO = r"(?:(?P<digit>[a-z_]+)(?:\s+group\s+(?P<group>\d{1,9}))?|stage\s+(?P<stage>\d{1,9}))"
 _WHAT = (
     r"(?:within\s+(?P<within>[a-z_-]+)"
     r"|at\s+most\s+(?P<most>\d{1,9})\s+(?P<counted>[a-z_-]+)"
@@ -57,7 +58,7 @@ class Rule:
     Args:
         text: as the user wrote it, blanks made single.
         form: what it demands.
-        digit: ``tp`` … ``pp``: whose groups.
+        digit: ``tp`` … ``pp``, or a part of hybrid sharding: whose groups.
         group: number of the one group meant, -1 for all.
         stage: whether *group* is a pipeline stage: the ranks with that index along PP.
         tier: tier that the groups may not leave, or whose domains are counted; empty for ``on``.

@@ -43,15 +43,17 @@ def given_faults(
             check_layout(layout, model, layout.gpus)
         except LayoutError as error:
             faults += error.faults
-    degrees = {name: fixed[name] for name in ("tp", "cp", "dp", "pp") if name in fixed}
+    names = ("tp", "cp", "dp" if "dp" in fixed else "dp_shard", "pp")
+    degrees = {name: fixed[name] for name in names if fixed.get(name)}
     product = prod(degrees.values())
     spelled = f"{' x '.join(degrees)} = {' x '.join(map(str, degrees.values()))}"
     spelled += f" = {product}" if len(degrees) > 1 else ""
-    if len(degrees) == 4 and product != gpus:
+    whole = len(degrees) == 4 and "dp" in degrees
+    if whole and product != gpus:
         faults.append(f"{spelled} does not equal the {gpus} GPUs {whose}")
     elif gpus % product:
         faults.append(f"{spelled} does not divide the {gpus} GPUs {whose}")
-    if not faults and len(degrees) == 4:
+    if not faults and whole:
         known = {f.name for f in fields(Layout)}
         try:
             Layout(**{name: value for name, value in fixed.items() if name in known})
@@ -74,6 +76,11 @@ def _one_degree_each(fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
         if name in fixed:
             many = fixed[name]
             trials.append({**alone, name: many, "dp": many, "global_batch": many})
+    if fixed.get("dp_shard"):
+        many, stage = fixed["dp_shard"], fixed.get("zero_stage", 1)
+        dp = fixed.get("dp", 2 * many)
+        trials.append({**alone, "dp": dp, "global_batch": dp, "dp_shard": many,
+                       "zero_stage": stage})  # fmt: skip
     if "pp" in fixed:
         many, chunks = fixed["pp"], fixed.get("vpp", 1)
         trials.append({**alone, "pp": many, "vpp": chunks if many > 1 else 1,
@@ -109,6 +116,8 @@ def spelled_layout(layout: Layout) -> str:
         for name in ("tp", "cp", "ep", "etp", "dp")
         if getattr(layout, name) > 1
     ]
+    if layout.dp_shard:
+        degrees[-1] += f" ({layout.dp_replicate} replicas of {layout.dp_shard} shards)"
     if layout.pp > 1:
         degrees.append(f"pp {layout.pp}" + (f" x {layout.vpp} virtual" if layout.vpp > 1 else ""))
     words = {"none": "no", "selective": "selective", "full": "full"}

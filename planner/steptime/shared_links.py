@@ -234,9 +234,7 @@ def _slowdowns(
     for phase in phases:
         for one in phase.families:
             family = named[phase.phase, one.name]
-            tier_s = family.times_per_step * tier_time_s(
-                family, getattr(wires, family.along or family.digit)
-            )
+            tier_s = family.times_per_step * tier_time_s(family, getattr(wires, family.part))
             before[one.digit] = before.get(one.digit, 0.0) + tier_s
             after[one.digit] = after.get(one.digit, 0.0) + one.busy_s * one.slowdown_ratio
     return {digit: after[digit] / total for digit, total in before.items() if total > 0}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import SpecError
+from planner.errors import LayoutError, SpecError
 from tests.launch_texts import read_run, written
 from topologies.imported_run import layout_of
 
@@ -152,19 +152,39 @@ def test_a_torchtitan_file_of_2024_has_its_degrees_in_other_tables(tmp_path: Pat
     assert (run.layout["tp"], run.layout["pp"], run.layout["seq"]) == (8, 2, 8192)
 
 
-def test_replicas_of_a_sharded_model_are_said_not_to_be_modelled(tmp_path: Path) -> None:
+def test_replicas_of_a_sharded_model_leave_the_rest_to_a_shard_group(tmp_path: Path) -> None:
     text = TITAN.replace("replicate_degree = 1", "replicate_degree = 2")
 
-    run = read_run(written(tmp_path, "run.toml", text))
+    layout = layout_of(read_run(written(tmp_path, "run.toml", text)))
 
-    assert "2 replicas" in run.assumed["data_parallel_replicate_degree"]
+    assert (layout.dp_shard * 2, layout.dp_replicate) == (layout.dp, 2)
+
+
+def test_the_rest_of_the_ranks_is_a_shard_group_once_the_gpus_are_known(tmp_path: Path) -> None:
+    text = "[parallelism]\ntensor_parallel_degree = 2\ndata_parallel_replicate_degree = 4\n"
+    run = read_run(written(tmp_path, "rest.toml", text))
+
+    assert layout_of(run, gpus=64).dp_shard == 64 // 2 // 4
+    with pytest.raises(LayoutError, match="dp_replicate=4 does not divide dp = 6"):
+        layout_of(run, gpus=12)
+
+
+def test_ranks_that_context_parallelism_splits_are_sharded_over_without_a_shard_degree(
+    tmp_path: Path,
+) -> None:
+    head = "[parallelism]\ncontext_parallel_degree = 4\ndata_parallel_replicate_degree = 2\n"
+    text = head + "data_parallel_shard_degree = 1\n"
+
+    layout = layout_of(read_run(written(tmp_path, "cp.toml", text)))
+
+    assert (layout.zero_stage, layout.cp, layout.dp, layout.dp_shard) == (3, 4, 2, 1)
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
         ("zero_hpz_partition_size", "8", "gathered within"),
-        ("mics_shard_size", "8", "sharded within"),
+        ("mics_shard_size", "8", "MiCS sums them with the last alone"),
         ("zero_quantized_weights", "true", "weights travel quantised"),
         ("offload_optimizer", '{"device": "cpu"}', "kept off the GPU"),
     ],
@@ -195,8 +215,6 @@ def test_replicas_of_what_is_not_sharded_are_plain_data_parallel(tmp_path: Path)
 
     assert (plain.layout["dp"], plain.layout["zero_stage"]) == (4, 0)
     assert "data_parallel_replicate_degree" not in plain.assumed
+    assert "dp_shard" not in plain.layout
     assert (hybrid.layout["dp"], hybrid.layout["zero_stage"]) == (32, 3)
-    assert (
-        "not modelled, taken as sharded over all"
-        in (hybrid.assumed["data_parallel_replicate_degree"])
-    )
+    assert hybrid.layout["dp_shard"] == 8
