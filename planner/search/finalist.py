@@ -205,4 +205,6 @@ def differences(first: Layout, other: Layout) -> dict[str, tuple[Any, Any]]:
     {'tp': (2, 4)}
     """
     pairs = {f.name: (getattr(first, f.name), getattr(other, f.name)) for f in fields(Layout)}
+    if first.dp_shard or other.dp_shard:  # all of dp has a number, too
+        pairs["dp_shard"] = (first.dp_shard or first.dp, other.dp_shard or other.dp)
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

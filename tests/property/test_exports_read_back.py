@@ -88,6 +88,7 @@ def odd_layout(draw: random.Random, ranks: int) -> Layout:
                 overlap_parameters=draw.random() < 0.5,
                 sequence_parallel=draw.random() < 0.5,
                 gradient_bytes=draw.choice((2, 4)),
+                dp_shard=draw.choice((0, 1, 2, 3)),
             )
             if layout.gpus <= ranks:
                 return layout
