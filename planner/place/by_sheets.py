@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from planner.place.sheet_choice import PartChoice
     from planner.place.sheet_prices import SheetPrices
     from planner.place.solve import Work
+    from planner.place.whole_numbers import Effort
 
 _KINDS_TRIED = 3  # of sheets
-_LISTED = 3000  # fillings of domains, and cuttings of sheets, at a time
 _TURNS = 4  # times that a better seating makes another choice worth while
 _METHOD = "parts of sheets chosen for all domains"
 
 
-def by_sheets(work: Work, ends_s: float) -> bool:
+def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
     """Choose the parts of sheets that each domain holds; return whether that proves.
 
     It raises the bound and finds seatings.
@@ -33,6 +33,7 @@ def by_sheets(work: Work, ends_s: float) -> bool:
     Args:
         work: the best so far.
         ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+        effort: of each choice.
     """
     grid = kept(work.question, work.best.home, work.best.cut_bytes)
     best: SheetPrices | None = None
@@ -52,7 +53,7 @@ def by_sheets(work: Work, ends_s: float) -> bool:
         if left_s <= 0 or work.best.cut_bytes >= before_bytes * (1 - MET):
             break
         before_bytes = work.best.cut_bytes
-        chosen = part_choice(best, cuttings, before_bytes, left_s / 2, _LISTED)
+        chosen = part_choice(best, cuttings, before_bytes, left_s, effort)
         if work.believe(chosen.bound_bytes):
             return True
         if chosen.cuttings and _take(work, best, grid, chosen):

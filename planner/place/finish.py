@@ -29,6 +29,7 @@ from planner.place.stage_choice import choice_of
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_seats import seated
 from planner.place.stages import staged
+from planner.place.whole_numbers import Effort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,8 +44,7 @@ _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not w
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
-_PATTERNS = (1500, 30_000)  # of these at a time
-_FEW_S = 3.0  # seconds for that before exchanges, with the fewer patterns
+_FEW, _MANY = Effort(listed=1500, nodes=300), Effort(listed=30_000, nodes=20_000)
 _STAGED = "the cells of every stage chosen for all domains"
 _SHAPES_S = 10.0  # seconds for the choice of shapes at most
 _SLICES_SHARE = 0.5  # of the time left, for slices; the rest is for one binary each seat
@@ -54,17 +54,25 @@ _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of t
 
 def finish(work: Work, ends_s: float) -> None:
     """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
-    for attempt in (by_stages, _by_shapes, _by_parts, _by_slices, _by_seats):
+    for attempt in (_by_many_parts, by_stages, _by_shapes, _by_parts, _by_slices, _by_seats):
         if monotonic() < ends_s:
             attempt(work, ends_s)
         if work.proved:
             return
 
 
+def _by_many_parts(work: Work, ends_s: float) -> bool:
+    return by_sheets(work, ends_s, _MANY)
+
+
+def by_few_parts(work: Work, ends_s: float) -> bool:
+    """Choose parts of sheets from few, shortly; return whether that proves."""
+    return by_sheets(work, ends_s, _FEW)
+
+
 def by_few_patterns(work: Work, ends_s: float) -> bool:
     """Do as ``by_stages`` among few patterns and shortly; return whether that proves."""
-    ends_s = min(ends_s, monotonic() + _FEW_S)
-    return by_sheets(work, ends_s) or _staged_until(work, ends_s, _PATTERNS[:1])
+    return _staged_until(work, ends_s, (_FEW,))
 
 
 def by_stages(work: Work, ends_s: float) -> bool:
@@ -72,10 +80,10 @@ def by_stages(work: Work, ends_s: float) -> bool:
 
     It raises the bound and finds seatings; a better one may let larger boxes be kept together.
     """
-    return _staged_until(work, monotonic() + _STAGES_SHARE * (ends_s - monotonic()), _PATTERNS)
+    return _staged_until(work, monotonic() + _STAGES_SHARE * (ends_s - monotonic()), (_FEW, _MANY))
 
 
-def _staged_until(work: Work, ends_s: float, patterns: tuple[int, ...]) -> bool:
+def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> bool:
     sides, before_bytes = None, inf
     while not work.proved and work.best.cut_bytes < before_bytes * (1 - MET):
         before_bytes = work.best.cut_bytes
@@ -87,11 +95,11 @@ def _staged_until(work: Work, ends_s: float, patterns: tuple[int, ...]) -> bool:
             of = cut
             priced = stage_prices(of, grid.home, ends_s)
             work.raise_bound(priced.bound_bytes)
-        for most in patterns:
+        for effort in efforts:
             left_s = ends_s - monotonic()
             if left_s <= 0 or work.best.cut_bytes < before_bytes * (1 - MET):
                 break
-            chosen = choice_of(of, priced, before_bytes, left_s / 2, most)
+            chosen = choice_of(of, priced, before_bytes, left_s / 2, effort)
             if work.believe(chosen.bound_bytes):
                 return True
             if chosen.held is not None and _take_stages(work, of, grid, chosen.held):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.place.answer import Answer
     from planner.place.sheet_parts import Sheeted
     from planner.place.sheet_prices import SheetPrices
+    from planner.place.whole_numbers import Effort
 
 _MET = 1e-9  # relative; by which fillings are listed beyond the slack
 _SHARES = (
@@ -38,7 +39,7 @@ _SHARES = (
 )  # of the slack, till few enough
 _SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
 _TURNS = 30  # times that cuttings are worked out and the choice is made again
-_SHEET_S = 1.0  # seconds that the seating of one sheet may take at most
+_SEATS_MOST = 8000  # cells x parts of all cuttings that are worked out at a time
 
 Parts = tuple[int, ...]
 
@@ -79,7 +80,7 @@ def cut_sheet(sheet: Question, parts: Parts) -> Answer:
     from planner.place.solve import solve_question  # noqa: PLC0415 - which asks this in turn
 
     cut = Question(sizes=sheet.sizes, charges=sheet.charges, capacities=parts)
-    return solve_question(cut, time_limit_s=_SHEET_S)
+    return solve_question(cut, time_limit_s=0.0)
 
 
 @dataclass(slots=True)
@@ -88,6 +89,11 @@ class Cuttings:
 
     of: Sheeted
     more_bytes: dict[Parts, float] = field(default_factory=dict)
+
+    @property
+    def seats(self) -> int:
+        """Cells times parts of all that are worked out [1]."""
+        return self.of.sheet.cells * sum(map(len, self.more_bytes))
 
     def learn(self, parts: Parts) -> bool:
         """Work out one cutting; return whether it costs more than was known."""
@@ -104,7 +110,7 @@ class Cuttings:
 
 
 def part_choice(
-    prices: SheetPrices, cuttings: Cuttings, cut_bytes: float, limit_s: float, most: int
+    prices: SheetPrices, cuttings: Cuttings, cut_bytes: float, limit_s: float, effort: Effort
 ) -> PartChoice:
     """Choose the parts of every domain and every sheet.
 
@@ -113,16 +119,16 @@ def part_choice(
         cuttings: what is known of them; what is worked out is added.
         cut_bytes: of the best seating known; what no better one has is left out [bytes].
         limit_s: seconds that the solver may take, each time [s].
-        most: fillings, and cuttings, to choose from; of more, the cheapest.
+        effort: fillings, and cuttings, to choose from are counted apart.
     """
     base = prices.chosen_from_bytes
     slack = max(cut_bytes - base, _MET * abs(cut_bytes)) * (1 + _MET)
-    listed = _listed(prices, slack, most)
+    listed = _listed(prices, slack, effort.listed)
     if listed is None:
         return PartChoice(bound_bytes=0.0)
     best = PartChoice(bound_bytes=0.0)
     for _ in range(_TURNS):
-        chosen = least_choice(_model(prices, listed, cuttings), slack, limit_s)
+        chosen = least_choice(_model(prices, listed, cuttings), slack, limit_s, effort.nodes)
         bound = best.bound_bytes
         if np.isfinite(chosen.least):
             domains = len(prices.of.question.capacities)
@@ -132,7 +138,7 @@ def part_choice(
             return PartChoice(domains=best.domains, cuttings=best.cuttings, bound_bytes=bound)
         best = _chosen(prices, listed, np.rint(chosen.times).astype(int).tolist(), bound)
         learned = [cuttings.learn(parts) for parts in dict.fromkeys(best.cuttings)]
-        if not any(learned):
+        if not any(learned) or cuttings.seats > _SEATS_MOST:
             break
     return best
 

@@ -190,14 +190,14 @@ def _search(work: Work, time_limit_s: float) -> None:
     for rule in (_tiles, _nested, _halved, _pieces, _strips):
         if _offered(work, rule(question)):
             return
-    if _bettered(work):
-        return
     ends_s = starts_s + time_limit_s
     if time_limit_s > 0:
-        from planner.place.finish import by_few_patterns  # noqa: PLC0415 - imports a solver
+        from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - a solver
 
-        if by_few_patterns(work, ends_s):
+        if by_few_parts(work, ends_s) or _bettered(work) or by_few_patterns(work, ends_s):
             return
+    elif _bettered(work):
+        return
     before_bytes = work.best.cut_bytes
     if _offered(work, _orders(question)) or _offered(work, _baselines(question, work.seed)):
         return

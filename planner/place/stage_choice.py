@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from planner.place.stage_prices import Priced
     from planner.place.stages import Staged
+    from planner.place.whole_numbers import Effort
 
 _MET = 1e-9  # relative; by which patterns are listed beyond the slack
 _SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01)  # of the slack, till patterns are few enough
@@ -44,7 +45,9 @@ class Choice:
     all: bool
 
 
-def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most: int) -> Choice:
+def choice_of(
+    of: Staged, priced: Priced, cut_bytes: float, limit_s: float, effort: Effort
+) -> Choice:
     """Choose a pattern for every domain, in whole numbers.
 
     Args:
@@ -52,14 +55,14 @@ def choice_of(of: Staged, priced: Priced, cut_bytes: float, limit_s: float, most
         priced: prices of the stages' cells.
         cut_bytes: of the best seating known; patterns of no better one are left out [bytes].
         limit_s: seconds that the solver may take [s].
-        most: patterns to choose from; where there are more, the cheapest, and less is proved.
+        effort: where there are more patterns to choose from, less is proved.
     """
     slack = max(cut_bytes - priced.bound_bytes, _MET * cut_bytes) * (1 + _MET)
-    listed = _listed(of, priced, slack, most)
+    listed = _listed(of, priced, slack, effort.listed)
     if listed is None:
         return Choice(held=None, bound_bytes=0.0, all=False)
     model = _model(of, listed)
-    solved = least_choice(model, slack, limit_s)
+    solved = least_choice(model, slack, limit_s, effort.nodes)
     bound = 0.0
     if np.isfinite(solved.least):
         least = solved.least - _SOLVER_ROUNDING * len(of.question.capacities)

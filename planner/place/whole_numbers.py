@@ -48,26 +48,41 @@ class Chosen:
     least: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much a choice may take, apart from time.
+
+    Args:
+        listed: patterns to choose from; of more, the cheapest [1].
+        nodes: of the solver's search tree [1].
+    """
+
+    listed: int
+    nodes: int
+
+
 _NOTHING = Chosen(times=None, least=-inf)  # of a solve that was ended
 
 
-def least_choice(model: Model, unit_bytes: float, limit_s: float) -> Chosen:
+def least_choice(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chosen:
     """Return the unknowns of the least cost, which is in units of *unit_bytes*.
 
-    A solve that may be long runs in a process of its own, so that Ctrl-C need not wait for it.
+    The number of nodes decides, not the clock, unless time runs out. A solve that may be long runs
+    in a process of its own, so that Ctrl-C need not wait for it.
 
     Args:
         model: the rules.
         unit_bytes: bytes that are one to the solver [bytes].
         limit_s: seconds that it may take [s].
+        nodes: of the search tree that it may look at [1].
     """
-    arguments = (model, unit_bytes, max(limit_s, _LEAST_S))
+    arguments = (model, unit_bytes, max(limit_s, _LEAST_S), nodes)
     if limit_s <= _PROMPT_S or len(model.cost_bytes) <= _PROMPT_UNKNOWNS:
         return _solved(*arguments)
     return in_child(_solved, arguments, limit_s) or _NOTHING
 
 
-def _solved(model: Model, unit_bytes: float, limit_s: float) -> Chosen:
+def _solved(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chosen:
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - rarely needed
 
     with quiet_stdout():
@@ -76,7 +91,7 @@ def _solved(model: Model, unit_bytes: float, limit_s: float) -> Chosen:
             integrality=model.whole,
             bounds=Bounds(0, model.highest),
             constraints=LinearConstraint(model.rows, model.least, model.most),
-            options={"time_limit": limit_s, "mip_rel_gap": 0.0},
+            options={"time_limit": limit_s, "mip_rel_gap": 0.0, "node_limit": nodes},
         )
     least = -inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
     return Chosen(times=found.x, least=least)

@@ -15,8 +15,10 @@ from planner.place.sheet_choice import Cuttings, part_choice
 from planner.place.sheet_parts import Sheeted, sheeted
 from planner.place.sheet_prices import SheetPrices, sheet_prices
 from planner.place.sheet_seats import seated_parts
+from planner.place.whole_numbers import Effort
 from tests.oracles import brute_force_cut, seatings_with_names
 
+MANY = Effort(listed=30_000, nodes=20_000)
 ROUNDING = 1e-9
 SOLVER = 2e-6
 GRIDS = ((2, 2, 3), (4, 3), (2, 3, 2), (3, 2, 2), (2, 2, 2), (4, 2), (2, 5), (3, 3), (6, 2))
@@ -81,7 +83,7 @@ def _undercut(seeds: range) -> list[str]:
             scale = float(of.pays_bytes.max())
             any_price = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
             bounds = [priced.bound_bytes, SheetPrices(of=of, price_bytes=any_price).bound_bytes]
-            choice = part_choice(priced, Cuttings(of), 1.5 * best + 1e-3, 60.0, 3000)
+            choice = part_choice(priced, Cuttings(of), 1.5 * best + 1e-3, 60.0, MANY)
             if max(bounds) > best * (1 + ROUNDING) + ROUNDING or (
                 choice.bound_bytes > best * (1 + SOLVER) + SOLVER
             ):

@@ -15,8 +15,10 @@ from planner.place.stage_choice import choice_of
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_seats import seated
 from planner.place.stages import patterns_of, staged
+from planner.place.whole_numbers import Effort
 from tests.oracles import brute_force_cut, seatings_with_names
 
+MANY = Effort(listed=30_000, nodes=20_000)
 ROUNDING = 1e-9
 SOLVER = 2e-6
 GRIDS = ((2, 2, 3), (3, 1, 3), (4, 1, 3), (2, 1, 5), (2, 1, 6), (2, 3, 2), (3, 2, 2), (4, 1, 2))
@@ -60,7 +62,7 @@ def _undercut(seeds: range) -> list[str]:
             continue
         any_home = np.repeat(np.arange(len(question.capacities)), question.capacities)
         priced = stage_prices(of, any_home[: question.cells], inf)
-        choice = choice_of(of, priced, 1.5 * best, 60.0, 30_000)
+        choice = choice_of(of, priced, 1.5 * best, 60.0, MANY)
         if priced.bound_bytes > best * (1 + ROUNDING) or choice.bound_bytes > best * (1 + SOLVER):
             found.append(f"{priced.bound_bytes}, {choice.bound_bytes} > best {best}: {question}")
         if choice.held is not None:

@@ -17,6 +17,9 @@ from planner.place.question import Charge, Kind, Question
 from planner.place.stage_choice import choice_of
 from planner.place.stage_prices import stage_prices
 from planner.place.stages import staged
+from planner.place.whole_numbers import Effort
+
+MANY = Effort(listed=30_000, nodes=20_000)
 
 
 def test_a_child_answers_with_what_the_function_returns() -> None:
@@ -52,9 +55,9 @@ def test_a_choice_of_patterns_is_the_same_in_a_process_of_its_own(
     assert of is not None
     home = np.repeat(np.arange(5), question.capacities)
     priced = stage_prices(of, home, math.inf)
-    here = choice_of(of, priced, 60.0, 60.0, 30_000)
+    here = choice_of(of, priced, 60.0, 60.0, MANY)
     monkeypatch.setattr(whole_numbers, "_PROMPT_UNKNOWNS", 0)
-    aside = choice_of(of, priced, 60.0, 60.0, 30_000)
+    aside = choice_of(of, priced, 60.0, 60.0, MANY)
     assert here.held is not None
     assert aside.held is not None
     assert here.bound_bytes > 0
