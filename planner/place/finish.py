@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
+_SHEETS_SHARE = 0.4  # of the time left, for parts of sheets
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _FEW, _MANY = Effort(listed=1500, nodes=300), Effort(listed=30_000, nodes=20_000)
@@ -54,7 +55,7 @@ _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of t
 
 def finish(work: Work, ends_s: float) -> None:
     """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
-    for attempt in (_by_many_parts, by_stages, _by_shapes, _by_parts, _by_slices, _by_seats):
+    for attempt in (by_stages, _by_shapes, _by_parts, _by_many_parts, _by_slices, _by_seats):
         if monotonic() < ends_s:
             attempt(work, ends_s)
         if work.proved:
@@ -62,7 +63,7 @@ def finish(work: Work, ends_s: float) -> None:
 
 
 def _by_many_parts(work: Work, ends_s: float) -> bool:
-    return by_sheets(work, ends_s, _MANY)
+    return by_sheets(work, monotonic() + _SHEETS_SHARE * (ends_s - monotonic()), _MANY)
 
 
 def by_few_parts(work: Work, ends_s: float) -> bool:

@@ -100,6 +100,12 @@ def kept(question: Question, home: NDArray[np.int64], cut_bytes: float) -> Kept:
 
     Boxes of whole axes are taken as new cells, and the same is asked again of the coarse grid.
     """
+    return _kept(question, home.tobytes(), cut_bytes)
+
+
+@lru_cache(maxsize=16)  # several rules ask it of the same seating
+def _kept(question: Question, home_bytes: bytes, cut_bytes: float) -> Kept:
+    home = np.frombuffer(home_bytes, dtype=np.int64)
     sides = kept_together(question, home, cut_bytes)
     boxes = sides
     while prod(sides) > 1:
