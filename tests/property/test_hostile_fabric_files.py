@@ -54,6 +54,22 @@ blocks:
 - {switch: s1, nodes: ["[1101-1102]"], annotations: {x.test/domain: nvl1}}
 - {switch: s2, nodes: [n3]}
 """
+TOPOGRAPH_OLDER = """topology: topology/tree
+switches:
+- {name: top, switches: [left, right]}
+- {name: left, capacity_blocks: [cb1]}
+- {name: right, capacity_blocks: [cb2]}
+capacity_blocks:
+- {name: cb1, nvlink: nv1, type: H100, nodes: [n1, "n[2-3]"]}
+- {name: cb2, nodes: [n4]}
+"""
+NCCL_RACK = "".join(
+    f"""<cpu host_hash="0x{host}" numaid="0"><pci class="0x030200" device="0x2941">
+<gpu dev="0" sm="100"><nvlink target="fffffff:ffff:ff" count="18"/><c2c bw="43" count="10"/></gpu>
+</pci><nic><net name="mlx5_0" port="1" speed="400000"/><net name="eth0" port="0" speed="10"/></nic>
+</cpu>"""
+    for host in (1, 2)
+)
 INFRA = """infrastructure:
   links: [{name: e, bandwidth: {choice: gigabytes_per_second, gigabytes_per_second: 50}}]
   instances: [{name: leafsw, device: sw}, {name: server, device: box}]
@@ -144,7 +160,8 @@ ANSWER = """{"switches": {"S1": {"switches": ["S2"]},
 OURS = {
     "netq": NETQ, "topograph:answer": ANSWER, "ns3": NS3, "ns3:simai": SIMAI,
     "infragraph:edges": EDGES, "astra-sim:1": ASTRA_1,
-    "aiconfigurator": AIC, "cluster": CLUSTER,
+    "aiconfigurator": AIC, "cluster": CLUSTER, "topograph:older": TOPOGRAPH_OLDER,
+    "nccl-xml:rack": f'<system version="2">{NCCL_RACK}</system>',
     "ibnetdiscover": IB, "nccl-xml": NCCL, "hwloc": HWLOC, "nvidia-smi": SMI,
     "topograph": TOPOGRAPH, "infragraph": INFRA, "astra-sim": ASTRA, "calculon": CALCULON,
     "node-link": GRAPH, "slurm-conf": TREE, "slurm-yaml": YAML,

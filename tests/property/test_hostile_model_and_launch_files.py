@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.net_routes_file import read_routes
 from planner.errors import InputError
 from tests.hostile import encoded, restructured
 from tests.launch_texts import read_layout, read_run
@@ -98,6 +99,25 @@ model:
   num_attention_heads: 8
   vocab_size: 256
 """, read_run),
+    "bridge": ("bridge.yaml", """model:
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 2
+  num_layers: 4
+  hidden_size: 64
+  ffn_hidden_size: 128
+  num_attention_heads: 8
+  gated_linear_unit: true
+  vocab_size: 256
+train: {global_batch_size: 8, micro_batch_size: 1}
+dataset: {sequence_length: 128}
+ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true}
+mixed_precision: bf16_mixed
+""", read_run),
+    "routes": ("routes.yaml", """routes:
+- {name: a-to-c, path: [a, b, c]}
+- {path: [d, a, b], classes: [0, 1]}
+ends_at: [a]
+""", read_routes),
     "torchtitan": ("run.toml", """# preset for 128 H100 GPUs
 [model]
 name = "llama3"
