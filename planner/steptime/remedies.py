@@ -99,6 +99,9 @@ def _changes(layout: Layout, model: ModelSpec) -> Iterator[tuple[str, Layout]]:
                 more, fewer = old * factor, layout.dp // factor
                 change = f"{degree} {old} -> {more}, dp {layout.dp} -> {fewer}"
                 tried.append((change, {degree: more, "dp": fewer}))
+    for wider in dict.fromkeys((2 * layout.dp_shard, 4 * layout.dp_shard, layout.dp)):
+        if 0 < layout.dp_shard < wider <= layout.dp:
+            tried.append((f"dp_shard {layout.dp_shard} -> {wider}", {"dp_shard": wider}))
     if model.experts:
         tried.append((f"ep {layout.ep} -> {layout.ep * 2}", {"ep": layout.ep * 2}))
     if layout.vpp > 1:

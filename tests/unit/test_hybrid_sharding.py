@@ -18,8 +18,11 @@ from planner.layout import Layout, layout_values
 from planner.place import place
 from planner.place.question import ask
 from planner.search.placed import placed_spreads, spreads_of
+from planner.search.seats import RankOrderSeats
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import stage_memory
+from planner.steptime.remedies import remedies
+from planner.steptime.shared_links import Seating, seated_step_time
 from planner.steptime.spread import SHARDING, contiguous_spread
 from planner.steptime.step import step_time
 from planner.traffic import step_families
@@ -119,6 +122,18 @@ def test_what_is_sharded_is_divided_by_the_shard_group_alone() -> None:
     assert held["optimizer"] == pytest.approx(12 * PARAMETERS / 8, rel=1e-3)
 
 
+def test_what_does_not_fit_may_with_a_wider_shard_group() -> None:
+    fabric = generic_cluster(8, 64)
+    layout = Layout(dp=64, dp_shard=4, zero_stage=3, global_batch=64, seq=8192)
+
+    found = remedies(LLAMA, layout, accelerator=fabric.accelerator, links=links_of(fabric),
+                     domains=[8.0])  # fmt: skip
+    changes = {one.change: one.layout.dp_shard for one in found}
+
+    assert changes["dp_shard 4 -> 16"] == 16
+    assert changes["dp_shard 4 -> 64"] == 0  # all of dp
+
+
 def test_experts_are_divided_by_their_own_shard_group() -> None:
     whole = Layout(tp=2, ep=8, dp=16, zero_stage=1, global_batch=16)
     half = replace(whole, dp_shard=8)
@@ -181,3 +196,39 @@ def test_a_step_pays_the_scatter_in_the_shard_group_and_the_sum_over_the_replica
 
     least = scatter_s + gather_s + sum_s
     assert least < step.communication_s["dp"] < 1.6 * least  # what collectives reach of the links
+
+
+def test_shard_groups_and_replicas_are_routed_apart() -> None:
+    fabric, seats = generic_cluster(8, 32), range(32)
+    layout = Layout(dp=32, dp_shard=8, zero_stage=3, global_batch=32)
+    families = step_families(LLAMA, layout)
+    step = seated_step_time(
+        LLAMA, layout, Seating(fabric=fabric, families=families, rank_to_gpu=seats,
+                               spreads=placed_spreads(layout, seats, fabric)),
+    )  # fmt: skip
+    backward = next(phase for phase in step.phases if phase.phase == "backward")
+    on = {link.kind: set(link.by_family_bytes) for link in backward.links}
+
+    assert on["network"] == {"dp_replica_reduce"}
+    assert on["scale-up"] == {"dp_scatter", "dp_backward_gather"}
+
+
+@pytest.mark.parametrize("sizes", [(8, 8, 8, 8), (12, 12, 8)])
+def test_many_layouts_at_once_sit_as_each_of_them_alone(sizes: tuple[int, ...]) -> None:
+    homes = np.repeat(np.arange(len(sizes)), sizes)
+    layouts = [
+        Layout(tp=tp, dp=dp, dp_shard=shard, pp=pp, global_batch=dp)
+        for tp, dp, pp, shard in ((1, 32, 1, 4), (1, 16, 2, 4), (2, 8, 2, 4), (2, 4, 4, 4))
+    ]
+    together = RankOrderSeats([homes]).spreads(columns_of(layouts))
+
+    for row, layout in enumerate(layouts[:3]):
+        alone = spreads_of(layout, [homes])
+        for part in ("dp_shard", "dp_replicate"):
+            fast, slow = getattr(together, part), getattr(alone, part)
+            assert fast.members[0][0, row] == slow.members[0], (part, layout)
+            assert fast.domains[0][0, row] == slow.domains[0], (part, layout)
+    assert together.dp_shard is not None
+    assert together.dp_replicate is not None
+    assert together.dp_shard.group_size[3] == 4  # all of dp
+    assert together.dp_replicate.group_size[3] == 1
