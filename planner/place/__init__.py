@@ -35,6 +35,7 @@ from planner.place.rules_place import read_rules, under_rules
 from planner.place.solve import solve_question
 from planner.place.tiers import WAYS, TierBound, seat_tiers, weights_of
 from planner.place.tree import tree_of
+from planner.place.uplinks import on_best_uplinks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -127,8 +128,11 @@ def place(
     solved, share = (solve_large, _LARGE_TIERS_SHARE) if large else (solve_question, _TIERS_SHARE)
     answer = solved(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
     border = None
+    rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
+    if objective == "total" and not large:
+        best = on_best_uplinks(question, np.array(answer.home), rates)
+        answer = replace(answer, home=tuple(best.tolist()))
     if objective == "bottleneck":
-        rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
         border = least_busy(question, rates, answer, time_limit_s=time_limit_s, seed=seed)
         answer = by_border(question, answer, border)
     rivals = [
