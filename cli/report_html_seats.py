@@ -10,7 +10,7 @@ import numpy as np
 from cli.report_html_parts import Num, table
 from cli.report_html_read import PlanFile
 from cli.report_html_traffic import Crossing
-from cli.report_html_words import DIGITS, family_words, part_of
+from cli.report_html_words import DIGITS, PARTS, family_words, part_of
 from cli.report_pictures import safe
 from cli.report_pictures_seats import Light, Room, Seats, flowing_seats, key_of_stages
 from planner.units import format_bytes
@@ -19,7 +19,7 @@ from planner.words import counted, plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LETTERS = dict(zip(DIGITS, "abcdefg", strict=True))
+_LETTERS = dict(zip((*DIGITS, *PARTS), "abcdefghij", strict=True))
 _MOST_CLICKED = 4096  # above it a square stands for several ranks
 _MOST_BOXES = 160
 
@@ -43,10 +43,10 @@ def seats_section(
     plain = "pipeline stages" if stages > 1 else "no family"
     inputs = [_radio(index, "", "", plain, lit is None)]
     for crossing in shown:
-        digit = crossing.family["digit"]
+        part = part_of(crossing.family)
         along = ",".join(map(str, plan.axes_of(crossing.family)))
-        label = f"{part_of(crossing.family).upper()}, {_crossing_words(crossing)}"
-        inputs.append(_radio(index, _LETTERS[digit], along, label, crossing is lit))
+        label = f"{part.upper().replace('_', ' ')}, {_crossing_words(crossing)}"
+        inputs.append(_radio(index, _LETTERS[part], along, label, crossing is lit))
     asked = "" if plan.home.size > _MOST_CLICKED else (
         '<p class="ask"><label>Show the group of rank <input type="number" min="0" '
         f'max="{plan.home.size - 1}"></label> or point at a square and click. '
@@ -156,7 +156,7 @@ def _light(plan: PlanFile, crossing: Crossing) -> Light:
     group[members] = np.arange(len(members))[:, None]
     homes = plan.home[members]
     return Light(
-        letter=_LETTERS[crossing.family["digit"]],
+        letter=_LETTERS[part_of(crossing.family)],
         group=group,
         crosses=(homes != homes[:, :1]).any(axis=1),
     )

@@ -35,7 +35,7 @@ _CIVIDIS = (
 _HEAT = ("#d6e6f4", "#abcfe5", "#6aaed6", "#3787c0", "#1c64a5", "#0b4083", "#08244f")
 _ON_DARK = {0}  # white words on it; black ones on the others: at least 4.5 to 1
 _LIGHT_HEAT = 4  # black words on so many of the heat's colours, white ones on the rest
-_LETTERS = "abcdefg"
+_LETTERS = "abcdefghij"  # of families that can be lit up
 
 _ROOT = """
 :root{color-scheme:light dark;--ink:#1a1a1a;--soft:#595959;--page:#fff;--panel:#f5f6f8;--line:#c9cdd3;--inside:#dfe2e6;--free:#fff;--link:#0b57a4;--warn:#fff3cd;--warnline:#b38600;--dead:#b34700}

@@ -257,3 +257,29 @@ def test_16384_gpus_in_fifteen_seconds_and_six_megabytes(
     assert out.stat().st_size <= 6e6
     assert browser.troubles() == []
     assert 1000 < browser.value("document.querySelectorAll('.k').length") <= 4096
+
+
+def test_shards_and_replicas_of_hybrid_sharding_are_lit_up_each_by_itself(
+    browser: Browser, planner: Callable[..., Ran], tmp_path: Path
+) -> None:
+    plan = tmp_path / "hybrid.json"
+    asked = ("place", "--supernode", "8", "--gpus", "32", "--model", "llama-3.1-8b", "--tp", "1",
+             "--cp", "1", "--pp", "1", "--dp", "32", "--zero", "3", "--dp-shard", "16",
+             "--global-batch", "32", "--seq", "4096")  # fmt: skip
+    assert planner(*asked, "--out", str(plan)).code == 0
+    opened(browser, planner, tmp_path / "report.html", plan)
+    colours = "[...document.querySelectorAll('.k')].map(k => getComputedStyle(k).fill)"
+
+    seen = {}
+    for radio in range(
+        browser.value("document.querySelectorAll('.seats input[type=radio]').length")
+    ):
+        picked = f"document.querySelectorAll('.seats input[type=radio]')[{radio}]"
+        browser.value(f"{picked}.click()")
+        label = browser.value(f"{picked}.parentNode.textContent").partition(",")[0]
+        seen[label] = set(browser.value(colours))
+
+    # 2 groups of 16 shards, 16 groups of 2 replicas in 7 colours in turn
+    assert {"DP SHARD", "DP REPLICATE"} <= set(seen)
+    assert len(seen["DP SHARD"]) == 2
+    assert len(seen["DP REPLICATE"]) == 7
