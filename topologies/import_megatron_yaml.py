@@ -19,6 +19,7 @@ from topologies.import_megatron import FLAGS, resolved, run_from_arguments
 from topologies.imported_run import ImportedRun
 from topologies.megatron_args import Argument, MegatronArguments, normal_name
 from topologies.model_yaml import catalogue_like, read_catalogue_model
+from topologies.pattern_text import MOST_ENTRIES
 from topologies.small_files import read_small_bytes
 
 MOST_FILES = 8
@@ -174,8 +175,10 @@ class _Gathering:
 
 
 def text_of(node: Node) -> str:
-    """Return a scalar as a command line has it, a list with blanks between."""
+    """Return a scalar as a command line has it, words with blanks between, numbers as a list."""
     value = node.plain()
+    if isinstance(value, list) and value and all(type(item) is int for item in value):
+        return f"[{','.join(map(str, value[:MOST_ENTRIES]))}]"
     if isinstance(value, list):
         return " ".join(str(item) for item in value[:1000] if not isinstance(item, dict | list))
     if isinstance(value, bool):

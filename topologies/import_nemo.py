@@ -28,6 +28,8 @@ _RENAMED = {
     "qkv_bias": "add_qkv_bias",
     "gated_linear_unit": "swiglu",
     "sequence_length": "seq_length",
+    "num_layers_in_first_pipeline_stage": "decoder_first_pipeline_num_layers",
+    "num_layers_in_last_pipeline_stage": "decoder_last_pipeline_num_layers",
 }
 _TELLING = frozenset({
     "micro_batch_size", "global_batch_size", "tensor_model_parallel_size",
@@ -125,7 +127,12 @@ def _stated_elsewhere(root: Node, read: set[int]) -> list[str]:
 
 
 def _scalars(node: Node) -> list[tuple[str, Node]]:
-    return [(key, value) for key, value in node.items() if value.kind not in {"map", "list"}]
+    """Return the values of *node* that are no mappings; lists only where they are of numbers."""
+    return [
+        (key, value)
+        for key, value in node.items()
+        if value.kind != "map" and (value.kind != "list" or text_of(value).startswith("["))
+    ]
 
 
 def _text_in(node: Node | None, key: str, root: Node) -> str:

@@ -177,3 +177,31 @@ def test_a_batch_in_a_part_that_is_not_read_is_named(tmp_path: Path) -> None:
     run = read_run(written(tmp_path, "b.yaml", text))
 
     assert run.assumed["not_read"] == "validation.loop.micro_batch_size: of another part"
+
+
+def test_layers_with_experts_may_be_listed_one_by_one(tmp_path: Path) -> None:
+    """As Megatron Bridge saves DeepSeek-V3's: three dense layers, then experts."""
+    flags = ", ".join(["0"] * 3 + ["1"] * 58)
+    deepseek = {
+        "num_layers": 61, "hidden_size": 7168, "ffn_hidden_size": 18432, "q_lora_rank": 1536,
+        "num_attention_heads": 128, "multi_latent_attention": "true", "kv_lora_rank": 512,
+        "qk_head_dim": 128, "qk_pos_emb_head_dim": 64, "v_head_dim": 128, "moe_router_topk": 8,
+        "num_moe_experts": 256, "moe_ffn_hidden_size": 2048, "gated_linear_unit": "true",
+        "moe_shared_expert_intermediate_size": 2048, "moe_router_enable_expert_bias": "true",
+        "normalization": "RMSNorm", "add_bias_linear": "false", "vocab_size": 129280,
+        "share_embeddings_and_output_weights": "false", "make_vocab_size_divisible_by": 1280,
+        "tensor_model_parallel_size": 1, "pipeline_model_parallel_size": 16,
+        "moe_layer_freq": f"[{flags}]", "recompute_modules": "[mla_up_proj, mlp]",
+    }  # fmt: skip
+    text = "model:\n" + "".join(f"  {key}: {value}\n" for key, value in deepseek.items())
+
+    model = read_run(written(tmp_path, "run_config.yaml", text)).model
+
+    assert model is not None
+    assert model.parameters() == 671_026_419_200  # the released checkpoint, without MTP
+    plain = "".join(f"{key}: {value}\n" for key, value in deepseek.items() if "num_moe" not in key)
+    same = read_run(written(tmp_path, "args.yaml", plain.replace("gated_linear_unit", "swiglu")
+        + "num_experts: 256\ndisable_bias_linear: true\n"
+        "untie_embeddings_and_output_weights: true\n")).model  # fmt: skip
+    assert same is not None
+    assert same.moe_layers == model.moe_layers
