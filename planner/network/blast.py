@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
 
 SOURCE = "derived in the text of planner.network.blast"
+_MOST_COMPARED = 10_000  # names that a wrong one is compared with: a tenth of a second
 
 
 class Relayed(Enum):
@@ -178,9 +180,24 @@ def _damaged(fabric: Fabric, failed: Sequence[Any]) -> _Damaged:
             graph.remove_edge(*part)
             label.append(" - ".join(part))
         else:
-            raise InputError(f"failed part {part!r}: no such vertex, link or domain")
+            raise InputError(_unknown(part, graph, domains))
     graph.remove_nodes_from(gone)
     return _Damaged(graph=graph, gone=frozenset(gone), failed=tuple(label))
+
+
+def _unknown(part: str | tuple[str, str], graph: Any, domains: Mapping[str, Any]) -> str:
+    """Return that *part* is nowhere, with the names nearest to it."""
+    names = [*graph, *domains]
+
+    def like(name: str) -> str:
+        near = get_close_matches(name[:128], names[:_MOST_COMPARED], n=1)
+        return f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(names[:2])} ..."
+
+    if isinstance(part, str):
+        return f"failed part {part!r}: no such vertex, link or domain{like(part)}"
+    missing = [f"{end!r} is no vertex{like(end)}" for end in part if end not in graph]
+    why = "; ".join(missing) or "these two are not linked"
+    return f"failed part {'--'.join(part)}: no such link: {why}"
 
 
 def _reachable(graph: Any, alive: Sequence[str]) -> set[str]:

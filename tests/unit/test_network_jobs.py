@@ -105,9 +105,20 @@ def test_two_planes_survive_one_leaf() -> None:
     assert seen.least_links_share < 1
 
 
-def test_an_unknown_part_is_refused(small: Fabric) -> None:
-    with pytest.raises(InputError, match="no such vertex, link or domain"):
-        blast_radius(small, ["nowhere"], {}, range(32))
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("nowhere", "'nowhere': no such vertex, link or domain; there are sn00.gpu00, sn00.gpu01"),
+        ("sn00.swich", "link or domain, did you mean 'sn00.switch'"),
+        (("sn00.gpu00", "sn00.swich"), "no such link: 'sn00.swich' is no vertex, did you mean"),
+        (("sn00.gpu00", "sn01.gpu00"), "sn00.gpu00--sn01.gpu00: no such link: these two are not"),
+    ],
+)
+def test_an_unknown_part_is_refused_and_the_nearest_name_told(
+    small: Fabric, part: str | tuple[str, str], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        blast_radius(small, [part], {}, range(32))
 
 
 def test_a_larger_supernode_needs_fewer_connections() -> None:
