@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from cli.planner_output import plain
 from cli.topology_wiring import Shown, dead_parts, shown_of, wiring_of
 from topologies.fabric_catalogue import is_foreign, load_spec
 
@@ -27,7 +27,8 @@ def wiring_document(
     dead: tuple[str, ...] = ()
     if cluster is not None and not is_foreign(cluster):
         dead = dead_parts(load_spec(cluster, supernode=supernode, gpus=gpus))
-    return asdict(shown_fabric(fabric, dead))
+    found: Mapping[str, Any] = plain(shown_fabric(fabric, dead))
+    return found
 
 
 def shown_fabric(fabric: Fabric, dead: tuple[str, ...] = ()) -> Shown:

@@ -78,3 +78,15 @@ def test_a_cluster_is_drawn_as_png_too(planner: Planner, tmp_path: Path) -> None
     assert planner("topology", "draw", "hgx-h100", "--out", str(out)).code == 0
 
     assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_plan_and_its_picture_are_written_by_one_command(
+    planner: Planner, tmp_path: Path
+) -> None:
+    plan, picture = tmp_path / "plan.json", tmp_path / "plan.svg"
+
+    ran = planner(*COMMANDS["place"], "--out", str(plan), "--plot", str(picture))
+
+    assert ran.code == 0, ran.err
+    assert plan.exists()
+    assert picture.exists()
