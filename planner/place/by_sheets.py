@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from planner.place.whole_numbers import Effort
 
 _KINDS_TRIED = 3  # of sheets
+_KINDS_SEATED = 2  # of them, those with the best bounds
 _TURNS = 4  # times that a better seating makes another choice worth while
 _METHOD = "parts of sheets chosen for all domains"
 
@@ -36,27 +38,30 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
         effort: of each choice.
     """
     grid = kept(work.question, work.best.home, work.best.cut_bytes)
-    best: SheetPrices | None = None
+    found: list[SheetPrices] = []
     for axes in sheet_axes(grid.question, grid.home)[:_KINDS_TRIED]:
         if monotonic() > ends_s:
             break
         prices = sheet_prices(sheeted(grid.question, axes))
         if work.raise_bound(prices.bound_bytes):
             return True
-        if best is None or prices.bound_bytes > best.bound_bytes:
-            best = prices
-    if best is None:
-        return False
-    cuttings, before_bytes = Cuttings(best.of), float("inf")
+        found.append(prices)
+    found.sort(key=lambda prices: -prices.bound_bytes)
+    return any(_chosen(work, prices, grid, ends_s, effort) for prices in found[:_KINDS_SEATED])
+
+
+def _chosen(work: Work, prices: SheetPrices, grid: Kept, ends_s: float, effort: Effort) -> bool:
+    """Choose and seat parts while that is better; return whether that proves."""
+    cuttings, before_bytes = Cuttings(prices.of), inf
     for _ in range(_TURNS):
         left_s = ends_s - monotonic()
         if left_s <= 0 or work.best.cut_bytes >= before_bytes * (1 - MET):
             break
         before_bytes = work.best.cut_bytes
-        chosen = part_choice(best, cuttings, before_bytes, left_s, effort)
+        chosen = part_choice(prices, cuttings, before_bytes, left_s, effort)
         if work.believe(chosen.bound_bytes):
             return True
-        if chosen.cuttings and _take(work, best, grid, chosen):
+        if chosen.cuttings and _take(work, prices, grid, chosen):
             return True
     return work.proved
 

@@ -7,7 +7,7 @@ as long as that is cheaper for the families that run across.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from planner.place.question import Kind, Question, cut_bytes
 from planner.place.sheet_choice import cut_sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,7 +39,9 @@ def seated_parts(of: Sheeted, choice: PartChoice) -> NDArray[np.int64]:
         np.array(owners)[np.array(cut_sheet(of.sheet, parts).home)]
         for parts, owners in _dealt(of, choice)
     ]
-    grid = _Grid(of, np.array(homes))
+    outer = [i for i, n in enumerate(of.question.sizes) if i not in of.axes and n > 1]
+    grids = [_Grid(of, np.array(homes), order) for order in permutations(outer)]
+    grid = min(grids, key=lambda one: one.paid_bytes)
     grid.align()
     return grid.home
 
@@ -89,15 +91,21 @@ def _wanted(open_parts: dict[int, list[int]], cut: Parts) -> int:
 
 
 class _Grid:
-    """The homes of all cells, sheet by sheet, and what they pay across sheets."""
+    """The homes of all cells, sheet by sheet, and what they pay across sheets.
 
-    def __init__(self, of: Sheeted, homes: NDArray[np.int64]) -> None:
+    Args:
+        of: the question.
+        homes: of the cells of every sheet, shape [sheets, cells of one].
+        outer: the axes across sheets, that along which sheets follow each other first.
+    """
+
+    def __init__(self, of: Sheeted, homes: NDArray[np.int64], outer: Sequence[int]) -> None:
         question = of.question
-        self.of, self.homes = of, homes  # shape [sheets, cells of one]
+        self.of, self.homes = of, homes
         across = tuple(c for c in question.charges if not set(c.axes) <= set(of.axes))
         self.across = Question(sizes=question.sizes, charges=across, capacities=question.capacities)
-        outer = [i for i in range(len(question.sizes)) if i not in of.axes]
-        order = [*of.axes, *outer]  # innermost first: cells of a sheet, then sheets
+        alone = [i for i, n in enumerate(question.sizes) if n == 1 and i not in of.axes]
+        order = [*of.axes, *outer, *alone]  # innermost first: cells of a sheet, then sheets
         shape = tuple(reversed([question.sizes[i] for i in order]))
         to = [len(order) - 1 - order.index(i) for i in reversed(range(len(order)))]
         index = np.arange(question.cells).reshape(shape).transpose(to)
@@ -110,11 +118,16 @@ class _Grid:
         """The home of every cell, shape [cells]."""
         return np.ascontiguousarray(self.homes.ravel()[self.places])
 
+    @property
+    def paid_bytes(self) -> float:
+        """What families across sheets pay [bytes]."""
+        return cut_bytes(self.across, self.home)
+
     def align(self) -> None:
         """Change rows and whole sheets while that is cheaper across sheets."""
         if not self.across.charges:
             return
-        best, tries, better = cut_bytes(self.across, self.home), 0, True
+        best, tries, better = self.paid_bytes, 0, True
         while better and best > 0:
             better = False
             for change in self._changes():
@@ -123,7 +136,7 @@ class _Grid:
                     return
                 before = self.homes
                 self.homes = change
-                paid = cut_bytes(self.across, self.home)
+                paid = self.paid_bytes
                 if paid < best * (1 - _MET):
                     best, better = paid, True
                 else:
