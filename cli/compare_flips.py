@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+_WORDS_WIDTH = 11  # each side gets so much at least, beside prices and in 80 columns
 _SEATED = "Each is of layouts with every rank in a seat, on both sides."
 
 
@@ -26,6 +27,7 @@ def flip_table(found: Comparison) -> Table:
     """Return the flips as a table."""
     table = simple_table("  property", "changes at", "from", "to", left=4)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    table.columns[2].min_width = table.columns[3].min_width = _WORDS_WIDTH
     currency = found.prices.currency if found.prices else ""
     for one in found.flips:
         value = flip_value(one, found)
@@ -46,12 +48,19 @@ def _flip_sentence(found: Comparison) -> str:
     flipped = {one.name for one in found.flips if one.kind == "winner"}
     varied = [n for n in PROPERTIES if n != "experts" or found.first.candidate.model.experts]
     still = [PROPERTIES[name] for name in varied if name not in flipped]
-    return (
-        f"No other cluster wins by 0.1 % within x 1/32 to x 32 ({span_words(varied)}) of: "
-        f"{', '.join(still)}."
-        if still and len(found.compared.pools) > 1
-        else "Looked at from x 1/32 to x 32."
-    ) + f" {grid_words()}"
+    if found.asked.sizes.goal.equal == "run":
+        looked = (
+            f"All do the run in time: of {found.first.candidate.name} alone it is looked where "
+            f"another layout is best, from x 1/32 to x 32 ({span_words(varied)})."
+        )
+    elif still and len(found.compared.pools) > 1:
+        looked = (
+            f"No other cluster wins by 0.1 % within x 1/32 to x 32 ({span_words(varied)}) of: "
+            f"{', '.join(still)}."
+        )
+    else:
+        looked = "Looked at from x 1/32 to x 32."
+    return f"{looked} {grid_words()}"
 
 
 def _seated_lines(found: Comparison) -> list[str]:

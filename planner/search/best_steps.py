@@ -107,56 +107,75 @@ class Steps:
         slower = [c for c in new if c.seq == 1.0 and is_as_fast(AS_IT_IS, c)]
         faster = [c for c in new if c.seq == 1.0 and c not in slower]
         for name, some in (("slower", slower), ("faster", faster)):
-            for side in self._side(name) if some else ():
-                self._find_on(side, some)
+            sides = self._side(name) if some else []
+            limits = self._limits(some) if some else {}
+            for side in sides:
+                self._find_on(side, some, limits)
 
-    def _find_on(self, side: _Side, changes: Sequence[Change]) -> None:
+    def _find_on(
+        self, side: _Side, changes: Sequence[Change], limits: Mapping[Change, Mapping[str, float]]
+    ) -> None:
         """Find the best steps under *changes*; networks that are alike are asked about once."""
         asked: dict[str, list[tuple[Pool, Change]]] = {}
         for change in changes:
             for pool in side.pools:
                 asked.setdefault(_key(pool, change), []).append((pool, change))
-        new = [pairs[0] for key, pairs in asked.items() if key not in self._alike]
-        if new:
-            self._time(side, new)
+        new = {
+            key: max(limits[change][pool.name] for pool, change in pairs)
+            for key, pairs in asked.items() if key not in self._alike
+        }  # fmt: skip
+        found = self._time(side, [(*asked[key][0], limit_s) for key, limit_s in new.items()])
+        # what is behind the first two under one change may be among them under another
+        self._alike |= {key: best for key, best in found.items() if best.row >= 0}
         for key, pairs in asked.items():
-            self._known |= {(pool.name, change): self._alike[key] for pool, change in pairs}
+            best = self._alike[key] if key in self._alike else found[key]
+            self._known |= {(pool.name, change): best for pool, change in pairs}
 
-    def _time(self, side: _Side, asked: Sequence[tuple[Pool, Change]]) -> None:
-        """Time what can be the best under each change; those with few such rows at once."""
-        start = {pool.name: pool for pool in self.pools}
-        caps = steps_at_once_s([(start[pool.name], change) for pool, change in asked]).min(axis=1)
+    def _time(self, side: _Side, asked: Sequence[tuple[Pool, Change, float]]) -> dict[str, Best]:
+        """Time what can matter under each change, those with few such rows at once.
+
+        Args:
+            side: what is timed.
+            asked: cluster, change, and the longest step that matters there [s].
+        """
         whole, few = side.pools[0].whole, []
-        for (pool, change), cap in zip(asked, caps, strict=True):
+        found: dict[str, Best] = {}
+        for pool, change, limit_s in asked:
             least_s = np.maximum.reduce(
                 [bound_s for name, one, bound_s in side.least_s
                  if name == pool.name and is_as_fast(one, change)]
             )  # fmt: skip
-            near = np.flatnonzero(least_s <= cap * (1.0 + _ROUNDING))
+            near = np.flatnonzero(least_s <= limit_s * (1.0 + _ROUNDING))
             if near.size > _MANY_ROWS:
                 machines, rows = [pool.changed(change)], side.rows[near]
                 closer_s = least_steps_s(whole, machines, 1.0, rows)
                 closer_s = with_gradients_s(whole, machines, 1.0, rows, closer_s)
-                near = near[closer_s[0] <= cap * (1.0 + _ROUNDING)]
-            one = _Asked(pool=pool, change=change, least_s=least_s, near=near)
+                near = near[closer_s[0] <= limit_s * (1.0 + _ROUNDING)]
+            one = _Asked(pool=pool, change=change, limit_s=limit_s, least_s=least_s, near=near)
             if near.size > _MANY_ROWS:
-                self._time_at_once(side, [one])
+                found |= self._time_at_once(side, [one])
             else:
                 few.append(one)
-        if few:
-            self._time_at_once(side, few)
+        return found | (self._time_at_once(side, few) if few else {})
 
-    def _time_at_once(self, side: _Side, asked: Sequence[_Asked]) -> None:
+    def _time_at_once(self, side: _Side, asked: Sequence[_Asked]) -> dict[str, Best]:
+        found = {_key(one.pool, one.change): Best(step_s=one.limit_s, row=-1) for one in asked}
+        asked = [one for one in asked if one.near.size]
+        if not asked:
+            return found
         near = np.unique(np.concatenate([one.near for one in asked]))
         rows = side.rows[near]
         pools = {one.pool.name: one.pool for one in asked}
         some = {name: pool.with_rows(rows) for name, pool in pools.items()}
-        found = steps_at_once_s([(some[one.pool.name], one.change) for one in asked])
-        for one, steps_s in zip(asked, found, strict=True):
-            self._alike[_key(one.pool, one.change)] = best_of(rows, steps_s)
+        timed = steps_at_once_s([(some[one.pool.name], one.change) for one in asked])
+        for one, steps_s in zip(asked, timed, strict=True):
+            best = best_of(rows, steps_s)
+            if best.step_s <= one.limit_s * (1.0 + _ROUNDING):
+                found[_key(one.pool, one.change)] = best
             known_s = one.least_s.copy()
             known_s[near] = steps_s
             side.least_s.append((one.pool.name, one.change, known_s))
+        return found
 
     def _side(self, name: str) -> list[_Side]:
         """Return what of each space can be the best on any network of that side."""
@@ -184,12 +203,12 @@ class Steps:
         for change in edges:
             if (self.winner.name, change) not in self._known:
                 self._search(change)
-        found = [self._limits(change) for change in edges]
+        found = self._limits(edges).values()
         return {pool.name: max(one[pool.name] for one in found) for pool in self.pools}
 
     def _search(self, change: Change) -> None:
         """Search every space under one change; what wins there is asked first from now on."""
-        limits = self._limits(change)
+        limits = self._limits([change])[change]
         for pools in self._groups():
             below_s = [limits[pool.name] for pool in pools]
             machines = [pool.changed(change) for pool in pools]
@@ -205,20 +224,28 @@ class Steps:
         every = grouped(self.pools, key=lambda pool: id(pool.whole))
         return [[self.pools[at] for at in some] for some in every]
 
-    def _limits(self, change: Change) -> dict[str, float]:
-        """Return, by pool, the longest step that can matter under *change* [s].
+    def _limits(self, changes: Sequence[Change]) -> dict[Change, dict[str, float]]:
+        """Return, by pool, the longest step that can matter under each change [s].
 
         A pool that the first two leave behind matters only where it could be among them.
+
+        Args:
+            changes: of one sequence length.
         """
-        known: dict[str, float] = {}
+        known: dict[Change, dict[str, float]] = {change: {} for change in changes}
         for pools in self._groups():
-            steps_s = steps_at_once_s([(pool, change) for pool in pools])
-            known |= {pool.name: float(one.min()) for pool, one in zip(pools, steps_s, strict=True)}
-        by_token = sorted(known[pool.name] * pool.token_ratio for pool in self.pools)
+            asked = [(pool, change) for change in changes for pool in pools]
+            least_s = steps_at_once_s(asked).min(axis=1)
+            for (pool, change), one in zip(asked, least_s, strict=True):
+                known[change][pool.name] = float(one)
+        return {change: self._that_matter(steps_s) for change, steps_s in known.items()}
+
+    def _that_matter(self, known_s: Mapping[str, float]) -> dict[str, float]:
+        by_token = sorted(known_s[pool.name] * pool.token_ratio for pool in self.pools)
         enough = by_token[min(1, len(by_token) - 1)] * (1.0 + BEHIND)
         return {
-            pool.name: known[pool.name] if pool is self.winner
-            else min(known[pool.name], enough / pool.token_ratio)
+            pool.name: known_s[pool.name] if pool is self.winner
+            else min(known_s[pool.name], enough / pool.token_ratio)
             for pool in self.pools
         }  # fmt: skip
 
@@ -242,12 +269,14 @@ class _Asked:
 
     Args:
         pool, change: which.
+        limit_s: the longest step that matters [s].
         least_s: what the side's rows take at least [s].
         near: positions of those that can be the best.
     """
 
     pool: Pool
     change: Change
+    limit_s: float
     least_s: Floats
     near: Ints
 
