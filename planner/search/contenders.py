@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.search.best_steps import BEHIND
 from planner.search.flips import spelled_degrees
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.seated_steps import SeatedSteps, until_kept
@@ -67,19 +68,20 @@ class Contest:
     pool: Pool
     contenders: tuple[Contender, ...]
 
-    def best(self, change: Change) -> SeatedBest:
-        """Return the fastest under *change*."""
+    def best(self, change: Change, stays: str) -> SeatedBest:
+        """Return the fastest under *change*; the degrees *stays* are, until 0.1 % behind."""
         if not self.contenders:
             return NOTHING_FITS
         steps_s = steps_at_once_s([(self.pool, change)])[0]
         times = {
-            one: float(steps_s[np.isin(self.pool.rows, one.rows)].min()) * one.ratio
+            one.words: float(steps_s[np.isin(self.pool.rows, one.rows)].min()) * one.ratio
             for one in self.contenders
         }
-        first = min(times, key=lambda one: times[one])
+        first = min(times, key=lambda words: times[words])
         if times[first] == inf:
             return NOTHING_FITS
-        return SeatedBest(words=first.words, token_s=times[first] / self.pool.tokens)
+        words = stays if times.get(stays, inf) <= times[first] * (1.0 + BEHIND) else first
+        return SeatedBest(words=words, token_s=times[first] / self.pool.tokens)
 
 
 def contest(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import exp, inf, log, sqrt
 from typing import TYPE_CHECKING
 
+from planner.search.best_steps import BEHIND
 from planner.search.contenders import NOTHING_FITS, Contest, SeatedBest, contest
 from planner.search.flips import Flip, Varied, first_of, spelled_degrees, spreads_of, standing
 from planner.search.pool import Pool
@@ -53,7 +54,7 @@ class SeatedFlips:
 
     Args:
         held: those that there are, each where it is then.
-        contradicted: those of rank order that there are not.
+        contradicted: those of rank order that there are not, though they start from today.
     """
 
     held: tuple[Flip, ...]
@@ -94,8 +95,8 @@ def seated_flips(
             continue  # there the winner flips, too
         if isinstance(one, Flip):
             held.append(one)
-        else:
-            contradicted.append(one)
+        elif flip.before == _of_today(flip.kind, today, varied.steps):
+            contradicted.append(one)  # one that starts from anything else is of no interest
     return SeatedFlips(held=tuple(dict.fromkeys(held)), contradicted=tuple(contradicted))
 
 
@@ -186,8 +187,8 @@ class _OnAxis:
         return held, beyond
 
     def _said(self, kind: str, here: Sequence[Contest], factor: float) -> str:
-        change = self._axis.change(factor)
-        best = {one.pool.name: one.best(change) for one in here}
+        change, stays = self._axis.change(factor), spelled_degrees(self._today.layout)
+        best = {one.pool.name: one.best(change, stays) for one in here}
         return _said(kind, best, self._steps)
 
     def _contenders(self, flip: Flip, factor: float) -> list[Contest]:
@@ -231,13 +232,16 @@ class _OnExperts:
         self._known: dict[tuple[str, int], SeatedBest] = {}
 
     def seated(self, flip: Flip) -> Flip | SeatedFlip:
-        """Return *flip* where seats say the same of today and other than that beyond."""
+        """Return *flip* at the first number, up to its own, at which seats say other than today."""
         today = _of_today(flip.kind, self._today, self._varied.steps)
-        before = today if flip.held_factor == 1.0 else self._said(flip, flip.held_factor)
-        after = self._said(flip, flip.factor)
-        if before == today != after:
-            return replace(flip, before=today, after=after)
-        return SeatedFlip(flip=flip, before=before, after=after)
+        step = 2.0 if flip.factor > 1.0 else 0.5
+        held, before = 1.0, today
+        for doubled in range(1, round(abs(log(flip.factor) / log(2.0))) + 1):
+            said = self._said(flip, step**doubled)
+            if said != today:
+                return _moved(flip, today, said, held, step**doubled)
+            held, before = step**doubled, said
+        return SeatedFlip(flip=flip, before=before, after=today)
 
     def _said(self, flip: Flip, factor: float) -> str:
         pools, winner = self._varied.steps.pools, self._varied.steps.winner
@@ -265,5 +269,12 @@ class _OnExperts:
         model, seats = replace(pool.model, experts=count), self._seats[pool.name]
 
         found = until_kept(best.promised(), lambda one: seats.quick_s(model, one))
-        layout = min(found, key=lambda one: found[one])
-        return SeatedBest(words=spelled_degrees(layout), token_s=found[layout] / pool.tokens)
+        first = min(found, key=lambda one: found[one])
+        words, stays = spelled_degrees(first), spelled_degrees(self._today.layout)
+        enough_s = found[first] * (1.0 + BEHIND)
+        for one, promised_s in best.promised():  # today's stays until another is 0.1 % faster
+            if promised_s > enough_s:
+                break
+            if spelled_degrees(one) == stays and seats.quick_s(model, one) <= enough_s:
+                words = stays
+        return SeatedBest(words=words, token_s=found[first] / pool.tokens)
