@@ -33,6 +33,7 @@ def built(path: Path, nic: float = 1.0, uplink: float = 1.0, in_flight: int = 8)
     """Return two leaves of 64 GPUs in supernodes of 8, with other rates outside them."""
     cluster: dict[str, Any] = yaml.safe_load((CATALOGUE / "generic.yaml").read_text())
     cluster["nic"]["rate"] = f"{400 * nic} Gb/s"
+    cluster["nic"]["pcie"] = f"{63 * nic} GB/s"  # a faster NIC is taken to have a faster way to it
     cluster["nic"]["in_flight"] = in_flight
     for tier in ("leaf", "spine"):
         cluster["network"][tier]["uplink_rate"] = f"{400 * uplink} Gb/s"
