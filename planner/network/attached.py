@@ -39,7 +39,7 @@ class Attached:
         inward: links NIC to GPU and switch to NIC, the same.
         sends_like: GPUs with the same number send alike; array [gpus].
         hears_like: GPUs with the same number hear alike; array [gpus].
-        island: GPUs joined by scale-up switches have the same number; array [gpus].
+        island: GPUs joined by scale-up links have the same number; array [gpus].
         place: of each link in the rows that hold it, behind those of *outward* for *inward*, -1
             where no row does; array [links].
     """
@@ -55,9 +55,8 @@ class Attached:
 def attached_of(links: Links, vertices: Ints) -> Attached | None:
     """Return how GPUs hang on the network.
 
-    None where GPUs or NICs are cabled to each other, where no GPU has a NIC, where scale-up
-    switches lead to more than GPUs and scale-up switches, or where GPUs that share a NIC number it
-    differently.
+    None where NICs are cabled to each other, where no GPU has a NIC, where scale-up switches lead
+    to more than GPUs and scale-up switches, or where GPUs that share a NIC number it differently.
 
     Args:
         links: of the whole graph.
@@ -65,7 +64,7 @@ def attached_of(links: Links, vertices: Ints) -> Attached | None:
     """
     number = np.full(len(links.vertices), -1)
     number[vertices] = np.arange(len(vertices))
-    if any((kind[links.tails] & kind[links.heads]).any() for kind in (links.is_gpu, links.is_nic)):
+    if (links.is_nic[links.tails] & links.is_nic[links.heads]).any():
         return None
     island = _islands(links, number, len(vertices))
     if island is None:

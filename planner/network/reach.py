@@ -113,7 +113,7 @@ def costs_to(links: Links, targets: Ints, relay_cost: int | None) -> NDArray[np.
     GPU passes traffic on. Bellman-Ford on all targets at once.
     """
     if relay_cost is None:
-        known = _by_switches(links, np.unique(targets))
+        known = unrelayed(links, np.unique(targets))
         vertices = np.repeat(np.arange(len(links.vertices)), len(targets))
         numbers = np.tile(np.searchsorted(known.ends, targets), len(links.vertices))
         return known.cost(vertices, numbers).reshape(-1, len(targets)).astype(np.int16)
@@ -250,7 +250,7 @@ def reach(links: Links, targets: Ints, relay_cost: int | None = None) -> Reach:
     relay = RELAY_COST if relay_cost is None and between_gpus else relay_cost
     if relay is not None:
         return relayed(links, ends, relay)
-    return _by_switches(links, ends)
+    return unrelayed(links, ends)
 
 
 def relayed(links: Links, ends: Ints, relay_cost: int) -> Reach:
@@ -271,7 +271,7 @@ def relayed(links: Links, ends: Ints, relay_cost: int) -> Reach:
     )
 
 
-def _by_switches(links: Links, ends: Ints) -> Reach:
+def unrelayed(links: Links, ends: Ints) -> Reach:
     """Return the costs where no GPU passes traffic on."""
     target = np.full(len(links.vertices), -1)
     target[ends] = np.arange(len(ends))

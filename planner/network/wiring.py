@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.network.attached import Attached, attached_of
-from planner.network.reach import MOST_RELAYED, Links, Reach, links_of_graph, reach, vertices_of
+from planner.network.meshes import is_full_mesh, relays_never_pay
+from planner.network.reach import (
+    MOST_RELAYED,
+    Links,
+    Reach,
+    links_of_graph,
+    reach,
+    unrelayed,
+    vertices_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -112,12 +121,21 @@ def _routed(graph: Any, gpus: tuple[str, ...]) -> _Routed:
     tails, heads = number[links.tails], number[links.heads]
     between = (tails >= 0) & (heads >= 0)
     attached = attached_of(links, vertices)
+    relays = bool(between.any())
+    known = None
+    if relays and attached is not None and len(vertices) <= MOST_ATTACHED_GPUS:
+        if is_full_mesh(attached, int(between.sum())):
+            known = unrelayed(links, np.sort(vertices))
+            relays = not relays_never_pay(links, vertices, attached, known)
+        attached = None if relays else attached
     unrelayed_most = MOST_GPUS if attached is None else MOST_ATTACHED_GPUS
-    most = MOST_RELAYED if np.any(between) else unrelayed_most
+    most = MOST_RELAYED if relays else unrelayed_most
+    if known is None or relays:
+        known = reach(links, vertices) if len(vertices) <= most else None
     return _Routed(
         links=links,
         vertices=vertices,
-        known=reach(links, vertices) if len(vertices) <= most else None,
+        known=known,
         gpu_links=np.sort(tails[between] * len(vertices) + heads[between]),
         attached=attached,
     )

@@ -14,6 +14,7 @@ from planner.layout import Layout
 from planner.network import routes
 from planner.network.flows import PASSES, Flows, group_flows, in_passing_order
 from planner.network.loads import unit_load
+from planner.network.reach import reach
 from planner.network.routes import route
 from planner.network.sharing import link_load
 from planner.network.wiring import Wiring, wiring_of
@@ -41,7 +42,8 @@ CLUSTERS = [
     ("cloudmatrix384", lambda: load_cluster("cloudmatrix384", gpus=768), True),
     ("rail-only", lambda: load_cluster("rail-only", gpus=128), True),
     ("hpn", lambda: load_cluster("hpn", gpus=256), True),
-    ("mi300x", lambda: load_cluster("mi300x", gpus=64), False),
+    ("mi300x", lambda: load_cluster("mi300x", gpus=64), True),
+    ("ub-mesh-64", lambda: load_cluster("ub-mesh-64", gpus=128), False),
 ]
 
 
@@ -120,6 +122,63 @@ def test_gpus_with_any_nics_put_the_same_on_every_link(seed: int) -> None:
     assert wiring.attached is not None
     np.testing.assert_allclose(load, wanted_load, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(counts, wanted_counts, rtol=1e-9, atol=1e-9)
+
+
+def full_meshes(draw: random.Random) -> nx.Graph:
+    """Return full meshes of GPUs: a few without a NIC, some NICs or leaves far from the others."""
+    graph = nx.Graph()
+    per, leaves = draw.randint(2, 4), draw.randint(1, 3)
+    nics, spines = draw.choice([[0], [0, 1], [0, 20], [0, 0, 3]]), draw.choice([[0], [9], [0, 20]])
+
+    def line(*ends: str, length: int) -> None:
+        between = [f"{ends[0]}-{n}" for n in range(length)]
+        graph.add_nodes_from(between, kind="leaf")
+        for near, far in zip([ends[0], *between], [*between, ends[1]], strict=True):
+            link(near, far, "cluster")
+
+    def link(a: str, b: str, tier: str) -> None:
+        graph.add_edge(a, b, capacity_bytes_per_s=draw.choice([2.0, 3.0]), latency_s=0, tier=tier)
+
+    for leaf in range(leaves):
+        graph.add_node(f"leaf{leaf}", kind="leaf")
+        graph.add_node("spine", kind="spine")
+        line(f"leaf{leaf}", "spine", length=draw.choice(spines))
+    for supernode in range(draw.randint(2, 4)):
+        near = draw.sample(range(leaves), min(leaves, draw.choice([1, 1, 2])))
+        for rank in range(per * supernode, per * (supernode + 1)):
+            graph.add_node(f"gpu{rank}", kind="gpu")
+            for other in range(per * supernode, rank):
+                link(f"gpu{other}", f"gpu{rank}", "supernode")
+            for leaf in near if draw.random() < 0.98 else []:
+                graph.add_node(f"nic{rank}.{leaf}", kind="nic")
+                link(f"gpu{rank}", f"nic{rank}.{leaf}", "cluster")
+                line(f"nic{rank}.{leaf}", f"leaf{leaf}", length=draw.choice(nics))
+    return graph
+
+
+def test_full_meshes_put_the_same_on_every_link_as_where_gpus_pass_traffic_on() -> None:
+    kinds = []
+    for seed in range(120):
+        draw = random.Random(seed)
+        graph = full_meshes(draw)
+        gpus = tuple(v for v, kind in graph.nodes(data="kind") if kind == "gpu")
+        usual = generic_cluster(len(gpus), len(gpus))
+        wiring = wiring_of(replace(usual, graph=graph, gpus=gpus, hosts=(), host_slots=()))
+        pairs = [(a, b) for a in range(len(gpus)) for b in range(len(gpus)) if draw.random() < 0.6]
+        sources, targets = np.array(pairs).T
+        sizes_bytes = np.array([draw.uniform(0.1, 3.0) for _ in pairs])
+        flows = Flows(sources=sources, targets=targets, sizes_bytes=sizes_bytes)
+
+        load, _ = unit_load(wiring, flows)
+
+        links, of = wiring.links, wiring.vertices
+        passed_on = reach(links, of)
+        plain = route(links, of[sources], of[targets], known=passed_on)
+        np.testing.assert_allclose(load, link_load(plain, sizes_bytes), rtol=1e-9, atol=1e-9)
+        assert passed_on.relay_cost is not None
+        kinds.append(wiring.attached is not None)
+
+    assert 20 < sum(kinds) < 100  # both where it pays to pass through a GPU and where not
 
 
 def test_the_families_of_a_step_put_the_same_on_every_link() -> None:

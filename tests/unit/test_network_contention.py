@@ -301,18 +301,19 @@ def test_a_gpu_without_a_route_leaves_the_tiers_rates_and_says_why() -> None:
 
 
 def test_thousands_of_gpus_that_pass_traffic_on_are_not_routed_each_to_each() -> None:
-    fabric = load_cluster("mi300x", gpus=2504)
-    layout = Layout(tp=8, dp=313, global_batch=313)
+    fabric = load_cluster("ub-mesh-64", gpus=2560)
+    layout = Layout(tp=8, dp=320, global_batch=320)
 
-    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(2504)), fabric))
+    step = seated_step_time(MODEL, layout, seated(layout, tuple(range(2560)), fabric))
 
-    assert "2,504 GPUs, and some pass traffic on for others" in step.assumed["shared_links"]
+    assert "2,560 GPUs, and some pass traffic on for others" in step.assumed["shared_links"]
 
 
 @pytest.mark.parametrize(
-    ("name", "gpus", "rails", "planes"), [("hpn", 8192, 1, 2), ("cloudmatrix384", 8064, 48, 1)]
+    ("name", "gpus", "rails", "planes"),
+    [("hpn", 8192, 1, 2), ("cloudmatrix384", 8064, 48, 1), ("mi300x", 4096, 1, 1)],
 )
-def test_gpus_with_several_links_are_routed_by_thousands(
+def test_gpus_of_any_supernode_are_routed_by_thousands(
     name: str, gpus: int, rails: int, planes: int
 ) -> None:
     """A gradient ring of n ranks sends 2 (n - 1) / n of V, in parts over its rails and planes."""
