@@ -33,8 +33,14 @@ def pause(
     cable: Annotated[str, number_option("--cable", "Length of the cable [m].")] = "100",
     mtu: Annotated[str, text_option("--mtu", "Largest frame.")] = "9216B",
     response: Annotated[
-        str, text_option("--response", "What the sender sends while it reacts.")
-    ] = "3840B",
+        str | None,
+        typer.Option(
+            "--response",
+            metavar="QUANTITY",
+            show_default=False,
+            help="What the sender sends while it reacts; as IEEE 802.3 allows unless given.",
+        ),
+    ] = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -52,6 +58,9 @@ def pause(
     given.quantity("mtu_bytes", "--mtu", mtu, parse_bytes)
     given.quantity("response_bytes", "--response", response, parse_bytes)
     with given.finish():
+        if response is None:
+            rate = given.values["line_bytes_per_s"]
+            given.values["response_bytes"] = pfc.standard_response_bytes(rate)
         seen = pfc.pause_check(**given.values)
     body = {**parts_of(seen), "source": pfc.SOURCE}
     put_out("pause", given.values, body, pause_text(given.values, seen), as_json=as_json, out=out)

@@ -32,6 +32,11 @@ def pause_text(inputs: Mapping[str, Any], seen: pfc.PauseCheck) -> str:
     )
     rows = [
         Row("headroom needed", format_binary_bytes(seen.headroom_bytes)),
+        Row(
+            "of it to react",
+            format_binary_bytes(inputs["response_bytes"]),
+            "as IEEE 802.3 allows at this rate, unless --response is given",
+        ),
         Row("room above xoff", format_binary_bytes(seen.room_bytes)),
         Row("lossless", "yes" if seen.lossless else "NO", _margin(seen.margin_bytes)),
         Row("stops after", format_time(seen.pause_s), "at the latest"),

@@ -261,6 +261,17 @@ def test_a_models_fault_names_the_option_and_what_was_typed(planner: Planner) ->
     assert ran.err.strip() == "error: --used 1 MB: expected at most --buffer 8KiB"
 
 
+def test_pause_counts_what_a_400g_sender_may_still_send_while_it_reacts(planner: Planner) -> None:
+    # 2 x 4,096 + 905 quanta of 64 + 2 x 50 GB/s x 500 ns = 116,112 bytes; 112 KiB are there
+    ran = planner("net", "pause", "--line-rate", "50GB/s", "--mtu", "4096B", "--xoff", "400KiB")
+
+    assert ran.code == 0
+    assert "lossless         NO        1.39 KiB too little" in ran.out
+    fast = planner("net", "pause", "--line-rate", "200GB/s")
+    assert fast.code == 2
+    assert "known up to 800 Gb/s" in fast.err
+
+
 def test_what_a_text_could_not_say_is_not_refused_a_second_time(planner: Planner) -> None:
     ran = planner("net", "pause", "--xon", "much", "--xoff", "1B")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from planner.errors import InputError
 from planner.network.concurrency import nccl_ceiling
 from planner.network.loss import timeout_s
-from planner.network.pfc import headroom_bytes
+from planner.network.pfc import headroom_bytes, standard_response_bytes
 from planner.units import GB, KIB, US
 
 
@@ -24,6 +25,17 @@ def test_eight_chunks_of_128_kib_cover_21_us() -> None:
 
 def test_nccl_ib_timeout_20_is_4_3_seconds() -> None:
     assert timeout_s(20) == pytest.approx(4.3, abs=0.01)
+
+
+def test_a_sender_may_take_as_many_pause_quanta_to_react_as_the_standard_allows() -> None:
+    # IEEE 802.3 31B.3.7, as published tables of switches give it in bit times
+    bit_times = {10: 30_720, 25: 40_960, 40: 60_416, 100: 201_728, 400: 463_360}
+    for gbit_per_s, bits in bit_times.items():
+        assert standard_response_bytes(gbit_per_s * 1e9 / 8) == bits / 8
+    assert standard_response_bytes(300e9 / 8) == 463_360 / 8  # as the next standard rate
+    assert headroom_bytes(50e9, 0, 4096) == 2 * 4096 + 463_360 / 8
+    with pytest.raises(InputError, match=r"known up to 800 Gb/s .* --response"):
+        standard_response_bytes(100.1e9)
 
 
 def test_headroom_grows_by_125_bytes_a_metre_of_100g_cable() -> None:
