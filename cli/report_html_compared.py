@@ -148,15 +148,26 @@ def _flips(document: Mapping[str, Any]) -> str:
     )  # fmt: skip
     varied = [key for key in PROPERTIES if key != "experts" or experts]
     still = [PROPERTIES[key] for key in varied if key not in flipped]
+    unseated = any(one["seated"] is None and one["kind"] != "cheapest" for one in document["flips"])
+    how = (
+        "by the closed form: seats are not chosen anew" if unseated
+        else "with every rank in a seat; what is first or best now stays so until another is 0.1 % "
+        "faster"
+    )  # fmt: skip
     said = (
         f"Looked at from 1/32 to 32 times what it is ({span_words(varied)}), on all clusters "
-        "alike, each with its best layout there, by the closed form: seats are not chosen anew. "
-        f"{grid_words()}"
+        f"alike, each with its best layout there, {how}. {grid_words()}"
     )
-    if any(one["seated"] for one in document["flips"]):
-        said += " With seats: what holds on both sides when every rank has one."
-    if len(document["inputs"]["clusters"]) > 1 and still:
+    if document["inputs"]["sizes"]["equal"] == "run":
+        said += " All do the run in time: only the winner's layout and prices are looked at."
+    elif len(document["inputs"]["clusters"]) > 1 and still:
         said += f" No other cluster wins by 0.1 % or more by: {', '.join(still)}."
+    for one in document.get("contradicted_flips", ()):
+        value = property_value(one["property"], one["value"], currency)
+        said += (
+            f" Not with seats: {property_words(one['property'])} {value}, where in rank order "
+            f"{one['before']} becomes {one['after']}."
+        )
     flips = filled_table("Where the winner flips, all else equal", heads, rows)
     return f"{flips}<p>{safe(said)}</p>"
 
