@@ -77,10 +77,10 @@ class _Listed:
 @lru_cache(maxsize=4096)
 def cut_sheet(sheet: Question, parts: Parts) -> Answer:
     """Return the best seating of one sheet in domains that hold these parts of it."""
-    from planner.place.solve import solve_question  # noqa: PLC0415 - which asks this in turn
+    from planner.place.solve import solve_within  # noqa: PLC0415 - which asks this in turn
 
     cut = Question(sizes=sheet.sizes, charges=sheet.charges, capacities=parts)
-    return solve_question(cut, time_limit_s=0.0)
+    return solve_within(cut, time_limit_s=0.0)
 
 
 @dataclass(slots=True)

@@ -132,6 +132,8 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
         )
         width = question.group_size(trace)
         slopes = _slopes(outer, seats, cells)
+        if width > 1:  # one more group touched costs no less, and a part touches these or more
+            slopes = np.maximum(slopes, 0.0)
         touched = -(-held // width)
         across_bytes += slopes[:, None] * touched
         if width > 1:

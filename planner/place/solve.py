@@ -72,6 +72,17 @@ def solve_question(
     return work.answer()
 
 
+def solve_within(question: Question, *, time_limit_s: float) -> Answer:
+    """Return ``solve_question`` of a question asked within another.
+
+    Ctrl-C goes on to the question that asks: its search ends, not only this one.
+    """
+    answer = solve_question(question, time_limit_s=time_limit_s)
+    if answer.interrupted:
+        raise KeyboardInterrupt
+    return answer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seating:
     """A seating found by a rule: its homes, its cut and the rule's name."""
