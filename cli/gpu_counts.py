@@ -1,16 +1,36 @@
-"""Where a number of GPUs comes from, in words for a fault."""
+"""How many GPUs a job has where options, degrees, a launch file or the cluster say it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cli.given_layout import GivenLayout, LaunchFileRead
     from cli.planner_inputs import Asked
     from planner.fabric import Fabric
 
+_DEGREES = ("tp", "cp", "dp", "pp")
+_EVEN_GPUS = 16  # a number of GPUs that degrees divide is a multiple of this
+DEFAULT_GPUS = 1024
 
-def whose_gpus(asked: Asked, fabric: Fabric | None) -> str:
+
+def filed_gpus(asked: Asked, given: GivenLayout) -> int:
+    """Return the GPUs that a launch file runs on, 0 where it does not say or ``--gpus`` does [1].
+
+    With a free list of a cluster that no file names ``--gpus`` is the whole cluster's.
+    """
+    of_cluster = asked.free is not None and asked.cluster is None
+    if given.launch is None or (asked.gpus is not None and not of_cluster):
+        return 0
+    return given.launch.gpus or 0
+
+
+def whose_gpus(asked: Asked, fabric: Fabric | None, given: GivenLayout) -> str:
     """Return where the number of GPUs comes from, to be read after "the 1,056 GPUs"."""
+    if given.launch is not None and filed_gpus(asked, given):
+        return f"that {given.launch.provenance} runs on; --gpus N takes another number"
     if asked.gpus is not None or fabric is None:
         return "asked for"
     if asked.free is not None:
@@ -18,3 +38,93 @@ def whose_gpus(asked: Asked, fabric: Fabric | None) -> str:
     if asked.cluster is not None:
         return f"of {fabric.name}; --gpus N takes another number"
     return "taken where --gpus does not say; --gpus N takes another number"
+
+
+def contradicted(asked: Asked, given: GivenLayout, ranks: int) -> list[str]:
+    """Return a fault where degrees that are all given do not divide the GPUs of a launch file.
+
+    Args:
+        asked: what the user gave.
+        given: what file and options give of the layout.
+        ranks: the product of the degrees, 0 where one is open [1].
+    """
+    filed = filed_gpus(asked, given)
+    if not ranks or not filed or filed % ranks == 0 or given.launch is None:
+        return []
+    fault = (
+        f"the degrees' product of {ranks} does not divide the {filed} GPUs that "
+        f"{given.launch.provenance} runs on; --gpus {ranks} takes the product"
+    )
+    return [fault]
+
+
+def too_few(asked: Asked, fabric: Fabric | None, stated: GivenLayout, gpus: int) -> list[str]:
+    """Return a fault where the cluster has fewer GPUs than ranks."""
+    if fabric is None or gpus <= len(fabric.gpus):
+        return []
+    which = f"GPUs that {asked.free} leaves free" if asked.free else "usable GPUs"
+    whose = ""
+    if stated.launch is not None and gpus == filed_gpus(asked, stated):
+        whose = f"; {stated.launch.provenance} runs on {gpus}: --gpus N takes another number"
+    fault = (
+        f"{gpus} ranks do not fit on the {len(fabric.gpus)} {which} of {fabric.name}: "
+        f"{gpus - len(fabric.gpus)} too few{whose}"
+    )
+    return [fault]
+
+
+def product(given: Mapping[str, Any]) -> int:
+    """Return the ranks of degrees that are all given, else 0 [1]."""
+    degrees = [d for name in _DEGREES if isinstance(d := given.get(name), int) and d > 0]
+    return prod(degrees) if len(degrees) == len(_DEGREES) else 0
+
+
+def ranks_of(stated: GivenLayout) -> int:
+    """Return the ranks of degrees that are all given, else those of a launch file, else 0 [1]."""
+    filed = None if stated.launch is None else stated.launch.gpus
+    return product(stated.fields) or filed or 0
+
+
+def ranks_left(given: Mapping[str, Any], gpus: int) -> int:
+    """Return the data-parallel ranks that *given* leaves, 0 where a degree is open [1]."""
+    if "dp" in given:
+        return int(given["dp"])
+    width = product({**given, "dp": 1})
+    return gpus // width if width else 0
+
+
+def gpus_of(asked: Asked, fabric: Fabric | None, stated: GivenLayout) -> tuple[int, str]:
+    """Return how many GPUs to seat, and why where that is neither asked nor the default.
+
+    Degrees that are all given say it, else the launch file that stands as the layout. A cluster
+    that lost GPUs is left with an awkward number, of which the largest multiple of 16 is taken: the
+    rest would buy a pipeline of prime length.
+    """
+    of_cluster = asked.free is not None and asked.cluster is None
+    given, filed = stated.fields, filed_gpus(asked, stated)
+    if (asked.gpus is not None and not of_cluster) or fabric is None:
+        return asked.gpus or filed or DEFAULT_GPUS, ""
+    ranks = product({"cp": 1, **given} if asked.free is not None else given)
+    if stated.launch is not None and filed and ranks in {0, filed}:
+        return filed, f"{filed}: {launch_words(stated.launch, 'gpus')}"
+    why = f"{ranks}: the product of the degrees that were given"
+    if stated.launch is not None and filed:
+        return ranks, f"{why}, not the {filed} that {stated.launch.provenance} runs on"
+    if asked.free is not None and ranks > 0:
+        return ranks, why
+    if 0 < ranks <= len(fabric.gpus) and (ranks != fabric.job_gpus or not asked.cluster):
+        return ranks, why
+    usable = min(fabric.job_gpus, len(fabric.gpus))
+    even = usable // _EVEN_GPUS * _EVEN_GPUS
+    if (asked.cluster or asked.free) and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:
+        return even, (
+            f"{even}: of {usable} usable GPUs, {usable - even} idle, so that degrees divide; "
+            "--gpus says otherwise"
+        )
+    return usable, ""
+
+
+def launch_words(launch: LaunchFileRead, option: str) -> str:
+    """Return that something is of a launch file, and what the file leaves in doubt about it."""
+    doubt = launch.assumed.get(option)
+    return f"of {launch.provenance}{f' ({doubt})' if doubt else ''}, for --{option} was not given"

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from math import prod
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cli.fabric_figures_document import fabric_document
-from cli.given_layout import GivenLayout, given_layout
-from cli.gpu_counts import whose_gpus
+from cli.given_layout import GivenLayout, LaunchFileRead, given_layout
+from cli.gpu_counts import DEFAULT_GPUS as DEFAULT_GPUS  # noqa: PLC0414 - others look for it here
+from cli.gpu_counts import (
+    contradicted,
+    gpus_of,
+    launch_words,
+    product,
+    ranks_left,
+    ranks_of,
+    too_few,
+    whose_gpus,
+)
 from planner.collectives.links import links_of
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.fabric import Fabric
@@ -28,9 +37,6 @@ from topologies.imported_run import shard_fields
 from topologies.model_reader import read_model
 from topologies.own_efficiency import OwnFits, efficiency_file, reached_by
 
-_DEGREES = ("tp", "cp", "dp", "pp")
-_EVEN_GPUS = 16  # a number of GPUs that degrees divide is a multiple of this
-DEFAULT_GPUS = 1024
 DEFAULT_SUPERNODE = 64
 DEFAULT_ORDER = "tp-cp-ep-dp-pp"
 # The largest dense Llama 3 that so many GPUs train with room to spare.
@@ -49,7 +55,8 @@ class Asked:
         gpus: GPUs of the job [1].
         model: a name of the catalogue or a file.
         planned_model: the model itself, of a plan that is read back, where none is named.
-        layout_file: a YAML file with some of the fields of ``Layout``.
+        layout_file: a YAML file with some of the fields of ``Layout``, or a launch file, whose
+            model and GPUs are taken where no option names others.
         layout: fields of ``Layout`` from options.
         order: rank order.
         ignore_memory: also take a layout that does not fit.
@@ -91,6 +98,7 @@ class Question:
         efficiency: what was fitted on this accelerator, where anything was.
         assumed: what was left out and what was taken instead, name to reason.
         own_fits: where the efficiency is from, None where it is what ships.
+        launch: the launch file that stands as the layout, None without one.
     """
 
     fabric: Fabric
@@ -102,6 +110,7 @@ class Question:
     efficiency: Efficiency | None
     assumed: Mapping[str, str]
     own_fits: OwnFits | None = None
+    launch: LaunchFileRead | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,27 +159,25 @@ def read_question(asked: Asked) -> Question:
         InfeasibleError: more ranks than seats.
     """
     faults: list[str] = []
-    fabric = _tried(faults, lambda: read_fabric(asked))
-    stated = _tried(faults, lambda: _given_layout(asked)) or GivenLayout()
-    gpus, why = _gpus_of(asked, fabric, stated.fields)
-    dp = _ranks_left(stated.fields, gpus)
+    of_layout: list[str] = []
+    stated = _tried(of_layout, lambda: _given_layout(asked)) or GivenLayout()
+    fabric = _tried(faults, lambda: read_fabric(asked, ranks_of(stated)))
+    faults += of_layout
+    gpus, why = gpus_of(asked, fabric, stated)
+    faults += contradicted(asked, stated, product(stated.fields))
+    dp = ranks_left(stated.fields, gpus)
     given = _tried(faults, lambda: shard_fields(stated.fields, dp)) or stated.fields
-    name = asked.model or next(n for least, n in _DEFAULT_MODELS if gpus >= least)
-    planned = asked.planned_model if asked.model is None else None
-    model = _tried(faults, lambda: read_model(name) if planned is None else planned)
+    model = _tried(faults, lambda: _model_of(asked, stated, gpus))
     if model is not None:
         batch = usual_batch(model, gpus, given)
         whole = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
-        faults += given_faults(model, gpus, whole, whose_gpus(asked, fabric))
+        faults += given_faults(model, gpus, whole, whose_gpus(asked, fabric, stated))
+    few = too_few(asked, fabric, stated, gpus)
     if fabric is None or model is None or faults:
-        raise InputError(*dict.fromkeys(faults))
-    if gpus > len(fabric.gpus):
-        which = f"GPUs that {asked.free} leaves free" if asked.free else "usable GPUs"
-        raise InfeasibleError(
-            f"{gpus} ranks do not fit on the {len(fabric.gpus)} {which} of {fabric.name}: "
-            f"{gpus - len(fabric.gpus)} too few"
-        )
-    assumed = {**stated.assumed, **_what_was_left_out(asked, fabric, gpus, name)}
+        raise InputError(*dict.fromkeys(faults + few))
+    if few:
+        raise InfeasibleError(*few)
+    assumed = {**stated.assumed, **_what_was_left_out(asked, fabric, stated, gpus, model)}
     if why:
         assumed["gpus"] = why
     fixed = _fixed(fabric, model, gpus, given, assumed)
@@ -181,11 +188,40 @@ def read_question(asked: Asked) -> Question:
         fabric=fabric, model=model, gpus=gpus, cluster=asked.cluster or "generic",
         given=tuple(sorted(given)), fixed=MappingProxyType(fixed),
         efficiency=reached.efficiency, assumed=MappingProxyType(assumed), own_fits=reached.own,
+        launch=stated.launch,
     )  # fmt: skip
 
 
-def read_fabric(asked: Asked) -> Fabric:
-    """Return the cluster that *asked* names, or the generic family's."""
+def _model_of(asked: Asked, stated: GivenLayout, gpus: int) -> ModelSpec:
+    """Return the model: as named, of the plan, of the launch file, or the default.
+
+    Raises:
+        InputError: no such model, or a launch file that describes one only in part.
+    """
+    if asked.model is not None:
+        return read_model(asked.model)
+    if asked.planned_model is not None:
+        return asked.planned_model
+    launch = stated.launch
+    if launch is not None and launch.model is not None:
+        return launch.model
+    if launch is not None and launch.unread_model:
+        raise InputError(
+            f"{launch.provenance} describes a model, but not one that can be taken: "
+            f"{launch.unread_model.removeprefix('not read: ')}; expected all of it there, or "
+            "--model NAME|FILE"
+        )
+    return read_model(next(name for least, name in _DEFAULT_MODELS if gpus >= least))
+
+
+def read_fabric(asked: Asked, ranks: int = 0) -> Fabric:
+    """Return the cluster that *asked* names, or the generic family's.
+
+    Args:
+        asked: what the user gave.
+        ranks: how many a file states, which sizes the generic family where no option does; 0 where
+            none does [1].
+    """
     if asked.free is not None or asked.planned_free:
         return _free_part(asked)
     if asked.cluster is not None:
@@ -195,7 +231,7 @@ def read_fabric(asked: Asked) -> Fabric:
             whole = load_cluster(asked.cluster, supernode=asked.supernode)
             return whole if len(whole.gpus) >= asked.gpus else fabric
         return fabric
-    gpus = asked.gpus or _product(asked.layout) or DEFAULT_GPUS
+    gpus = asked.gpus or ranks or product(asked.layout) or DEFAULT_GPUS
     return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
 
 
@@ -213,44 +249,6 @@ def _free_part(asked: Asked) -> Fabric:
     return only_gpus(whole, free_gpus(asked.planned_free, "the plan's free list", whole))
 
 
-def _product(given: Mapping[str, Any]) -> int:
-    """Return the ranks of degrees that are all given, else 0 [1]."""
-    degrees = [d for name in _DEGREES if isinstance(d := given.get(name), int) and d > 0]
-    return prod(degrees) if len(degrees) == len(_DEGREES) else 0
-
-
-def _ranks_left(given: Mapping[str, Any], gpus: int) -> int:
-    """Return the data-parallel ranks that *given* leaves, 0 where a degree is open [1]."""
-    if "dp" in given:
-        return int(given["dp"])
-    width = _product({**given, "dp": 1})
-    return gpus // width if width else 0
-
-
-def _gpus_of(asked: Asked, fabric: Fabric | None, given: Mapping[str, Any]) -> tuple[int, str]:
-    """Return how many GPUs to seat, and why where that is neither asked nor the default.
-
-    Degrees that are all given say it. A cluster that lost GPUs is left with an awkward number, of
-    which the largest multiple of 16 is taken: the rest would buy a pipeline of prime length.
-    """
-    of_cluster = asked.free is not None and asked.cluster is None
-    if (asked.gpus is not None and not of_cluster) or fabric is None:
-        return asked.gpus or DEFAULT_GPUS, ""
-    ranks = _product({"cp": 1, **given} if asked.free is not None else given)
-    if asked.free is not None and ranks > 0:
-        return ranks, f"{ranks}: the product of the degrees that were given"
-    if 0 < ranks <= len(fabric.gpus) and (ranks != fabric.job_gpus or not asked.cluster):
-        return ranks, f"{ranks}: the product of the degrees that were given"
-    usable = min(fabric.job_gpus, len(fabric.gpus))
-    even = usable // _EVEN_GPUS * _EVEN_GPUS
-    if (asked.cluster or asked.free) and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:
-        return even, (
-            f"{even}: of {usable} usable GPUs, {usable - even} idle, so that degrees divide; "
-            "--gpus says otherwise"
-        )
-    return usable, ""
-
-
 def _given_layout(asked: Asked) -> GivenLayout:
     """Return the given fields of the layout: of the file, and of the options."""
     given = {name: value for name, value in asked.layout.items() if value is not None}
@@ -258,7 +256,9 @@ def _given_layout(asked: Asked) -> GivenLayout:
     return given_layout({**given, **order}, asked.layout_file)
 
 
-def _what_was_left_out(asked: Asked, fabric: Fabric, gpus: int, model: str) -> dict[str, str]:
+def _what_was_left_out(
+    asked: Asked, fabric: Fabric, stated: GivenLayout, gpus: int, model: ModelSpec
+) -> dict[str, str]:
     assumed = {}
     if asked.cluster is None and asked.supernode is None:
         assumed["cluster"] = f"{fabric.name}: neither --cluster nor --supernode was given"
@@ -266,7 +266,15 @@ def _what_was_left_out(asked: Asked, fabric: Fabric, gpus: int, model: str) -> d
         filed = "the cluster's own number" if asked.cluster else "the default"
         assumed["gpus"] = f"{gpus}: {filed}, for --gpus was not given"
     if asked.model is None and asked.planned_model is None:
-        assumed["model"] = f"{model}: the default for {gpus} GPUs, for --model was not given"
+        launch = stated.launch
+        if launch is not None and launch.model is not None:
+            assumed["model"] = f"{model.name}: {launch_words(launch, 'model')}"
+        else:
+            named = next(name for least, name in _DEFAULT_MODELS if gpus >= least)
+            none = f", and {launch.provenance} describes none" if launch is not None else ""
+            assumed["model"] = (
+                f"{named}: the default for {gpus} GPUs, for --model was not given{none}"
+            )
     return assumed
 
 
@@ -328,9 +336,15 @@ def question_document(question: Question, **more: Any) -> dict[str, Any]:
         "fabric": fabric_document(fabric),
         "efficiency": None if question.efficiency is None else asdict(question.efficiency),
         **({"efficiency_file": efficiency_file(question.own_fits)} if question.own_fits else {}),
+        **({"layout_file": _launch_document(question.launch)} if question.launch else {}),
         "assumed": {**fabric.assumed, **model.assumed, **question.assumed},
         **more,
     }
+
+
+def _launch_document(launch: LaunchFileRead) -> dict[str, Any]:
+    """Return what a document keeps of a launch file that stands as the layout."""
+    return {"file": launch.name, "sha256": launch.sha256, "fields": launch.fields}
 
 
 def efficiency_notes(questions: Iterable[Question]) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ _NOT_MODELLED = {
     "offload_param": "weights are kept off the GPU",
 }
 """Keys of ``zero_optimization`` that change traffic or memory, and what they do."""
+_SHAPE = ("num_layers", "hidden_size", "num_attention_heads")
+_NOT_WHOLE = f"not read: {', '.join(_SHAPE)} or the vocabulary is not stated"
 _NEOX = frozenset({"pipe_parallel_size", "model_parallel_size"})
 
 
@@ -55,18 +57,20 @@ def import_deepspeed(document: Document) -> ImportedRun:
     model = _neox_fields(keys) if keys.find("num_layers") and keys.find("hidden_size") else None
     gpus = _gpus(keys)
     document.finish()
-    built = None
+    built, unread = None, ""
     if model is not None:
         try:
             built = ModelSpec(**model)  # type: ignore[arg-type]
         except SpecError as error:
             raise SpecError(*(f"{document.name}: {fault}" for fault in error.faults)) from None
+    elif any(keys.find(name) for name in _SHAPE):
+        keys.assumed["model"] = unread = _NOT_WHOLE
     else:
-        keys.assumed.setdefault("model", "not read: a DeepSpeed file does not describe it")
+        keys.assumed["model"] = "not read: a DeepSpeed file does not describe it"
     return ImportedRun(
         model=built, layout=MappingProxyType(fields), gpus=gpus,
         assumed=MappingProxyType(dict(sorted(keys.assumed.items()))),
-        provenance=f"DeepSpeed {document.name}",
+        provenance=f"DeepSpeed {document.name}", unread_model=unread,
     )  # fmt: skip
 
 
@@ -184,7 +188,6 @@ def _neox_fields(keys: _Keys) -> dict[str, object] | None:
     hidden, heads = keys.count("hidden_size"), keys.count("num_attention_heads")
     vocab = keys.count("padded_vocab_size") or keys.count("vocab_size")
     if not heads or not vocab:
-        keys.assumed["model"] = "not read: num_attention_heads or the vocabulary is not stated"
         return None
     if hidden % heads:
         keys.root.fault(f"num_attention_heads={heads} does not divide hidden_size={hidden}")

@@ -16,7 +16,7 @@ from planner.model import ModelSpec
 from topologies.imported_run import ImportedRun
 from topologies.megatron_args import Argument, MegatronArguments, normal_name
 from topologies.megatron_layout import megatron_layout
-from topologies.megatron_model import megatron_model
+from topologies.megatron_model import NOT_MODELLED, megatron_model
 from topologies.shell_text import UNKNOWN, Script, read_script
 from topologies.shell_words import Word, split_commands
 
@@ -38,6 +38,12 @@ _SBATCH = re.compile(
     re.MULTILINE,
 )
 """A count that a job's header asks for; of GPUs also with what they are, ``gpu:h100:8``."""
+SHAPE = frozenset({
+    "num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups",
+    "kv_channels", "num_experts", "moe_ffn_hidden_size", "moe_router_topk", "moe_layer_freq",
+    "multi_latent_attention", "mtp_num_layers", "moe_shared_expert_intermediate_size",
+})  # fmt: skip
+"""Arguments of a model's shape: any one of them describes it in part."""
 _STARTERS = {
     "mpirun": ("-np", "-n", "--np"), "mpiexec": ("-np", "-n", "--np"), "srun": ("-n", "--ntasks"),
 }  # fmt: skip
@@ -95,10 +101,12 @@ def run_from_arguments(
     experts = described.experts if described else args.count("num_experts")
     fields = megatron_layout(args, layers=layers, experts=experts)
     args.finish()
+    in_part = described is None and any(args.has(name) for name in (*SHAPE, *NOT_MODELLED))
     return ImportedRun(
         model=described, layout=MappingProxyType(fields), gpus=gpus,
         assumed=MappingProxyType(dict(sorted(args.assumed.items()))),
         provenance=f"{kind} {args.name}",
+        unread_model=args.assumed.get("model", "") if in_part else "",
     )  # fmt: skip
 
 

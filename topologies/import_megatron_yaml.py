@@ -15,7 +15,7 @@ from pathlib import Path
 from planner.documents import Document, Node, document_from_text
 from planner.errors import SpecError
 from planner.model import ModelSpec
-from topologies.import_megatron import FLAGS, resolved, run_from_arguments
+from topologies.import_megatron import FLAGS, SHAPE, resolved, run_from_arguments
 from topologies.imported_run import ImportedRun
 from topologies.megatron_args import Argument, MegatronArguments, normal_name
 from topologies.model_yaml import catalogue_like, read_catalogue_model
@@ -23,11 +23,6 @@ from topologies.pattern_text import MOST_ENTRIES
 from topologies.small_files import read_small_bytes
 
 MOST_FILES = 8
-SHAPE = frozenset({
-    "num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups",
-    "kv_channels", "num_experts", "moe_ffn_hidden_size", "moe_router_topk", "moe_layer_freq",
-    "multi_latent_attention", "mtp_num_layers", "moe_shared_expert_intermediate_size",
-})  # fmt: skip
 
 
 def looks_like_megatron_yaml(root: Node) -> bool:
@@ -83,7 +78,7 @@ def _without_model(run: ImportedRun, gathering: _Gathering) -> ImportedRun:
     reason = gathering.assumed.get("model", unknown)
     return ImportedRun(
         model=None, layout=run.layout, gpus=run.gpus, assumed={**run.assumed, "model": reason},
-        provenance=run.provenance,
+        provenance=run.provenance, unread_model=reason,
     )  # fmt: skip
 
 

@@ -77,6 +77,7 @@ def import_torchtitan(text: str, *, name: str) -> ImportedRun:
         model=model, layout=MappingProxyType(fields), gpus=gpus,
         assumed=MappingProxyType(dict(sorted(reader.assumed.items()))),
         provenance=f"torchtitan {name}",
+        unread_model=reader.assumed["model"] if model is None and "model" in values else "",
     )  # fmt: skip
 
 
@@ -245,7 +246,9 @@ def _model(reader: _Toml) -> ModelSpec | None:
     flavor = reader.word("model", "flavor", "").lower()
     known = FLAVORS.get((name, flavor))
     if known is None:
-        reader.assumed["model"] = f"not read: {name[:40]} {flavor[:40]} is not in the catalogue"
+        named = f"{name[:40]} {flavor[:40]}".strip()
+        what = f"{named} is not in the catalogue" if named else "neither name nor flavor is stated"
+        reader.assumed["model"] = f"not read: {what}"
         return None
     reader.assumed["model"] = f"{name} {flavor} is {known} of the catalogue"
     return read_catalogue_model(known).model

@@ -30,6 +30,8 @@ class ImportedRun:
         gpus: GPUs of the run, none where the file does not say [1].
         assumed: what was not stated and taken to be so, name to reason.
         provenance: the kind of file and its name.
+        unread_model: why a model that the file describes in part, or in a way that is not
+            modelled, was not read; empty where it was, and where the file describes none.
     """
 
     model: ModelSpec | None
@@ -37,6 +39,7 @@ class ImportedRun:
     gpus: int | None
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     provenance: str
+    unread_model: str = ""
 
 
 def shard_fields(fields: Mapping[str, Any], dp: int) -> Mapping[str, Any]:

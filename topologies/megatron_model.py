@@ -33,7 +33,7 @@ TOKENIZERS: tuple[tuple[str, int], ...] = (
 )
 """Vocabulary of tokenizers by a part of their name, as the models' config.json have them."""
 
-_NOT_MODELLED = {
+NOT_MODELLED = {
     "hybrid_override_pattern": "it mixes attention with state-space layers",
     "is_hybrid_model": "it mixes attention with state-space layers",
     "heterogeneous_layers_config_path": "its layers have shapes of their own",
@@ -49,7 +49,7 @@ def megatron_model(args: MegatronArguments, *, tp: int) -> ModelSpec | None:
         args: the arguments; faults are recorded there.
         tp: tensor-parallel degree, which pads the vocabulary [1].
     """
-    for name, reason in _NOT_MODELLED.items():
+    for name, reason in NOT_MODELLED.items():
         if args.has(name):
             _not_read(args, f"{name}: {reason}, which is not modelled")
             return None
