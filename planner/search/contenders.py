@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.search.best_steps import BEHIND
 from planner.search.flips import spelled_degrees
+from planner.search.least_steps import rows_below
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.seated_steps import SeatedSteps, until_kept
 from planner.search.sets import degrees_of, first_of_sets
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from planner.search.sets import Degrees
 
     Ints = NDArray[np.int64]
+
+
+_CLOSE_SHARE = 0.005
+"""How much longer than the shortest a step in rank order may be to contend, beside those that were
+the best somewhere [1]: seats seldom add more to the one and nothing to the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +109,9 @@ def contest(
     """  # fmt: skip
     space = pool.whole.space
     like = [space.rows_like(layout) for layout in asked]
-    every = np.unique(np.concatenate([pool.rows, np.array(sorted(best), np.int64), *like]))
+    start = np.unique(np.concatenate([pool.rows, np.array(sorted(best), np.int64), *like]))
+    some = pool.with_rows(start)
+    every = np.unique(np.concatenate([start, *(_close(some, change) for change in sides)]))
     some = pool.with_rows(every)
     wanted = [degrees_of(space, row) for rows in like for row in rows.tolist()]
     ratios: dict[Degrees, float] = {}
@@ -122,6 +130,15 @@ def contest(
             for one, ratio in ratios.items()
         ),
     )  # fmt: skip
+
+
+def _close(pool: Pool, change: Change) -> Ints:
+    """Return the rows of the space that may be within ``_CLOSE_SHARE`` of the pool's best."""
+    least_s = float(steps_at_once_s([(pool, change)])[0].min())
+    if least_s == inf:
+        return np.empty(0, np.int64)
+    machines, below_s = [pool.changed(change)], [least_s * (1.0 + _CLOSE_SHARE)]
+    return rows_below(pool.whole, machines, below_s, change.seq)
 
 
 def _ratios(

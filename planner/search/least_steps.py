@@ -102,18 +102,21 @@ def with_gradients_s(
     return found
 
 
-def rows_below(whole: Whole, machines: Sequence[Machine], below_s: Sequence[float]) -> Ints:
+def rows_below(
+    whole: Whole, machines: Sequence[Machine], below_s: Sequence[float], seq: float = 1.0
+) -> Ints:
     """Return the rows that fit and whose step may be at most *below_s* on any machine.
 
     Args:
         whole: the space.
         machines: they differ in their network alone.
         below_s: what is of interest, for each machine [s].
+        seq: how many times as long the sequences are [1].
     """
-    rows = whole.near(1.0, max(below_s))
+    rows = whole.near(seq, max(below_s))
     limit_s = np.asarray(below_s)[:, None] * (1.0 + ROUNDING)
-    wanted = (least_steps_s(whole, machines, 1.0, rows) <= limit_s).any(axis=0)
-    return whole.that_can(1.0, rows[wanted])
+    wanted = (least_steps_s(whole, machines, seq, rows) <= limit_s).any(axis=0)
+    return whole.that_can(seq, rows[wanted])
 
 
 def _shown_s(cost: Cost) -> Any:
