@@ -201,7 +201,7 @@ def place(
         weighted_bound_s=seated.weighted_bound_s,
         objective_s=0.0 if border is None else border.objective_s,
         lower_bound_s=0.0 if border is None else border.lower_bound_s,
-        interrupted=answer.interrupted,
+        interrupted=answer.interrupted or seated.interrupted,
     )
     if kept is None:
         return placement

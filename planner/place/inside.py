@@ -19,7 +19,7 @@ import numpy as np
 from planner.place.exchange import exchanged
 from planner.place.nets import nets_of, weave
 from planner.place.question import Charge, Kind, Question
-from planner.place.solve import solve_question
+from planner.place.solve import solve_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -140,7 +140,7 @@ def _seated(
     inside = None if shape.sizes is None else box_question(question, shape.sizes, seats)
     if inside is not None:
         left_s = max(0.0, ends_s - monotonic())
-        return np.array(solve_question(inside, time_limit_s=min(left_s, 1.0)).home)
+        return np.array(solve_within(inside, time_limit_s=min(left_s, 1.0)).home)
     spare = len(in_order) - len(cells)
     nets = None
     if len(in_order) <= _EXCHANGED_CELLS and monotonic() < ends_s:

@@ -16,7 +16,7 @@ import numpy as np
 from planner.place.exchange import exchanged
 from planner.place.nets import nets_of, weave
 from planner.place.question import coarsen
-from planner.place.solve import solve_question
+from planner.place.solve import solve_within
 from planner.place.tree import kinds_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _by_question(
     """Return the best seating of equal boxes in outer domains: a coarser question of its own."""
     counts = np.bincount(parents)
     coarse = coarsen(question, tile, counts.tolist())
-    answer = solve_question(coarse, time_limit_s=0.0)
+    answer = solve_within(coarse, time_limit_s=0.0)
     grid = content.reshape(tuple(reversed(question.sizes)))
     of_box = grid[tuple(slice(None, None, side) for side in reversed(tile))].ravel()
     dealt = np.full(len(parents), -1)

@@ -15,7 +15,7 @@ from planner.place.inside import sunk
 from planner.place.kept import holdings, whole_boxes
 from planner.place.question import Question, cut_bytes, refine_home
 from planner.place.rise import risen
-from planner.place.solve import solve_question
+from planner.place.solve import solve_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -157,7 +157,7 @@ def _solve_whole(state: Search, asked: int, tier: int) -> None:
     if boxes is None or holdings(boxes.question) > HOLDINGS_FEW:
         return
     before, left_s = state.cuts[asked:tier], max(0.0, state.ends_s - monotonic())
-    answer = solve_question(boxes.question, time_limit_s=min(_SOLVE_S, left_s))
+    answer = solve_within(boxes.question, time_limit_s=min(_SOLVE_S, left_s))
     state.as_good[tier] = (before, answer.lower_bound_bytes)
     home = refine_home(state.questions[tier], boxes.sides, np.array(answer.home))
     _grow(state, tier, home)
@@ -168,7 +168,7 @@ def _solve_alone(state: Search, asked: int, tier: int) -> None:
     left_s = state.ends_s - monotonic()
     if left_s <= 0 or holdings(state.questions[tier]) > HOLDINGS_FEW:
         return
-    answer = solve_question(state.questions[tier], time_limit_s=min(_SOLVE_S, left_s))
+    answer = solve_within(state.questions[tier], time_limit_s=min(_SOLVE_S, left_s))
     state.bounds[tier] = max(state.bounds[tier], answer.lower_bound_bytes)
     if tier > asked or state.weights is not None:
         _grow(state, tier, np.array(answer.home))

@@ -60,6 +60,7 @@ class SeatedTiers:
         order: tiers by importance.
         weights: seconds for each byte across a tier, by tier; all nought in lexicographic order.
         method: the chain of tiles, in words, where that is the seating; or nothing.
+        interrupted: the user ended the search.
     """
 
     home: NDArray[np.int64]
@@ -67,6 +68,7 @@ class SeatedTiers:
     order: tuple[int, ...]
     weights: tuple[float, ...]
     method: str = ""
+    interrupted: bool = False
 
     @property
     def weighted_s(self) -> float:
@@ -156,11 +158,12 @@ def seat_tiers(
             state.offer(sunk(question, tree, asked, home, ends_s=ends_s))
         else:
             search(state, asked, home)
+        return _judged(state, asked, asked_bound)
     except KeyboardInterrupt:  # the asked tier is seated: the others are, in order
         state.ends_s = -inf
         if state.home is None:
             state.offer(sunk(question, tree, asked, home, ends_s=-inf))
-    return _judged(state, asked, asked_bound)
+    return replace(_judged(state, asked, asked_bound), interrupted=True)
 
 
 def _judged(state: Search, asked: int, asked_bound: TierBound) -> SeatedTiers:

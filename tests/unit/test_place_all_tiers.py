@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import networkx as nx
@@ -15,8 +15,10 @@ from planner.errors import InputError, PlannerError
 from planner.layout import Layout
 from planner.place import Proof, place
 from planner.place.check import checked_cuts, walked_tiers
+from planner.place.inside import sunk
 from planner.place.large import solve_large, unit_box
 from planner.place.question import Charge, Kind, Question, ask, cut_bytes
+from planner.place.tier_search import Search
 from planner.place.tiers import weights_of
 from planner.place.tiles import box_cut_bytes, boxes
 from planner.place.tree import tree_of
@@ -96,8 +98,30 @@ def test_ctrl_c_leaves_the_asked_tier_as_it_was_solved(monkeypatch: pytest.Monke
 
     placement = place(layout, families, fabric)
 
+    assert placement.interrupted
     assert placement.proof is Proof.BOUND
     assert placement.tiers_proved == 1
+    assert sorted(set(placement.rank_to_gpu)) == list(range(1024))
+
+
+def _in_order(state: Search, asked: int, home: Any) -> None:
+    """Fill the other tiers in order, which is far from the least."""
+    state.offer(sunk(state.questions[asked], state.tree, asked, home, ends_s=-inf))
+
+
+def test_ctrl_c_while_tiers_are_judged_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, families = _dense()
+    fabric = load_cluster("hgx-a100")
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.place.tiers._closer_bound", interrupt)
+    monkeypatch.setattr("planner.place.tiers.search", _in_order)
+
+    placement = place(layout, families, fabric)
+
+    assert placement.interrupted
     assert sorted(set(placement.rank_to_gpu)) == list(range(1024))
 
 

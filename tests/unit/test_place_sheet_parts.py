@@ -112,6 +112,20 @@ def test_the_parts_of_a_cutting_that_do_not_fit_together_cost_more() -> None:
     assert not cuttings.learn((5, 4))  # nothing new
 
 
+def test_ctrl_c_while_a_sheet_is_seated_ends_the_search_that_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A seating of the sheet is in hand by then, but it is no answer to the whole."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.place.solve._halved", interrupt)
+    sheet = _question((3, 3), (9,), _charge(Kind.TOUCH, 1.25, 0), _charge(Kind.TOUCH, 1.0, 1))
+    with pytest.raises(KeyboardInterrupt):
+        cut_sheet(sheet, (4, 3, 2))
+
+
 # By every set of cells
 
 
