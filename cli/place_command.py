@@ -192,7 +192,8 @@ def place(
     if out is not None or as_json:
         from cli.plan_wiring import wiring_document
 
-        of_job = None if free else gpus  # with a free list the cluster stays whole
+        # With a free list the cluster stays whole, and where dead parts are of its other end.
+        of_job = None if free or inputs.fabric.job_gpus != gpus else gpus
         document["wiring"] = wiring_document(inputs.fabric, cluster, supernode, of_job)
     if out is not None:
         write_file(out, json_text(document))

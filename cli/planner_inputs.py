@@ -225,14 +225,26 @@ def read_fabric(asked: Asked, ranks: int = 0) -> Fabric:
     if asked.free is not None or asked.planned_free:
         return _free_part(asked)
     if asked.cluster is not None:
-        fabric = load_cluster(asked.cluster, supernode=asked.supernode, gpus=asked.gpus)
-        if asked.gpus is not None and len(fabric.gpus) < asked.gpus:
-            # Dead GPUs: the cluster as it stands may have enough others.
-            whole = load_cluster(asked.cluster, supernode=asked.supernode)
-            return whole if len(whole.gpus) >= asked.gpus else fabric
-        return fabric
+        return _cluster_of_job(asked, asked.cluster)
     gpus = asked.gpus or ranks or product(asked.layout) or DEFAULT_GPUS
     return generic_cluster(asked.supernode or min(DEFAULT_SUPERNODE, gpus), gpus)
+
+
+def _cluster_of_job(asked: Asked, cluster: str) -> Fabric:
+    """Return the cluster at the size of the job, or as it stands where dead parts rule that out."""
+    if asked.gpus is None:
+        return load_cluster(cluster, supernode=asked.supernode)
+    try:
+        fabric = load_cluster(cluster, supernode=asked.supernode, gpus=asked.gpus)
+    except InputError as error:  # what is dead may be of the part that is not built
+        whole = load_cluster(cluster, supernode=asked.supernode)
+        if len(whole.gpus) < asked.gpus:
+            raise error from None
+        return whole
+    if len(fabric.gpus) < asked.gpus:
+        whole = load_cluster(cluster, supernode=asked.supernode)
+        return whole if len(whole.gpus) >= asked.gpus else fabric
+    return fabric
 
 
 def _free_part(asked: Asked) -> Fabric:
