@@ -146,7 +146,7 @@ def read_inputs(asked: Asked) -> Inputs:
         rules=asked.where,
     )
     known = {f.name: getattr(question, f.name) for f in fields(Question)}
-    if not choice.layout.dp_shard:  # all of dp: as if it had been left out
+    if not choice.layout.dp_shard and "dp" in question.given:  # as if it had been left out
         known["given"] = tuple(name for name in question.given if name != "dp_shard")
     return Inputs(**known, layout=choice.layout, choice=choice)
 

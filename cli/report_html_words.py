@@ -216,6 +216,12 @@ def sources(document: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(text) for name, text in sorted(found.items())}
 
 
+def _stated_by(launch: Mapping[str, Any]) -> set[str]:
+    """Return the fields of the layout that a launch file states, shards spelled by replicas, too."""
+    stated = set(launch.get("fields", ()))
+    return stated | {"dp_shard"} if "dp_replicate" in stated else stated
+
+
 def command_of(document: Mapping[str, Any]) -> str:
     """Return the command that asks for this plan again: the same inputs, the same hash.
 
@@ -224,6 +230,7 @@ def command_of(document: Mapping[str, Any]) -> str:
     """
     inputs, layout = document["inputs"], document["inputs"]["layout"]
     assumed, free = inputs["assumed"], inputs.get("free") or {}
+    launch = inputs.get("layout_file") or {}
     words = ["planner", "place"]
     if inputs["cluster_asked"] != "generic":
         words += ["--cluster", inputs["cluster_asked"]]
@@ -237,16 +244,20 @@ def command_of(document: Mapping[str, Any]) -> str:
     words += ["--free", free["file"]] if free else []
     for rule in inputs.get("rules", ()):
         words += ["--rule", rule]
-    given = set(inputs["layout_given"])
+    if "efficiency_file" in inputs:
+        words += ["--efficiency", inputs["efficiency_file"]["file"]]
+    words += ["--layout", launch["file"]] if launch else []
+    given = set(inputs["layout_given"]) - _stated_by(launch)
+    shown = {"dp_shard": layout["dp"], **layout}  # a layout that shards over all of dp has none
     for key, option in OPTIONS.items():
         if key in given or (key == "zero_stage" and "zero" in given):
-            words += [option, str(layout[key])]
+            words += [option, str(shown[key])]
     others = sorted(given - set(OPTIONS) - {"zero", "order"})
     filed = {key: layout[key] for key in others if key in layout}
     if filed:
         words += ["--layout", "layout.yaml"]
     for key, option, default in _ASKED:
-        if inputs.get(key, default) != default:
+        if inputs.get(key, default) != default and key not in _stated_by(launch):
             words += [option, str(inputs[key])]
     words += ["--time-limit", f"{inputs['time_limit_s']:g}"]
     words += [] if document["memory"]["fits"] else ["--ignore-memory"]
