@@ -100,7 +100,7 @@ def kept(question: Question, home: NDArray[np.int64], cut_bytes: float) -> Kept:
 
     Boxes of whole axes are taken as new cells, and the same is asked again of the coarse grid.
     """
-    return _kept(question, home.tobytes(), cut_bytes)
+    return _kept(question, home.astype(np.int64).tobytes(), cut_bytes)
 
 
 @lru_cache(maxsize=16)  # several rules ask it of the same seating

@@ -12,7 +12,7 @@ from planner.place import Proof
 from planner.place.question import Charge, Kind, Question
 from planner.place.solve import solve_question
 from planner.place.stage_choice import choice_of
-from planner.place.stage_prices import stage_prices
+from planner.place.stage_prices import Prices, priced_at, stage_prices
 from planner.place.stage_seats import seated
 from planner.place.stages import patterns_of, staged
 from planner.place.whole_numbers import Effort
@@ -73,6 +73,24 @@ def _undercut(seeds: range) -> list[str]:
 
 def test_no_seating_of_a_small_pipeline_cuts_less_than_the_choice_of_patterns_says() -> None:
     assert _undercut(range(60)) == []
+
+
+def test_a_choice_from_few_patterns_says_no_more_than_what_was_left_out_allows() -> None:
+    """No prices at all, as few patterns as leave a choice, one node: never above brute force."""
+    shares = 0
+    for question in _pipelines(range(60)):
+        best, of = brute_force_cut(question), staged(question)
+        if of is None or not best:
+            continue
+        nothing = Prices(
+            cell_bytes=np.zeros(of.stages), piece_bytes=np.zeros((of.stages, len(of.pieces[0])))
+        )
+        for listed in (4, 12, 40):
+            few = Effort(listed=listed, nodes=1)
+            choice = choice_of(of, priced_at(of, nothing), 1.2 * best, 60.0, few)
+            assert choice.bound_bytes <= best * (1 + SOLVER), question
+            shares += choice.bound_bytes > 0 and not choice.all
+    assert shares > 10  # else nothing was left out
 
 
 @pytest.mark.nightly

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from planner.place import finish, shapes
-from planner.place.question import Charge, Kind, Question
+from planner.place.merge import kept
+from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.shapes import ShapeRules
 from planner.place.solve import Work
 
@@ -42,3 +43,23 @@ def test_no_solver_is_given_less_than_no_time(monkeypatch: pytest.MonkeyPatch) -
     finish.finish(work, 1.0)
     assert now == [2.0]
     assert limits == []
+
+
+def test_what_is_kept_together_does_not_depend_on_how_homes_are_stored() -> None:
+    """Rows of three in one domain each stay together, in any type of whole number."""
+    question = Question(
+        sizes=(3, 4),
+        charges=(
+            Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=30.0),
+            Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=2.0),
+        ),
+        capacities=(6, 6),
+    )
+    home = np.repeat([0, 0, 1, 1], 3)
+    for stored in (home, home.astype(np.int8), home.astype(np.int32)):
+        found = kept(question, stored, cut_bytes(question, home))
+        assert found.sides == (3, 1)
+        assert found.home.tolist() == [0, 0, 1, 1]
+    other = np.repeat([0, 1, 0, 1], 3)
+    assert kept(question, other, cut_bytes(question, other)).home.tolist() == [0, 1, 0, 1]
+    assert kept(question, home, 1000.0).sides == (1, 1)  # a better seating may part rows

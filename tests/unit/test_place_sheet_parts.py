@@ -43,6 +43,20 @@ def test_a_group_across_two_sheets_is_paid_once_however_small_the_part() -> None
     assert sheet_prices(of).bound_bytes == pytest.approx(3.0)  # two domains, one link
 
 
+def test_every_part_touches_a_group_however_small_it_is() -> None:
+    """2 x 2 sheets of four in rows and columns: one touches 1 + 1 of them, two 3, three 4."""
+    of = sheeted(
+        _question(
+            (4, 2, 2), (12, 4), _charge(Kind.TOUCH, 1.0, 0, 1), _charge(Kind.TOUCH, 1.0, 0, 2)
+        ),
+        (0,),
+    )
+    assert of.pays((3,)) == pytest.approx(2.0)
+    assert of.pays((3, 1)) == pytest.approx(3.0)
+    assert of.pays((3, 2, 1)) == pytest.approx(4.0)
+    assert of.pays((4, 4, 4)) == pytest.approx(4.0)
+
+
 def test_two_cells_of_a_first_part_cannot_lie_along_both_axes() -> None:
     """Of 2 x 2, two cells lie in one line and across two others: 1 + 2 of weight 1."""
     of = sheeted(
@@ -84,6 +98,14 @@ def test_pairs_held_whole_cost_less_than_half_of_them() -> None:
     assert of.pays((1,)) <= 2.0
     assert of.pays((1, 1, 1)) <= ROUNDING
     assert of.pays((2, 2, 2)) <= ROUNDING
+
+
+def test_parts_past_those_that_are_told_apart_pay_as_the_cheapest_of_them() -> None:
+    """Pairs of 14, a cell in every sheet: c of them pay c (14 - c), and all of them nothing."""
+    of = sheeted(_question((1, 14), (14, 1), _charge(Kind.PAIRS, 1.0, 1)), (0,))
+    for c in range(1, 15):
+        assert of.pays((1,) * c) <= c * (14 - c) + ROUNDING
+    assert of.pays((1,)) > 0
 
 
 def test_three_rows_of_four_are_chosen_and_proved_to_be_best() -> None:
