@@ -13,7 +13,7 @@ from cli.page_tables import simple_table
 from cli.planner_output import document
 from planner.documents import read_bytes
 from planner.errors import InputError
-from planner.search.plan_diff import Figure, PlanDiff, plan_faults
+from planner.search.plan_diff import EFFICIENCY, Figure, PlanDiff, plan_faults
 from planner.units import format_bytes, format_power, format_share, format_time
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path], currency
             console.print(Text(f"\n{title}", style="bold"))
             for name, (a, b) in changed.items():
                 sign = "+" if a is None else "-" if b is None else "~"
-                console.print(Text(f"  {sign} {name}: {a} -> {b}"))
+                console.print(Text(f"  {sign} {name}: {_words(a)} -> {_words(b)}"))
     console.print(Text("\nSeats", style="bold"))
     console.print(Text(
         f"  {diff.moved_ranks:,} of {diff.ranks:,} ranks are on another GPU, "
@@ -100,8 +100,20 @@ def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path], currency
         if table.row_count:
             console.print(Text(f"\n{title}", style="bold"))
             console.print(table)
+    if EFFICIENCY in diff.inputs:
+        console.print(Text(
+            "\nThe two are timed with different efficiencies: seconds, and money by them, differ "
+            "for that too, whatever the seats do. Bytes of the same seats do not hang on it."
+        ))  # fmt: skip
     for reason in diff.why_no_money:
         console.print(Text(f"No cost of {reason}."))
+
+
+def _words(value: Any) -> str:
+    """Return an input or a field of the layout as people write it."""
+    if value is None:
+        return "none"
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _table(figures: Sequence[Figure]) -> Table:

@@ -217,7 +217,7 @@ def sources(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _stated_by(launch: Mapping[str, Any]) -> set[str]:
-    """Return the fields of the layout that a launch file states, shards spelled by replicas, too."""
+    """Return the fields that a launch file states, shards that it spells by replicas, too."""
     stated = set(launch.get("fields", ()))
     return stated | {"dp_shard"} if "dp_replicate" in stated else stated
 

@@ -17,7 +17,8 @@ from cli.plan_cluster import read_planned
 from cli.planner_inputs import Inputs
 from cli.planner_output import document
 from cli.planner_plan import DEFAULT_TIME_LIMIT_S, seated_step
-from cli.step_inputs import plan_sha256
+from cli.step_inputs import plan_sha256, read_plan_document
+from cli.verify_efficiency import SHIPPED, timed_with
 from cli.verify_machines import machine_changes, machine_sentences
 from planner.documents import read_bytes
 from planner.fabric import Fabric
@@ -103,6 +104,7 @@ def verdict(
             _machines(real, names, seats),
         ),
         "tier": _TIER,
+        "timed_with": timed_with(read_plan_document(plan), seated.inputs),
         "planned": _judged(seated.inputs, planned, layout, families, seated.rank_to_gpu),
         "allocated": _judged(inputs, real, layout, families, seats),
         "best": {
@@ -299,6 +301,8 @@ def print_verdict(page: Console, found: dict[str, Any]) -> None:
                 f"{format_bytes(after)} against {format_bytes(before)}."
             )
     _print_best_order(page, found)
+    if found["timed_with"] != SHIPPED:
+        page.print(f"All seconds here are timed with {found['timed_with']}.")
 
 
 def _cuts_table(found: Mapping[str, Any]) -> Table:

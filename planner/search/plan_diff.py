@@ -74,7 +74,13 @@ class PlanDiff:
         )
 
 
-_INPUTS = ("cluster", "supernode", "gpus", "model", "order", "tier", "objective", "seed")
+_INPUTS = (
+    "cluster", "supernode", "gpus", "model", "order", "tier", "objective", "tiers", "reductions",
+    "rules", "seed",
+)  # fmt: skip
+EFFICIENCY = "efficiency"
+"""The input that changes seconds and nothing of a placement."""
+_SHOWN_HASH = 12
 _NEEDED = {
     "inputs": ("layout", "cluster", "model"),
     "placement": ("rank_to_gpu", "domains"),
@@ -140,7 +146,7 @@ def plan_diff(
     one, two = before["cut"]["by_family"], after["cut"]["by_family"]
     money, why = _money(before, after, prices) if prices is not None else ((), ())
     return PlanDiff(
-        inputs=_changed(before["inputs"], after["inputs"], _INPUTS),
+        inputs=_changed(before["inputs"], after["inputs"], _INPUTS) | _timed_with(before, after),
         layout=_changed(
             before["inputs"]["layout"], after["inputs"]["layout"],
             tuple(sorted({*before["inputs"]["layout"], *after["inputs"]["layout"]})),
@@ -214,6 +220,34 @@ def _changed(
 ) -> dict[str, tuple[Any, Any]]:
     pairs = {name: (before.get(name), after.get(name)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _timed_with(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return whose efficiency each plan is timed with, where their numbers differ.
+
+    Shipped numbers of two kinds of accelerator differ as the clusters do, which is said already.
+    """
+    one, two = before["inputs"], after["inputs"]
+    own = "efficiency_file" in one or "efficiency_file" in two
+    same_chip = _chip(one) == _chip(two)
+    if one.get("efficiency") == two.get("efficiency") or not (own or same_chip):
+        return {}
+    return {EFFICIENCY: (_whose(before), _whose(after))}
+
+
+def _chip(inputs: Mapping[str, Any]) -> Any:
+    fabric = inputs.get("fabric")
+    chip = fabric.get("accelerator") if isinstance(fabric, Mapping) else None
+    return chip.get("name") if isinstance(chip, Mapping) else None
+
+
+def _whose(plan: Mapping[str, Any]) -> str:
+    file = plan["inputs"].get("efficiency_file")
+    if isinstance(file, Mapping):
+        return f"{file.get('file')} (sha256 {str(file.get('sha256'))[:_SHOWN_HASH]})"
+    if plan["inputs"].get("efficiency") is None:
+        return "not measured: assumed of any accelerator"
+    return f"shipped with planner {plan.get('version')}"
 
 
 def _mates(domains: list[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:

@@ -287,3 +287,44 @@ def test_a_fit_of_the_same_chip_is_used_and_said_to_be(planner: Planner, own: Pa
                   "--json")  # fmt: skip
 
     assert "as H100-SXM, the same chip" in step_of(ran)["inputs"]["assumed"]["efficiency"]
+
+
+def test_two_plans_with_different_fits_say_so_side_by_side(
+    planner: Planner, own: Path, tmp_path: Path
+) -> None:
+    plans = [tmp_path / name for name in ("shipped.json", "mine.json", "same.json")]
+    copied = tmp_path / "copied.yaml"
+    copied.write_bytes(own.read_bytes())
+    for plan, fit in zip(plans, ((), own, copied), strict=True):
+        more = ("--efficiency", str(fit)) if fit else ()
+        assert planner("place", *CLUSTER, *JOB, *LAYOUT, *more, "--out", str(plan)).code == 0
+
+    told = step_of(planner("compare", str(plans[0]), str(plans[1]), "--json"))
+    page = " ".join(planner("compare", str(plans[0]), str(plans[1])).out.split())
+    alike = step_of(planner("compare", str(plans[1]), str(plans[2]), "--json"))
+
+    changed = told["changed_inputs"]["efficiency"]
+    assert changed["before"].startswith("shipped with planner ")
+    assert changed["after"].startswith(f"{own} (sha256 ")
+    assert "timed with different efficiencies: seconds" in page
+    assert told["moved_ranks"] == 0
+    assert "efficiency" not in alike["changed_inputs"]  # the same numbers under another name
+
+
+def test_an_allocation_held_against_a_plan_says_whose_seconds_they_are(
+    planner: Planner, own: Path, tmp_path: Path
+) -> None:
+    plan, hosts, older = (tmp_path / name for name in ("plan.json", "hosts", "older.json"))
+    fitted = ("--efficiency", str(own), "--out", str(plan))
+    assert planner("place", *CLUSTER, *JOB, *LAYOUT, *fitted).code == 0
+    assert planner("export", str(plan), "--to", "node-order", "--out", str(hosts)).code == 0
+    document = json.loads(plan.read_text(encoding="utf-8"))
+    del document["inputs"]["efficiency_file"]  # as if these numbers had shipped with it
+    older.write_text(json.dumps(document), encoding="utf-8")
+
+    mine = planner("verify", str(plan), "--allocation", str(hosts))
+    was = step_of(planner("verify", str(older), "--allocation", str(hosts), "--json"))
+
+    assert f"All seconds here are timed with {own}" in " ".join(mine.out.split()).replace("- ", "-")
+    assert "others than the plan was made with" in was["timed_with"]
+    jsonschema.validate(was, json.loads((SCHEMAS / "verify.json").read_text(encoding="utf-8")))
