@@ -36,7 +36,7 @@ def test_a_layout_is_chosen_on_supernodes_of_unequal_size(
     plan = json.loads(ran.out)
     wanted = 384 if "--gpus" in options else 1024
     assert plan["inputs"]["gpus"] == len(set(plan["placement"]["gpus"])) == wanted
-    assert not {"sn0.gpu003", "sn0.gpu017", "sn1.gpu016"} & set(plan["placement"]["gpus"])
+    assert not {"sn00.gpu003", "sn00.gpu017", "sn01.gpu016"} & set(plan["placement"]["gpus"])
 
 
 def test_a_dead_part_that_the_whole_cluster_has_not_is_refused(
@@ -48,4 +48,4 @@ def test_a_dead_part_that_the_whole_cluster_has_not_is_refused(
     ran = planner("place", "--cluster", cluster, "--gpus", "384", "--model", "llama-3.1-8b")
 
     assert ran.code == 2
-    assert "dead nic 7000: expected 0 to 1151" in ran.err
+    assert "dead.nics[1]: expected a whole number from 0 to 1151, got 7000" in ran.err
