@@ -67,6 +67,7 @@ def read_candidates(wanted: Wanted) -> Compare:
     found: list[Question] = []
     bigger: list[Fabric | None] = []
     layouts: dict[str, Layout] = {}
+    models: dict[str, str] = {}
     clusters = [
         Asked(
             cluster=cluster, supernode=supernode, gpus=wanted.gpus or DEFAULT_GPUS,
@@ -94,10 +95,14 @@ def read_candidates(wanted: Wanted) -> Compare:
                 faults += error.faults
                 continue
             if isinstance(inputs, Inputs) and path is not None:
+                models.setdefault(inputs.model.name, str(path))
                 layouts.setdefault(_file_name(path, wanted.layout_files), inputs.layout)
             if path == (wanted.layout_files or (None,))[0]:
                 found.append(inputs)
                 bigger.append(_bigger(asked, inputs))
+    if len(models) > 1:
+        named = ", ".join(f"{name} ({path})" for name, path in models.items())
+        faults.append(f"the layouts' files are of several models: {named}; --model NAME takes one")
     if faults:
         raise InputError(*dict.fromkeys(faults))
     _refuse_fits_of_others(wanted.own_fits, found)

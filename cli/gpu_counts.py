@@ -103,7 +103,7 @@ def gpus_of(asked: Asked, fabric: Fabric | None, stated: GivenLayout) -> tuple[i
     of_cluster = asked.free is not None and asked.cluster is None
     given, filed = stated.fields, filed_gpus(asked, stated)
     if (asked.gpus is not None and not of_cluster) or fabric is None:
-        return asked.gpus or filed or DEFAULT_GPUS, ""
+        return filed or asked.gpus or DEFAULT_GPUS, ""
     ranks = product({"cp": 1, **given} if asked.free is not None else given)
     if stated.launch is not None and filed and ranks in {0, filed}:
         return filed, f"{filed}: {launch_words(stated.launch, 'gpus')}"
@@ -112,8 +112,8 @@ def gpus_of(asked: Asked, fabric: Fabric | None, stated: GivenLayout) -> tuple[i
         return ranks, f"{why}, not the {filed} that {stated.launch.provenance} runs on"
     if asked.free is not None and ranks > 0:
         return ranks, why
-    if 0 < ranks <= len(fabric.gpus) and (ranks != fabric.job_gpus or not asked.cluster):
-        return ranks, why
+    if 0 < ranks <= len(fabric.gpus):
+        return ranks, why if ranks != fabric.job_gpus or not asked.cluster else ""
     usable = min(fabric.job_gpus, len(fabric.gpus))
     even = usable // _EVEN_GPUS * _EVEN_GPUS
     if (asked.cluster or asked.free) and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:

@@ -74,6 +74,11 @@ def _even_if_overfull(asked: Asked) -> Inputs:
 
 
 def _from_plan(asked: Asked, path: Path) -> Seated:
+    if asked.layout_file is not None:
+        raise InputError(
+            f"--layout {asked.layout_file}: the layout is that of the plan {path}: leave it out, "
+            "or seat the file's with --placement order or optimal"
+        )
     plan = read_plan_document(path)
     told, seats = told_of(path, plan)
     layout = {f.name: told["layout"][f.name] for f in fields(Layout) if f.name in told["layout"]}
@@ -82,7 +87,7 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
         asked,
         cluster=cluster,
         supernode=supernode,
-        gpus=asked.gpus or int(told["gpus"]),
+        gpus=asked.gpus or _gpus_asked(cluster, told),
         model=asked.model or (None if "model_shape" in told else str(told["model"])),
         planned_model=_model_of(asked, told, path),
         layout={**layout, **{k: v for k, v in asked.layout.items() if v is not None}},
@@ -105,6 +110,16 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
             f"0 to {len(inputs.fabric.gpus) - 1}"
         )
     return Seated(inputs=inputs, rank_to_gpu=seats, source=str(path))
+
+
+def _gpus_asked(cluster: str | None, told: Mapping[str, Any]) -> int | None:
+    """Return the GPUs to size the cluster by; None where a plan took part of a whole one [1].
+
+    The layout's degrees then say how many they are.
+    """
+    taken = str(told.get("assumed", {}).get("gpus", "rebuilt"))
+    whole = cluster is not None and not taken.startswith("rebuilt")
+    return None if whole else int(told["gpus"])
 
 
 def _model_of(asked: Asked, told: Mapping[str, Any], path: Path) -> ModelSpec | None:
