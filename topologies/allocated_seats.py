@@ -110,7 +110,7 @@ def _seated(allocation: Allocation, seat_of: Mapping[str, Mapping[int, int]]) ->
 
 def part_of(fabric: Fabric, gpus: Sequence[int]) -> Fabric:
     """Return *fabric* with only *gpus* usable, numbered in the cluster's order."""
-    kept = sorted(gpus)
+    kept, slots = sorted(gpus), slots_of(fabric)
     number = {g: i for i, g in enumerate(kept)}
     tiers: list[Tier] = []
     for tier in fabric.tiers:
@@ -128,6 +128,7 @@ def part_of(fabric: Fabric, gpus: Sequence[int]) -> Fabric:
         tiers=tuple(tiers),
         job_gpus=len(kept),
         hosts=_part(fabric.hosts, number),
+        host_slots=tuple(slots[g] for g in kept),
     )
 
 

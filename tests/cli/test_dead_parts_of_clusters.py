@@ -49,3 +49,52 @@ def test_a_dead_part_that_the_whole_cluster_has_not_is_refused(
 
     assert ran.code == 2
     assert "dead.nics[1]: expected a whole number from 0 to 1151, got 7000" in ran.err
+
+
+def test_an_allocation_is_held_against_a_plan_that_leaves_spare_gpus_of_a_damaged_cluster(
+    planner: Planner, cluster: str, tmp_path: Path
+) -> None:
+    plan, hosts = str(tmp_path / "plan.json"), str(tmp_path / "hosts")
+    layout = ("--tp", "8", "--cp", "1", "--dp", "8", "--pp", "1", "--model", "llama-3.1-8b")
+    assert planner("place", "--cluster", cluster, *layout, "--out", plan).code == 0
+    assert planner("export", plan, "--to", "node-order", "--out", hosts).code == 0
+
+    ran = planner("verify", plan, "--allocation", hosts, "--json")
+
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["allocated"] == found["planned"]
+    assert found["allocation"]["gpus"] >= 64
+
+
+def test_a_plan_of_part_of_a_whole_cluster_is_timed_where_it_was_made(
+    planner: Planner, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.json"
+    layout = ("--tp", "8", "--cp", "1", "--dp", "4", "--pp", "1", "--model", "llama-3.1-8b")
+    assert planner("place", "--cluster", "hgx-h100", *layout, "--out", str(plan)).code == 0
+
+    again = planner("step", "--placement", str(plan), "--json")
+    exported = planner("export", str(plan), "--to", "torchrun")
+
+    made, timed = json.loads(plan.read_text(encoding="utf-8")), json.loads(again.out)
+    assert timed["inputs"]["fabric"] == made["inputs"]["fabric"]
+    assert timed["step"]["total_s"] == pytest.approx(made["step"]["total_s"])
+    assert exported.code == 0, exported.err
+
+
+def test_degrees_that_take_every_usable_gpu_are_taken_however_odd(
+    planner: Planner, tmp_path: Path
+) -> None:
+    filed = ROOT / "topologies" / "catalogue" / "hgx-h100.yaml"
+    dead = ", ".join(map(str, range(24)))
+    path = tmp_path / "odd.yaml"
+    path.write_text(
+        f"{filed.read_text(encoding='utf-8').rstrip()}\ndead:\n  gpus: [{dead}]\n", encoding="utf-8"
+    )
+    layout = ("--tp", "8", "--cp", "1", "--dp", "125", "--pp", "1", "--global-batch", "1000")
+
+    ran = planner("step", "--cluster", str(path), *layout, "--model", "llama-3.1-8b", "--json")
+
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["inputs"]["gpus"] == 1000  # 1,024 less 24, no multiple of 16

@@ -185,3 +185,27 @@ def test_a_torchtitan_comment_is_told_as_what_it_is(
     assert (told["gpus"], told["model"]) == (64, "llama-3.1-8b")
     assert "64, from the comment" in told["assumed"]["gpus"]
     assert "comment" not in other["assumed"]["gpus"]
+
+
+def test_layouts_of_several_models_are_not_compared_as_one(
+    planner: Planner, run: Callable[..., str]
+) -> None:
+    files = ("--layout", run(WHOLE), "--layout", run(TITAN, "t.toml"))
+
+    ran = planner("compare", "--supernode", "8", "--gpus", "32", *files)
+
+    assert ran.code == 2
+    assert "llama-3.1-8b" in ran.err
+    assert "--model NAME takes one" in ran.err
+
+
+def test_a_plan_has_its_layout_already(planner: Planner, run: Callable[[str], str]) -> None:
+    file = run(WHOLE)
+    plan = str(Path(file).with_name("plan.json"))
+    words = ("--layout", file, "--supernode", "8")
+    assert planner("place", *words, "--out", plan).code == 0
+
+    ran = planner("step", "--placement", plan, *words)
+
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: --layout {file}: the layout is that of the plan")
