@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cli.place_extras import Extras
+    from cli.planner_inputs import Inputs
     from cli.planner_plan import Plan
     from planner.fabric import Fabric
 
@@ -180,7 +181,7 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
             "model",
             f"{model.name}, {model.parameters() / 1e9:.4g} billion parameters"
             + (f", {active / 1e9:.3g} billion active" if model.experts else "")
-            + (" (default)" if "model" in inputs.assumed else ""),
+            + _whose_model(inputs),
         ),
         (
             "batch",
@@ -310,10 +311,19 @@ def _print_step(console: Console, plan: Plan) -> None:
     console.print(Text(limiting_sentence(plan, entries)))
 
 
+def _whose_model(inputs: Inputs) -> str:
+    """Return whose the model is where ``--model`` was left out."""
+    if "model" not in inputs.assumed:
+        return ""
+    if inputs.launch is None or inputs.launch.model is None:
+        return " (default)"
+    return f" (of {inputs.launch.name})"
+
+
 def _assumed_lines(plan: Plan) -> list[tuple[str, str]]:
     inputs = plan.inputs
     lines: dict[str, Any] = {**inputs.assumed, **plan.step.assumed, **inputs.model.assumed,
-                             **inputs.fabric.assumed}  # fmt: skip
+                             **inputs.fabric.assumed, **inputs.assumed}  # fmt: skip
     shown = [(name, str(text)) for name, text in lines.items()][:_ASSUMED_SHOWN]
     more = len(lines) - len(shown)
     return [*shown, ("…", f"{more} more, and every source, in --json")] if more else shown

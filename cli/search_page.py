@@ -20,6 +20,7 @@ from planner.search.finalist import differences, is_tie
 from planner.search.given import spelled_layout
 from planner.steptime.document import interval_s
 from planner.units import format_bytes, format_power, format_share, format_time
+from planner.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,15 +39,15 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
     low, high = interval_s(first.step)
     ties = sum(is_tie(first, one) for one in found.best[1:])
     console.print(Text(
-        f"Best of {swept.space.considered:,} layouts: {spelled_layout(first.layout)}; a step takes "
-        f"{format_time(first.step_s)} (90 % of such estimates: {format_time(low)} to "
+        f"Best of {counted(swept.space.considered, 'layout')}: {spelled_layout(first.layout)}; a "
+        f"step takes {format_time(first.step_s)} (90 % of such estimates: {format_time(low)} to "
         f"{format_time(high)}).",
         style="bold green",
     ))  # fmt: skip
     console.print(Text(
         f"{inputs.model.name} on {inputs.gpus:,} {inputs.fabric.accelerator.name} of "
         f"{inputs.fabric.name}, {first.layout.global_batch:,} sequences of {first.layout.seq:,} "
-        f"tokens a step. {len(swept.evaluated.rows):,} layouts can run and fit; "
+        f"tokens a step. {counted(len(swept.evaluated.rows), 'layout')} can run and fit; "
         f"{found.wall_s:.1f} s."
     ))  # fmt: skip
     for line in _led_lines(found):
