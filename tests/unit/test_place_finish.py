@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from planner.place import finish, shapes
 from planner.place.merge import kept
@@ -56,7 +59,8 @@ def test_what_is_kept_together_does_not_depend_on_how_homes_are_stored() -> None
         capacities=(6, 6),
     )
     home = np.repeat([0, 0, 1, 1], 3)
-    for stored in (home, home.astype(np.int8), home.astype(np.int32)):
+    ways: list[NDArray[Any]] = [home, home.astype(np.int8), home.astype(np.int32)]
+    for stored in ways:
         found = kept(question, stored, cut_bytes(question, home))
         assert found.sides == (3, 1)
         assert found.home.tolist() == [0, 0, 1, 1]

@@ -169,7 +169,11 @@ def _questions(seeds: range) -> Iterator[Question]:
             charges[axes, kind] = Charge(
                 axes=axes, kind=kind, weight_bytes=weight_bytes, units=units
             )
-        capacities = (largest,) * -(-prod(sizes) // largest)
+        capacities: Parts = (largest,) * -(-prod(sizes) // largest)
+        if random.random() < 0.5 and prod(sizes) % largest:
+            capacities = (*capacities[1:], prod(sizes) % largest)  # no seat to spare
+        elif random.random() < 0.5:
+            capacities = (*capacities, int(random.integers(1, largest + 1)))
         yield Question(sizes=sizes, charges=tuple(charges.values()), capacities=capacities)
 
 
@@ -296,9 +300,10 @@ def test_what_parts_of_a_sheet_cost_together_is_never_more_than_its_best_seating
             jointly = (of.pays_bytes - of.across_bytes)[0, held]  # as if each were a first part
             most = brute_force_cut(_question((3, 3), parts, *of.sheet.charges))
             alone = float(of.part_bytes[held].sum()) - 3 * float(weights[0])
-            more = cuttings.more_bytes[parts] + float(jointly.sum() - of.part_bytes[held].sum())
-            if cuttings.more_bytes[parts] > 0:
-                assert alone + more == pytest.approx(cut_sheet(of.sheet, parts).lower_bound_bytes)
+            more_jointly = float(jointly.sum() - of.part_bytes[held].sum())
+            more = cuttings.more_bytes[parts] + more_jointly
+            together = cut_sheet(of.sheet, parts).lower_bound_bytes
+            assert alone + more == pytest.approx(max(together, alone + more_jointly))
             assert alone + cuttings.more_bytes[parts] <= most * (1 + ROUNDING) + ROUNDING
 
 
@@ -306,17 +311,38 @@ def test_what_parts_of_a_sheet_cost_together_is_never_more_than_its_best_seating
 
 
 def test_a_choice_from_few_fillings_says_no_more_than_what_was_left_out_allows() -> None:
-    """Prices off the best ones, three fillings listed, one node: brute force is never undercut."""
-    for question in _questions(range(300, 345)):
+    """Good prices and any, as few fillings as leave a choice: brute force is never undercut."""
+    for question in _questions(range(1000, 1100)):
+        if question.cells > 10:
+            continue
         best = brute_force_cut(question)
         random = np.random.default_rng(question.cells)
-        if not best:
-            continue
+        for axis in range(len(question.sizes) if best else 0):
+            of = sheeted(question, (axis,))
+            off = random.normal(scale=float(of.pays_bytes.max()) / 3, size=of.largest)
+            drawn = SheetPrices(of=of, price_bytes=np.append(0.0, off))
+            for prices in (sheet_prices(of), drawn):
+                for listed, above in ((6, 1.5), (9, 1.0), (9, 4.0)):
+                    few = Effort(listed=listed, nodes=100)
+                    choice = part_choice(prices, Cuttings(of), above * best, 60.0, few)
+                    assert choice.bound_bytes <= best * (1 + SOLVER), question
+
+
+def test_the_bound_of_a_choice_is_what_its_parts_and_cuttings_pay() -> None:
+    dearer = 0
+    for question in _questions(range(2000, 2060)):
+        best = brute_force_cut(question)
         of = sheeted(question, (0,))
-        good = sheet_prices(of)
-        off = random.normal(scale=float(of.pays_bytes.max()) / 20, size=of.largest)
-        for prices in (good, SheetPrices(of=of, price_bytes=good.price_bytes + np.append(0, off))):
-            for listed in (3, 8):
-                few = Effort(listed=listed, nodes=1)
-                choice = part_choice(prices, Cuttings(of), 1.2 * best, 60.0, few)
-                assert choice.bound_bytes <= best * (1 + SOLVER), question
+        if not best or len(question.sizes) > 2:
+            continue
+        cuttings = Cuttings(of)
+        choice = part_choice(sheet_prices(of), cuttings, best, 60.0, MANY)
+        if not choice.cuttings:
+            continue
+        more = sum(cuttings.more_bytes[parts] for parts in choice.cuttings)
+        pays = sum(of.pays(parts) for _, parts in choice.domains)
+        paid = pays + more - of.given_bytes + of.beside_bytes
+        size = abs(pays) + more + of.given_bytes
+        assert choice.bound_bytes == pytest.approx(max(0.0, min(paid, best)), abs=1e-5 * size)
+        dearer += more > 0
+    assert dearer > 0
