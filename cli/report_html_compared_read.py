@@ -77,6 +77,7 @@ _ENTRY = {
         },
     },
 }  # fmt: skip
+_FILE = {"type": "object", "required": ["file"], "properties": {"file": TEXT}}
 _CLUSTER = {
     "type": "object",
     "required": ["cluster", "cluster_asked", "supernode", "gpus", "model", "fabric", "assumed",
@@ -86,6 +87,7 @@ _CLUSTER = {
         "supernode": {"type": "integer", "minimum": 1}, "gpus": {"type": "integer", "minimum": 1},
         "layout_given": {"type": "array", "items": TEXT},
         "layout": {"type": "object"},
+        "efficiency_file": _FILE, "layout_file": _FILE,
         "fabric": {
             "type": "object",
             "required": ["tiers"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from cli.planner_output import inputs_sha256
@@ -109,12 +110,18 @@ def compare_command(inputs: Mapping[str, Any]) -> str:
     if sizes["equal"] == "gpus":
         words += ["--gpus", str(first["gpus"])]
     words += ["--model", first["model"]] if "model" not in first["assumed"] else []
+    launched = {Path(one["layout_file"]["file"]).stem: one["layout_file"]["file"]
+                for one in clusters if "layout_file" in one}  # fmt: skip
     for name in inputs["layouts"]:
-        words += ["--layout", f"{name}.yaml"]
+        words += ["--layout", launched.get(name, f"{name}.yaml")]
     given = set() if inputs["layouts"] else set(first["layout_given"])
     for key, option in OPTIONS.items():
         if key in first["layout"] and (key in given or (key == "zero_stage" and "zero" in given)):
             words += [option, str(first["layout"][key])]
+    fits = [one["efficiency_file"]["file"] for one in clusters if "efficiency_file" in one]
+    words += ["--efficiency", fits[0]] if fits else []
+    for rule in inputs["where"]:
+        words += ["--where", rule]
     if sizes["equal"] in {"money", "power"}:
         words += ["--equal", sizes["equal"]]
     if sizes["budget"] is not None:

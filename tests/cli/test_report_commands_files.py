@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cli.report_html_origin import compare_command
 from cli.report_html_words import command_of
 from tests.conftest import Ran
 
@@ -95,3 +96,24 @@ def test_the_command_of_a_plan_of_files_makes_it_again(planner: Planner, name: s
     assert again["inputs"]["sha256"] == document["inputs"]["sha256"]
     assert again["placement"] == document["placement"]
     assert again["step"]["total_s"] == document["step"]["total_s"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--model", "llama-3.1-8b", "--where", "tp <= 4", "--efficiency", "own.yaml"),
+        ("--layout", "titan.toml"),
+    ],
+)
+def test_the_command_of_a_comparison_of_files_makes_it_again(
+    planner: Planner, words: tuple[str, ...]
+) -> None:
+    ran = planner("compare", "--supernode", "8,16", "--gpus", "32", *words, "--json")
+    assert ran.code == 0, ran.err
+    inputs = json.loads(ran.out)["inputs"]
+
+    again = planner(*shlex.split(compare_command(inputs))[1:])
+
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["inputs"]["sha256"] == inputs["sha256"]
