@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import loose_bound, lower_bound, rebate_bytes, split_bound
-from planner.place.question import Kind, Question, coarsen, held_units
+from planner.place.merge import least_split
+from planner.place.question import Question, coarsen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.place.question import Charge
     from planner.place.tree import Tree
 
 _STRICT = 1e-6  # relative; what parting a line must cost above the cut in hand
@@ -92,8 +92,7 @@ def kept_axes(question: Question, cut_bytes: float, known: set[int]) -> set[int]
             continue
         others = tuple(charge for charge in question.charges if axis not in charge.axes)
         split = lower_bound(replace(question, charges=others)) + sum(
-            charge.weight_bytes * _least_split_units(charge, question.group_size(charge.axes))
-            for charge in along
+            least_split(question, charge) for charge in along
         )
         enough = cut_bytes * (1 + _STRICT) + _NOISE_BYTES
         if (
@@ -134,11 +133,3 @@ def _parted_bound(question: Question, axis: int) -> float:
         )
         best = max(best, float(total + sum(extra[:2])) - rebate_bytes(question))
     return best
-
-
-def _least_split_units(charge: Charge, size: int) -> float:
-    """Return the units that a group of *size* members pays at least when it is parted."""
-    if charge.kind in (Kind.PAIRS, Kind.COPIES):  # concave: one member apart is the cheapest
-        units = held_units(charge, size)
-        return units[1] + units[size - 1]
-    return {Kind.TOUCH: 1.0, Kind.CHAIN: 1.0, Kind.RING: 2.0, Kind.ENDS: 0.0}[charge.kind]

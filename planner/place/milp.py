@@ -1,4 +1,4 @@
-"""MILP to seating: runs HiGHS, and alone reads a solver's status.
+"""MILP to seating: runs HiGHS on the models of PuLP, and alone reads its status.
 
 A long solve runs in a process of its own (``child.py``). What the solver says is believed only as
 far as its dual bound; the seating it returns is priced again by our own arithmetic.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import domain_bound, lower_bound, rebate_bytes, split_bound
+from planner.place.merge import least_split
 from planner.place.question import Charge, Kind, Question, held_units
 
 if TYPE_CHECKING:
@@ -191,16 +192,7 @@ def parted_bound_bytes(question: Question, axis: int) -> float:
     along = [charge for charge in question.charges if axis in charge.axes]
     others = tuple(charge for charge in question.charges if axis not in charge.axes)
     rest = lower_bound(replace(question, charges=others))
-    return max(rest + sum(_least_parted(question, c) for c in along), split_bound(question, axis))
-
-
-def _least_parted(question: Question, charge: Charge) -> float:
-    size = question.group_size(charge.axes)
-    if charge.kind in (Kind.PAIRS, Kind.COPIES):  # concave: one member apart is the cheapest
-        units = held_units(charge, size)
-        return charge.weight_bytes * (units[1] + units[size - 1])
-    least = {Kind.TOUCH: 1.0, Kind.CHAIN: 1.0, Kind.RING: 2.0, Kind.ENDS: 0.0}[charge.kind]
-    return charge.weight_bytes * least
+    return max(rest + sum(least_split(question, c) for c in along), split_bound(question, axis))
 
 
 def alone_bound_bytes(

@@ -19,6 +19,7 @@ from planner.place.quiet import quiet_stdout
 from planner.place.shape_rows import add_whole_rules, part_rules, shapes_below, told_alike
 from planner.place.sharing import priced_shares
 from planner.place.sheets import paid_by_sheets
+from planner.place.whole_numbers import SOLVER_ROUNDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +32,6 @@ _HELD_MOST = 128  # cells of a domain, where how full it is belongs to the shape
 _SINGLE_MOST = 4  # domains up to which each is a class of its own, for the rules on single domains
 _BROKEN = 100.0  # price of breaking a rule by one, in units of the dearest shape
 _PRICED_ROUNDING = 1e-12  # relative; sums of a few thousand products
-_SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
 _ROUNDING = 1e-9  # relative; by which shapes are listed beyond the slack
 
 
@@ -232,7 +232,7 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> float:
         )
     if solved.mip_dual_bound is None or not np.isfinite(solved.mip_dual_bound):
         return 0.0
-    least = float(solved.mip_dual_bound) - _SOLVER_ROUNDING * int(rules.domains.sum())
+    least = float(solved.mip_dual_bound) - SOLVER_ROUNDING * int(rules.domains.sum())
     return max(0.0, least * scale + float(base_bytes @ rules.totals) + rules.constant_bytes)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.place.stage_rings import ring_rules
 from planner.place.stages import pattern_bytes, piece_rows
-from planner.place.whole_numbers import Model, least_choice
+from planner.place.whole_numbers import SOLVER_ROUNDING, Model, least_choice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _MET = 1e-9  # relative; by which patterns are listed beyond the slack
 _SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01)  # of the slack, till patterns are few enough
-_SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,7 @@ def choice_of(
     solved = least_choice(model, slack, limit_s, effort.nodes)
     bound = 0.0
     if np.isfinite(solved.least):
-        least = solved.least - _SOLVER_ROUNDING * len(of.question.capacities)
+        least = solved.least - SOLVER_ROUNDING * len(of.question.capacities)
         bound = min(listed.base_bytes + least * slack, priced.bound_bytes + listed.share * slack)
     held = None
     if solved.times is not None:

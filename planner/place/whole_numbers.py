@@ -14,6 +14,8 @@ from planner.place.quiet import quiet_stdout
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SOLVER_ROUNDING = 2e-7
+"""How far off a solver's bound may be, of the largest number it sees, for each domain [1]."""
 _LEAST_S = 0.01  # seconds that a solver is given at least
 _PROMPT_S = 2.0  # seconds that Ctrl-C may wait for a solve in this process
 _PROMPT_UNKNOWNS = 300  # up to which it takes less than that, as far as seen
