@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cli.compare_report import Comparison
 from cli.page_tables import simple_table
 from planner.search.compare import Entry
-from planner.search.placed import DIGITS
+from planner.steptime.spread import DIGITS
 from planner.units import format_bytes, format_share, format_time
 
 if TYPE_CHECKING:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InfeasibleError, SolverError
-from planner.layout import PART_OF, groups_along
+from planner.layout import groups_along
 from planner.place.answer import Answer, Proof
 from planner.place.question import ask, charge_bytes, charges_of
+from planner.place.rules import DIGITS
 from planner.place.rules_place import read_rules
 from planner.place.rules_solve import price_of, solve_ruled
 from planner.words import counted
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from planner.place.question import Question
     from planner.traffic import Family
 
-DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp", *PART_OF)
 _NOISE = 1e-9
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from planner.collectives.links import Spread
 from planner.layout import groups_along
 from planner.steptime.columns import anywhere
-from planner.steptime.spread import SHARDING, Spreads, digits_of
+from planner.steptime.spread import DIGITS, SHARDING, Spreads, digits_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planner.steptime.columns import LayoutColumns
 
     Homes = Sequence[NDArray[np.int64]]
-
-DIGITS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp")
 
 
 def placed_spreads(layout: Layout, rank_to_gpu: Sequence[int], fabric: Fabric) -> Spreads:

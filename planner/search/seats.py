@@ -15,10 +15,10 @@ import numpy as np
 
 from planner.collectives.links import Spread
 from planner.layout import groups_along
-from planner.search.placed import DIGITS, WORST_SPREAD, inside_spreads, stacked
+from planner.search.placed import WORST_SPREAD, inside_spreads, stacked
 from planner.search.space import DEGREES
 from planner.steptime.columns import LayoutColumns, anywhere
-from planner.steptime.spread import SHARDING, Spreads, contiguous_spread, digits_of
+from planner.steptime.spread import DIGITS, SHARDING, Spreads, contiguous_spread, digits_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
