@@ -11,7 +11,12 @@ from planner.words import plural
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something costs: a number, and as people read it."""
+    """What something costs.
+
+    Args:
+        amount: in the currency of the prices.
+        text: the same as people read it.
+    """
 
     amount: float
     text: str
@@ -119,8 +124,8 @@ def chosen_by_need(offers: Sequence[Offer], budget: float | None) -> Choice | No
 
     Args:
         offers: the clusters.
-        budget: what the run may cost; None where nobody said. Those beyond it are not chosen from,
-            unless all are.
+        budget: what the run may cost, in the currency of the prices; None where nobody said. Those
+            beyond it are not chosen from, unless all are.
     """
     fitting = [one for one in offers if one.fits]
     if not fitting:

@@ -85,7 +85,8 @@ class Family:
 class Flow:
     """One kind of collective of a step before it is tied to axes; values may be arrays.
 
-    Fields are those of ``Family``.
+    Fields are those of ``Family``; *along* is the part of *digit* that it would have with hybrid
+    sharding, whether the layout has it or not.
     """
 
     name: str

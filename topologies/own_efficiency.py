@@ -19,9 +19,9 @@ from planner.steptime.rates import Efficiency
 from topologies.efficiency_catalogue import efficiency_of, fits_in, fitted_as
 
 _SIXTEEN_BITS = frozenset({"bf16", "fp16"})
-_SHOWN_HASH = 12
-_LARGEST = 1e9
-_LONGEST = 4096
+_SHOWN_HASH = 12  # digits of a hash that tell files apart for a reader
+_LARGEST = 1e9  # beyond every share, ratio, count and duration [s] of a fit
+_LONGEST = 4096  # characters; no path is longer on Linux
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

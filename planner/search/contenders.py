@@ -106,7 +106,7 @@ def contest(
             them under which it contends.
         seats: where the ranks sit.
         asked: layouts that are looked at however long they take.
-    """  # fmt: skip
+    """
     space = pool.whole.space
     like = [space.rows_like(layout) for layout in asked]
     start = np.unique(np.concatenate([pool.rows, np.array(sorted(best), np.int64), *like]))

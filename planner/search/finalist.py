@@ -108,6 +108,16 @@ def fastest_seated(
 
     The first whose quick seats keep what its closed form promised is placed; where one falls short
     of that, the next is seated too, a few of them, and the fastest in quick seats is placed.
+
+    Args:
+        steps: of the cluster.
+        model: the transformer's shape.
+        swept: the cluster's evaluated space.
+        seed: of everything random in the seating.
+        time_limit_s: seconds a solver may take for it [s].
+
+    Raises:
+        ValueError: no layout was evaluated.
     """
     entries = dict(unlike(swept.evaluated, swept.best))
     if not entries:
