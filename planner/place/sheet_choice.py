@@ -128,7 +128,7 @@ def part_choice(
         return PartChoice(bound_bytes=0.0)
     best = PartChoice(bound_bytes=0.0)
     for _ in range(_TURNS):
-        chosen = least_choice(_model(prices, listed, cuttings), slack, limit_s, effort.nodes)
+        chosen = least_choice(_model(prices, listed, cuttings, slack), slack, limit_s, effort.nodes)
         bound = best.bound_bytes
         if np.isfinite(chosen.least):
             domains = len(prices.of.question.capacities)
@@ -172,8 +172,11 @@ def _listed(prices: SheetPrices, slack_bytes: float, most: int) -> _Listed | Non
     return None
 
 
-def _model(prices: SheetPrices, listed: _Listed, cuttings: Cuttings) -> Model:
-    """Return the rules: domains of each size, sheets, as many parts of each size in both."""
+def _model(prices: SheetPrices, listed: _Listed, cuttings: Cuttings, slack_bytes: float) -> Model:
+    """Return the rules: domains of each size, sheets, as many parts of each size in both.
+
+    No cost is above the slack, so that the numbers a solver sees stay near 1.
+    """
     from scipy.sparse import csr_array  # noqa: PLC0415 - rarely needed
 
     of, stock = prices.of, prices.of.stock
@@ -200,7 +203,8 @@ def _model(prices: SheetPrices, listed: _Listed, cuttings: Cuttings) -> Model:
     sides[classes] = of.sheets
     highest = float(max(*stock.counts, of.sheets))
     return Model(
-        cost_bytes=np.maximum(np.array(cost), 0.0),
+        # no better seating has one that costs more than the slack: how much more is all one
+        cost_bytes=np.clip(np.array(cost), 0.0, slack_bytes),
         whole=np.ones(len(cost), dtype=bool),
         highest=np.full(len(cost), highest),
         rows=csr_array((factor, (row, column)), (len(sides), len(cost))),
