@@ -8,8 +8,8 @@ from cli.compare_report import pareto_rows
 from cli.report_words import plain_cell
 from cli.search_report import short_layout, used_bytes
 from planner.search.finalist import is_tie
-from planner.search.placed import DIGITS
 from planner.steptime.document import interval_s
+from planner.steptime.spread import DIGITS
 
 if TYPE_CHECKING:
     from cli.compare_report import Comparison

@@ -14,8 +14,9 @@ from cli.report_words import shorter_words
 from planner.layout import PART_OF, groups_along
 from planner.place.answer import Placement, Proof
 from planner.place.check import CheckedEntry, judged
-from planner.search.placed import DIGITS, worst_spread
+from planner.search.placed import worst_spread
 from planner.steptime.document import interval_s
+from planner.steptime.spread import DIGITS
 from planner.units import format_bytes, format_rate, format_share, format_time
 from planner.words import counted, format_times, plural
 
