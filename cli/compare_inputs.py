@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.compare_sizes import Goal, Sizes, sizes_of
+from cli.given_layout import given_layout
 from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, Question, read_fabric, read_question
 from cli.search_inputs import read_searched
 from planner.errors import InfeasibleError, InputError
@@ -62,6 +63,7 @@ def read_candidates(wanted: Wanted) -> Compare:
         InputError: every fault of every cluster and layout.
         InfeasibleError: a cluster is too small, or no layout of a file fits; all are named.
     """
+    wanted = replace(wanted, gpus=_gpus_of(wanted))
     faults: list[str] = []
     impossible: list[str] = []
     found: list[Question] = []
@@ -120,6 +122,18 @@ def read_candidates(wanted: Wanted) -> Compare:
         sizes=sizes,
         where=wanted.where,
     )  # fmt: skip
+
+
+def _gpus_of(wanted: Wanted) -> int | None:
+    """Return the GPUs that are asked for, or that launch files run on; None where nothing says."""
+    if wanted.gpus is not None:
+        return wanted.gpus
+    launched = {str(path): given_layout({}, path).launch for path in wanted.layout_files}
+    stated = {name: run.gpus for name, run in launched.items() if run is not None and run.gpus}
+    if len(set(stated.values())) > 1:
+        named = ", ".join(f"{name} on {gpus:,}" for name, gpus in stated.items())
+        raise InputError(f"the layouts' files run on several numbers of GPUs: {named}; give --gpus")
+    return next(iter(stated.values()), None)
 
 
 def _refuse_fits_of_others(own: OwnFits | None, found: list[Question]) -> None:

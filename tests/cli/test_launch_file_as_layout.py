@@ -209,3 +209,20 @@ def test_a_plan_has_its_layout_already(planner: Planner, run: Callable[[str], st
 
     assert ran.code == 2
     assert ran.err.startswith(f"error: --layout {file}: the layout is that of the plan")
+
+
+def test_a_comparison_takes_the_gpus_of_its_files_and_refuses_several(
+    planner: Planner, run: Callable[[str], str]
+) -> None:
+    four = run(WHOLE, "four.sh")  # type: ignore[call-arg]
+    two = run(WHOLE.replace("--nnodes 4", "--nnodes 2"), "two.sh")  # type: ignore[call-arg]
+
+    one = planner("compare", "--layout", four, "--supernode", "8", "--json")
+    both = planner("compare", "--layout", four, "--layout", two, "--supernode", "8")
+
+    assert one.code == 0, one.err
+    assert [one["gpus"] for one in json.loads(one.out)["inputs"]["clusters"]] == [32]
+    assert both.code == 2
+    assert "four.sh on 32" in both.err
+    assert "two.sh on 16" in both.err
+    assert "give --gpus" in both.err
