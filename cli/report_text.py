@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cli.planner_plan import Plan
     from planner.fabric import Fabric
 
+_SEATED_SLOWER = 0.02  # as close as layouts are taken for alike when one is chosen
 _DOMAINS_SHOWN = 8
 _WIDE = 100  # columns from which every baseline has one of its own
 _NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
@@ -234,6 +235,12 @@ def _chosen(plan: Plan) -> str:
             + (f"{format_share(abs(apart))} {'slower' if apart > 0 else 'faster'}"
                if abs(apart) >= 5e-4 else "as fast")
         )  # fmt: skip
+    seated_s = float(plan.step.total_s)
+    if seated_s > choice.step_s * (1 + _SEATED_SLOWER):
+        text += (
+            f". {format_time(choice.step_s)} were estimated before seating; seated it takes "
+            f"{format_time(seated_s)}, and another may be faster: planner compare seats several"
+        )
     return text
 
 

@@ -160,6 +160,11 @@ def _shard_gpus(row: Cells, notes: str) -> float:
     domain = row.number("scaleup_domain", row.number("gpus_per_node", 8.0))
     row.assumed["hsdp"] = "sharded inside a scale-up domain, replicated across"
     shared = max(1.0, min(members, domain // row.number("tp")))
+    if members % shared or shared % row.number("cp", 1.0):
+        raise UnusableError(
+            f"HSDP inside a scale-up domain: {shared:g} ranks of cp x dp = {members:g} share a "
+            "copy: expected whole replicas"
+        )
     inside = row.number("etp", 1.0) * row.number("ep", 1.0)
     if shared * row.number("tp") % inside:
         raise UnusableError(

@@ -129,9 +129,11 @@ def place(
     answer = solved(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
     border = None
     rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
-    if objective == "total" and not large:
+    favoured = None
+    if objective == "total" and not large:  # a large one is seated by blocks, not cells
         best = on_best_uplinks(question, np.array(answer.home), rates)
-        answer = replace(answer, home=tuple(best.tolist()))
+        if best.tolist() != list(answer.home):
+            favoured, answer = best, replace(answer, home=tuple(best.tolist()))
     if objective == "bottleneck":
         border = least_busy(question, rates, answer, time_limit_s=time_limit_s, seed=seed)
         answer = by_border(question, answer, border)
@@ -155,6 +157,7 @@ def place(
         ),
         weights=weights,
         fixed=border is not None,
+        favoured=favoured,
         ends_s=-inf if answer.interrupted else monotonic() + max(share * time_limit_s, _TIERS_S),
     )
     rank_to_gpu = seats(seated.home, fabric, tree.names[0])

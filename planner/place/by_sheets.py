@@ -54,11 +54,10 @@ def _chosen(work: Work, prices: SheetPrices, grid: Kept, ends_s: float, effort: 
     """Choose and seat parts while that is better; return whether that proves."""
     cuttings, before_bytes = Cuttings(prices.of), inf
     for _ in range(_TURNS):
-        left_s = ends_s - monotonic()
-        if left_s <= 0 or work.best.cut_bytes >= before_bytes * (1 - MET):
+        if monotonic() > ends_s or work.best.cut_bytes >= before_bytes * (1 - MET):
             break
         before_bytes = work.best.cut_bytes
-        chosen = part_choice(prices, cuttings, before_bytes, left_s, effort)
+        chosen = part_choice(prices, cuttings, before_bytes, ends_s, effort)
         if work.believe(chosen.bound_bytes):
             return True
         if chosen.cuttings and _take(work, prices, grid, chosen):

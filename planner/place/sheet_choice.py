@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,7 +111,7 @@ class Cuttings:
 
 
 def part_choice(
-    prices: SheetPrices, cuttings: Cuttings, cut_bytes: float, limit_s: float, effort: Effort
+    prices: SheetPrices, cuttings: Cuttings, cut_bytes: float, ends_s: float, effort: Effort
 ) -> PartChoice:
     """Choose the parts of every domain and every sheet.
 
@@ -118,7 +119,7 @@ def part_choice(
         prices: of parts.
         cuttings: what is known of them; what is worked out is added.
         cut_bytes: of the best seating known; what no better one has is left out [bytes].
-        limit_s: seconds that the solver may take, each time [s].
+        ends_s: make no further choice when ``time.monotonic()`` is past this [s].
         effort: fillings, and cuttings, to choose from are counted apart.
     """
     base = prices.chosen_from_bytes
@@ -128,7 +129,11 @@ def part_choice(
         return PartChoice(bound_bytes=0.0)
     best = PartChoice(bound_bytes=0.0)
     for _ in range(_TURNS):
-        chosen = least_choice(_model(prices, listed, cuttings, slack), slack, limit_s, effort.nodes)
+        left_s = ends_s - monotonic()
+        if left_s <= 0:
+            break
+        model = _model(prices, listed, cuttings, slack)
+        chosen = least_choice(model, slack, left_s, effort.nodes)
         bound = best.bound_bytes
         if np.isfinite(chosen.least):
             domains = len(prices.of.question.capacities)

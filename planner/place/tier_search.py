@@ -135,12 +135,12 @@ def search(state: Search, asked: int, home: NDArray[np.int64]) -> None:
     _offer_chain(state, asked)
     if state.met() or (state.home is not None and state.cells > _TILED_CELLS):
         return
-    _grow(state, asked, home)
+    grow(state, asked, home)
     if state.met():
         return
     if state.cells <= _MORE_CELLS:
         for other in _as_cheap(state, asked, home):
-            _grow(state, asked, other)
+            grow(state, asked, other)
             if state.met() or monotonic() > state.ends_s:
                 return
     for tier in state.order[1:]:
@@ -160,7 +160,7 @@ def _solve_whole(state: Search, asked: int, tier: int) -> None:
     answer = solve_within(boxes.question, time_limit_s=min(_SOLVE_S, left_s))
     state.as_good[tier] = (before, answer.lower_bound_bytes)
     home = refine_home(state.questions[tier], boxes.sides, np.array(answer.home))
-    _grow(state, tier, home)
+    grow(state, tier, home)
 
 
 def _solve_alone(state: Search, asked: int, tier: int) -> None:
@@ -171,10 +171,10 @@ def _solve_alone(state: Search, asked: int, tier: int) -> None:
     answer = solve_within(state.questions[tier], time_limit_s=min(_SOLVE_S, left_s))
     state.bounds[tier] = max(state.bounds[tier], answer.lower_bound_bytes)
     if tier > asked or state.weights is not None:
-        _grow(state, tier, np.array(answer.home))
+        grow(state, tier, np.array(answer.home))
 
 
-def _grow(
+def grow(
     state: Search,
     tier: int,
     home: NDArray[np.int64],
@@ -238,7 +238,7 @@ def _offer_chain(state: Search, asked: int) -> None:
         if tier != asked and len(tree.capacities[tier]) > 1
     ]
     method += f", nested with {', '.join(others)}" if others else ""
-    _grow(state, low, home, method=method, tile=chain[-1], settled=high)
+    grow(state, low, home, method=method, tile=chain[-1], settled=high)
 
 
 def nested_home(

@@ -18,7 +18,7 @@ from planner.place.bound import lower_bound
 from planner.place.inside import sunk
 from planner.place.kept import holdings, whole_boxes
 from planner.place.sharing import sharpened_bound
-from planner.place.tier_search import HOLDINGS_FEW, MET, Search, meets, search
+from planner.place.tier_search import HOLDINGS_FEW, MET, Search, grow, meets, search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,6 +127,7 @@ def seat_tiers(
     asked_bound: TierBound,
     weights: Sequence[float] | None = None,
     fixed: bool = False,
+    favoured: NDArray[np.int64] | None = None,
     ends_s: float = inf,
 ) -> SeatedTiers:
     """Return the seating for all tiers that *home*, good at the asked one, grows into.
@@ -139,6 +140,7 @@ def seat_tiers(
         asked_bound: what is proved there for *home*.
         weights: seconds for each byte across each tier; None for lexicographic order.
         fixed: every cell stays in the very domain that *home* says; only inner tiers are chosen.
+        favoured: homes that go before any other seating of the same cuts; none if left out.
         ends_s: start no further search when ``time.monotonic()`` is past this [s].
 
     Ctrl-C ends the search, too: the answer is the best so far.
@@ -157,6 +159,8 @@ def seat_tiers(
         if fixed:
             state.offer(sunk(question, tree, asked, home, ends_s=ends_s))
         else:
+            if favoured is not None:
+                grow(state, asked, favoured)
             search(state, asked, home)
         return _judged(state, asked, asked_bound)
     except KeyboardInterrupt:  # the asked tier is seated: the others are, in order

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from math import prod
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,7 @@ def _undercut(seeds: range) -> list[str]:
             scale = float(of.pays_bytes.max())
             any_price = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
             bounds = [priced.bound_bytes, SheetPrices(of=of, price_bytes=any_price).bound_bytes]
-            choice = part_choice(priced, Cuttings(of), 1.5 * best + 1e-3, 60.0, MANY)
+            choice = part_choice(priced, Cuttings(of), 1.5 * best + 1e-3, monotonic() + 60.0, MANY)
             if max(bounds) > best * (1 + ROUNDING) + ROUNDING or (
                 choice.bound_bytes > best * (1 + SOLVER) + SOLVER
             ):

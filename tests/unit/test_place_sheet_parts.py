@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from math import inf, prod
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ def test_three_rows_of_four_are_chosen_and_proved_to_be_best() -> None:
         (0,),
     )
     assert of.given_bytes == pytest.approx(3 * 5.0 + 4 * 2.0)
-    choice = part_choice(sheet_prices(of), Cuttings(of), 20.0, 60.0, MANY)
+    choice = part_choice(sheet_prices(of), Cuttings(of), 20.0, monotonic() + 60.0, MANY)
     assert choice.bound_bytes == pytest.approx(4 * 2 * 2.0, rel=SOLVER)
     assert choice.cuttings == ((4,), (4,), (4,))
 
@@ -324,7 +325,9 @@ def test_a_choice_from_few_fillings_says_no_more_than_what_was_left_out_allows()
             for prices in (sheet_prices(of), drawn):
                 for listed, above in ((6, 1.5), (9, 1.0), (9, 4.0)):
                     few = Effort(listed=listed, nodes=100)
-                    choice = part_choice(prices, Cuttings(of), above * best, 60.0, few)
+                    choice = part_choice(
+                        prices, Cuttings(of), above * best, monotonic() + 60.0, few
+                    )
                     assert choice.bound_bytes <= best * (1 + SOLVER), question
 
 
@@ -336,7 +339,7 @@ def test_the_bound_of_a_choice_is_what_its_parts_and_cuttings_pay() -> None:
         if not best or len(question.sizes) > 2:
             continue
         cuttings = Cuttings(of)
-        choice = part_choice(sheet_prices(of), cuttings, best, 60.0, MANY)
+        choice = part_choice(sheet_prices(of), cuttings, best, monotonic() + 60.0, MANY)
         if not choice.cuttings:
             continue
         more = sum(cuttings.more_bytes[parts] for parts in choice.cuttings)
