@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cli.planner_inputs import Inputs
-from planner.errors import InputError
+from planner.errors import InfeasibleError, InputError
 from planner.network.incast import IncastGate, fabric_gates
 from planner.network.wiring import Wiring
 from planner.place import place
@@ -94,7 +94,9 @@ def make_plan(
         )
         placement = exposed.placement
     else:
-        placement = seat(families, objective, time_limit_s)
+        placement = _told_what_was_chosen(
+            inputs, rules, lambda: seat(families, objective, time_limit_s)
+        )
     price = placement.rule_price
     return Plan(
         inputs=inputs,
@@ -120,6 +122,25 @@ def make_plan(
         if price is None
         else float(step_of(tuple(price.free_rank_to_gpu)).total_s),
     )
+
+
+def _told_what_was_chosen(
+    inputs: Inputs, rules: Sequence[str], seat: Callable[[], Placement]
+) -> Placement:
+    """Return the placement; where rules cannot be kept, say which degrees nobody asked for."""
+    try:
+        return seat()
+    except InfeasibleError as error:
+        open_degrees = [name for name in ("tp", "cp", "ep", "dp", "pp") if name not in inputs.given]
+        if not rules or not open_degrees or inputs.choice.considered == 1:
+            raise
+        chosen = ", ".join(f"{name} {getattr(inputs.layout, name)}" for name in open_degrees)
+        options = ", ".join(f"--{name}" for name in open_degrees)
+        raise InfeasibleError(
+            *error.faults,
+            f"{chosen} were chosen for the shortest step, without the rules: other degrees may "
+            f"keep them, give {options}",
+        ) from error
 
 
 def _refuse_with_time(rules: Sequence[str], tiers: str) -> None:

@@ -195,3 +195,18 @@ def test_where_no_second_answer_keeps_the_rules_the_page_says_so(planner: Planne
         "The next best that cross something else None: no other placement that was tried keeps "
         "the rules and crosses other bytes of any degree, to 1 % of this plan's cut."
     ) in page
+
+
+def test_degrees_that_nobody_asked_for_are_not_called_impossible_alone(planner: Planner) -> None:
+    words = ("place", "--supernode", "8", "--gpus", "64", "--model", "llama-3.1-8b")
+
+    chosen = planner(*words, "--dp-shard", "8", "--rule", "dp_shard within supernode")
+    given = planner(
+        *words, "--tp", "1", "--cp", "1", "--dp", "64", "--pp", "1",
+        "--dp-shard", "8", "--rule", "dp_shard within supernode",
+    )  # fmt: skip
+
+    assert chosen.code == 3
+    assert "chosen for the shortest step, without the rules" in chosen.err
+    assert "give --tp" in chosen.err
+    assert given.code == 0, given.err
