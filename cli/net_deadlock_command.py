@@ -75,7 +75,7 @@ def _text(given: RoutesInUse, seen: DeadlockCheck) -> str:
     says = [_closed(number, cycle) for number, cycle in enumerate(seen.cycles[:_MOST_CYCLES], 1)]
     if len(seen.cycles) > _MOST_CYCLES:
         says.append(f"{len(seen.cycles)} circles that share no link, in all.")
-    if seen.breaks:
+    if len(seen.breaks) > 1 or len(seen.cycles) > 1:  # of one circle its own advice is enough
         says.append(_given_up(seen.breaks))
     return net_text("Deadlock", case, rows, says, seen.premises, SOURCE)
 

@@ -45,7 +45,11 @@ def pause_text(inputs: Mapping[str, Any], seen: pfc.PauseCheck) -> str:
             "yes" if seen.keeps_busy else "NO",
             f"xon of {format_binary_bytes(seen.min_xon_bytes)} or more",
         ),
-        Row("longest cable", f"{seen.longest_cable_m:.0f} m"),
+        Row(
+            "longest cable",
+            f"{seen.longest_cable_m:.0f} m" if seen.longest_cable_m > 0 else "none",
+            "" if seen.longest_cable_m > 0 else "the room is less than the reaction takes",
+        ),
     ]
     says = [
         (

@@ -177,14 +177,19 @@ def shorter_elsewhere(plan: Plan) -> str:
 
 
 def where_it_sits(plan: Plan, digit: str) -> str:
-    """Return where the worst group of a digit sits, e.g. ``4 supernodes, 16 in each``."""
+    """Return where the groups of a digit sit, e.g. ``4 supernodes, 16 in each``, or ``1 to 4``."""
     layout, tier = plan.inputs.layout, plan.placement.tier
     sizes = [axis.size for axis in layout.axes]
     home = plan.inputs.fabric.domain_index(tier)[np.asarray(plan.placement.rank_to_gpu)]
-    spread = worst_spread(groups_along(sizes, layout.axes_of(digit)), [home])
+    groups = groups_along(sizes, layout.axes_of(digit))
+    spread = worst_spread(groups, [home])
     touched, most, least = spread.supernodes, spread.together, spread.least_members
     if touched == 1:
         return f"one {tier}"
+    ordered = np.sort(home[groups], axis=1)
+    fewest = 1 + int(np.count_nonzero(np.diff(ordered, axis=1), axis=1).min())
+    if fewest < touched:
+        return f"{fewest} to {touched:.0f} {plural(tier)}"
     shares = f"{most:.0f} in each" if most == least else f"{least:.0f} to {most:.0f} in each"
     return f"{touched:.0f} {plural(tier)}, {shares}"
 
