@@ -61,7 +61,7 @@ Csv = Annotated[
         callback=writable,
         metavar="FILE",
         show_default=False,
-        help="Write the Pareto front here, as CSV.",
+        help="Write the Pareto front here, as CSV; its steps are estimated before seating.",
     ),
 ]
 SweepFile = Annotated[

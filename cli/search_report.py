@@ -187,15 +187,19 @@ def _cost(found: Search, step_s: float) -> float | None:
 
 
 def search_csv(found: Search) -> str:
-    """Return the Pareto front as CSV; what is not known stays empty."""
+    """Return the Pareto front as CSV; what is not known stays empty.
+
+    Its steps are estimated before seating, as the column ``timed`` says.
+    """
     degrees = ("tp", "cp", "ep", "etp", "dp", "pp", "vpp", "zero_stage", "micro_batch",
                "recompute", "sequence_parallel", "cp_kind", "ep_copies")  # fmt: skip
     figures = ("step_s", "memory_bytes", "head_room_bytes", "tokens_per_s", "power_w",
                "cost_per_million_tokens")  # fmt: skip
-    lines = [",".join((*degrees, *figures))]
+    lines = [",".join((*degrees, *figures, "timed"))]
     for row in front_rows(found):
         cells = [row["layout"][name] for name in degrees] + [row[name] for name in figures]
-        lines.append(",".join("" if cell is None else str(cell) for cell in cells))
+        text = ["" if cell is None else str(cell) for cell in cells]
+        lines.append(",".join([*text, "before seating"]))
     return "\n".join(lines) + "\n"
 
 

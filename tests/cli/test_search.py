@@ -160,6 +160,7 @@ def test_the_front_is_written_as_csv_with_money_where_there_is_a_price(
     steps = [float(row["step_s"]) for row in rows]
     memory = [float(row["memory_bytes"]) for row in rows]
     assert steps == sorted(steps)
+    assert {row["timed"] for row in rows} == {"before seating"}
     assert memory == sorted(memory, reverse=True)
     tokens = 64 * 8192
     assert float(rows[0]["cost_per_million_tokens"]) == pytest.approx(
