@@ -302,7 +302,27 @@ def _bill(document: Mapping[str, Any]) -> str:
         "".join(f"<p>{safe(why)}</p>" for why in whys)
         + filled_table("What it takes to run", ["Candidate", *columns], rows)
         + table("Pieces", ["Part", *names], pieces)
+        + _price_list(document["inputs"]["prices"])
     )
+
+
+def _price_list(prices: Mapping[str, Any] | None) -> str:
+    """Return the prices that money is counted with, each with its source and date."""
+    if not prices:
+        return ""
+    stated = {
+        "an hour of a GPU": prices["gpu_hour"],
+        **{f"an hour of a {kind}": one for kind, one in prices["gpu_hours"].items()},
+        "a kilowatt-hour": prices["kwh"],
+        **prices["items"],
+    }
+    currency = prices["currency"]
+    rows: list[list[str | Num]] = [
+        [name, _maybe(one["price"], currency), one["source"], one["date"]]
+        for name, one in stated.items()
+        if one
+    ]
+    return table("Price list", ["Of", "Price", "Source", "Date"], rows)
 
 
 def _is_rented(document: Mapping[str, Any], cluster: str) -> bool:
