@@ -54,4 +54,4 @@ def test_a_damaged_cluster_of_ones_own_says_what_is_dead(tmp_path: Path) -> None
 
     document = wiring_document(load_cluster(path), str(path), None, None)
 
-    assert document["dead"] == ("GPU 5",)
+    assert document["dead"] == ["GPU 5"]
