@@ -19,13 +19,12 @@ from rich.text import Text
 from cli.planner_output import document
 from cli.report_words import plain_cell
 from cli.steps_table_notes import Assumption, assumptions, print_table_notes
+from planner.steptime.ranking import Group, ceilings, orders
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, assumed_of, predicted_memory_bytes
 from planner.steptime.validate import (
-    Group,
     Score,
     explained,
-    groups_of,
     inside_share,
     predict,
     predict_by_halves,
@@ -57,6 +56,11 @@ _LEGEND = (
     "2 %, the faster one is predicted faster. regret: how much slower than the fastest "
     "measured layout the one predicted fastest is, worst group."
 )
+_CEILING_LEGEND = (
+    "smooth %: pairs in order if each layout were corrected by what the others of its own group "
+    "are off by, smoothly in its degrees and micro-batch. It has seen them, so it is no "
+    "prediction: what it, too, orders wrongly is scatter from one layout to the next."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +90,7 @@ class Report:
         unseen: the same rows by fits that did not see their layout; empty where there are none.
         left_out: the same rows by fits that saw nothing of their source.
         groups: layouts of one model on one cluster.
+        ceilings: of groups of many layouts, how a smooth correction by themselves orders them.
         inside_shares: of each of the three, the share of rows in the interval that is printed [1].
         far: the rows furthest off.
         assumed: what rows do not say, or nobody measured on their accelerator.
@@ -102,6 +107,7 @@ class Report:
     unseen: tuple[Score, ...]
     left_out: tuple[Score, ...]
     groups: tuple[Group, ...]
+    ceilings: tuple[Group, ...]
     inside_shares: Mapping[str, float]
     far: tuple[FarRow, ...]
     assumed: tuple[Assumption, ...]
@@ -167,7 +173,8 @@ def report_of(
         scores=scores(runs, step_s),
         unseen=unseen,
         left_out=left_out,
-        groups=groups_of(runs, step_s),
+        groups=orders(runs, step_s),
+        ceilings=ceilings(runs, step_s),
         inside_shares={k: v for k, v in inside.items() if not math.isnan(v)},
         far=_far(runs, step_s, worst),
         assumed=assumptions(assumed),
@@ -233,6 +240,7 @@ def validate_document(report: Report) -> dict[str, Any]:
         "fitted_on": report.seen,
         "inside_interval_share": report.inside_shares,
         "groups": [asdict(group) for group in report.groups],
+        "ceilings": [asdict(group) for group in report.ceilings],
         "far": [asdict(row) for row in report.far],
         "skipped": [
             {"id": row.name, "source": row.source, "because": row.because}
@@ -284,7 +292,11 @@ def print_report(console: Console, report: Report) -> None:
     largest = sorted(report.groups, key=lambda group: (-group.pairs, group.name))
     if largest:
         console.print()
-        console.print(_group_table(tuple(largest[:_GROUPS_SHOWN])))
+        console.print(_group_table(tuple(largest[:_GROUPS_SHOWN]), report.ceilings))
+    if report.ceilings:
+        console.print(Text(_CEILING_LEGEND, style="dim"))
+        for line in _ceiling_lines(report.ceilings):
+            console.print(Text(line))
     if report.far:
         console.print()
         console.print(Text("Furthest off", style="bold"))
@@ -346,20 +358,38 @@ def _score_table(found: tuple[Score, ...]) -> Table:
     return table
 
 
-def _group_table(groups: tuple[Group, ...]) -> Table:
+def _group_table(groups: tuple[Group, ...], smooth: tuple[Group, ...]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 0))
     table.add_column("layouts of one model on one cluster", overflow="fold")
-    for name in ("layouts", "pairs", "right %", "regret %"):
+    for name in ("layouts", "pairs", "right %", "smooth %", "regret %"):
         table.add_column(name, justify="right", no_wrap=True)
+    smooth_share = {group.name: _right_share(group) for group in smooth}
     for group in groups:
         table.add_row(
             Text(group.name),
             Text(str(group.layouts)),
             Text(f"{group.pairs:,}"),
-            Text(_percent(group.right / group.pairs if group.pairs else math.nan)),
+            Text(_percent(_right_share(group))),
+            Text(_percent(smooth_share.get(group.name, math.nan))),
             Text(_percent(group.regret_share)),
         )
     return table
+
+
+def _right_share(group: Group) -> float:
+    return group.right / group.pairs if group.pairs else math.nan
+
+
+def _ceiling_lines(smooth: tuple[Group, ...]) -> tuple[str, ...]:
+    """Return one line for each source of groups that have a ceiling."""
+    lines = []
+    for source in dict.fromkeys(group.source for group in smooth):
+        mine = [group for group in smooth if group.source == source]
+        pairs, right = sum(one.pairs for one in mine), sum(one.right for one in mine)
+        share = _percent(right / pairs if pairs else math.nan)
+        regret = _percent(max(one.regret_share for one in mine))
+        lines.append(f"  {source}: smooth {share} % of {pairs:,} pairs, regret {regret} %")
+    return tuple(lines)
 
 
 __all__ = ["predictions_text", "print_report", "report_of", "validate_document"]

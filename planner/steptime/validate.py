@@ -1,9 +1,7 @@
 """Predictions against measurements: errors by source, order of pairs, regret, a constant MFU.
 
-*Layout regret*: of the layouts measured for one model on one cluster, how much slower is the one
-the model would pick than the fastest measured? *Pairs*: of two layouts that differ by more than
-2 %, is the faster one predicted faster? A *constant MFU* per accelerator is the line that a model
-must beat on every source.
+A *constant MFU* per accelerator is the line that a model must beat on every source. Pairs and
+regret are those of ``ranking.py``.
 """
 
 from __future__ import annotations
@@ -15,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
-from planner.steptime.calibrate import fit, fitting_half, layout_key
+from planner.steptime.calibrate import fit, fitting_half
+from planner.steptime.ranking import orders
 from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Run, batches, predicted_s
 from planner.steptime.uncertainty import interval_s
-
-PAIR_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,60 +49,6 @@ class Score:
     pairs: int
     pairs_right_share: float
     regret_share: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The layouts of one model on one cluster.
-
-    Args:
-        name: source, model, GPUs.
-        layouts: layouts measured [1].
-        pairs: pairs that differ by more than 2 % [1].
-        right: of them, in the right order [1].
-        regret_share: measured step of the layout predicted fastest over the fastest, less 1 [1].
-    """
-
-    name: str
-    layouts: int
-    pairs: int
-    right: int
-    regret_share: float
-
-
-def groups_of(runs: Sequence[Run], step_s: NDArray[np.float64]) -> tuple[Group, ...]:
-    """Return the groups with at least two measured layouts, in order of first appearance.
-
-    Runs of one layout, such as those of several releases, count as one: their mean.
-    """
-    members: dict[str, dict[str, list[int]]] = {}
-    for position, run in enumerate(runs):
-        if run.measured_s > 0:
-            members.setdefault(run.group, {}).setdefault(layout_key(run), []).append(position)
-    measured = np.array([run.measured_s for run in runs])
-    return tuple(
-        _group(
-            name,
-            np.array([np.mean(measured[rows]) for rows in layouts.values()]),
-            np.array([np.mean(step_s[rows]) for rows in layouts.values()]),
-        )
-        for name, layouts in members.items()
-        if len(layouts) > 1
-    )
-
-
-def _group(name: str, measured: NDArray[np.float64], step_s: NDArray[np.float64]) -> Group:
-    above, below = np.triu_indices(len(measured), 1)
-    apart = np.abs(np.log(measured[above] / measured[below])) > np.log1p(PAIR_SHARE)
-    same = (measured[above] < measured[below]) == (step_s[above] < step_s[below])
-    pick = int(np.argmin(step_s))
-    return Group(
-        name=name,
-        layouts=len(measured),
-        pairs=int(np.sum(apart)),
-        right=int(np.sum(apart & same)),
-        regret_share=float(measured[pick] / np.min(measured) - 1.0),
-    )
 
 
 def inside_share(
@@ -141,7 +84,7 @@ def _score(source: str, runs: Sequence[Run], step_s: NDArray[np.float64]) -> Sco
     size = np.abs(error)
     published = np.array([run.published_s for run in mine])
     stated = published > 0
-    groups = groups_of(mine, step_s[rows])
+    groups = orders(mine, step_s[rows])
     pairs = sum(group.pairs for group in groups)
     right = sum(group.right for group in groups)
     regrets = [group.regret_share for group in groups if group.layouts >= 3]

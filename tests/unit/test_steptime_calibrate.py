@@ -17,11 +17,11 @@ from planner.steptime.calibrate import (
     thinned,
     weights_of,
 )
+from planner.steptime.ranking import orders
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, batches, predicted_s
 from planner.steptime.validate import (
     constant_mfu_error,
-    groups_of,
     ideal_s,
     inside_share,
     scores,
@@ -157,7 +157,7 @@ def test_regret_is_the_price_of_the_layout_that_was_picked(made: list[Run]) -> N
         replace(run, group="g", measured_s=s) for run, s in zip(made, (1.0, 1.1, 1.3), strict=False)
     ]
 
-    group = groups_of(rows, np.array([3.0, 1.0, 2.0]))[0]
+    group = orders(rows, np.array([3.0, 1.0, 2.0]))[0]
 
     assert group.regret_share == pytest.approx(0.1)
     assert (group.pairs, group.right) == (3, 1)
