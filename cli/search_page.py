@@ -12,8 +12,7 @@ from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.report_pictures_plane import Axis
 from cli.report_words import boxes_words
-from cli.search_report import Search, front_rows, short_layout, used_bytes
-from planner.layout import Layout
+from cli.search_report import Search, front_rows, short_layout, told_layout, used_bytes
 from planner.procure.bill import Bill
 from planner.procure.run import Run
 from planner.search.finalist import differences, is_tie
@@ -172,9 +171,8 @@ def _front_table(found: Search) -> Table:
     most = max(rows[-1]["step_s"] / least - 1.0, 1e-9)
     step = max(1, -(-len(rows) // _PARETO_SHOWN))
     for row in rows[::step]:
-        layout = {k: v for k, v in row["layout"].items() if k in Layout.__dataclass_fields__}
         table.add_row(
-            f"  {short_layout(Layout(**layout))}", format_time(float(row["step_s"])),
+            f"  {short_layout(told_layout(row['layout']))}", format_time(float(row["step_s"])),
             format_bytes(float(row["memory_bytes"])), format_bytes(float(row["head_room_bytes"])),
             "█" * round(1 + 9 * (row["step_s"] / least - 1.0) / most),
         )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -189,18 +189,38 @@ def _cost(found: Search, step_s: float) -> float | None:
 def search_csv(found: Search) -> str:
     """Return the Pareto front as CSV; what is not known stays empty.
 
-    Its steps are estimated before seating, as the column ``timed`` says.
+    Its steps are estimated before seating, as the column ``timed`` says. ``dp_shard`` is the ranks
+    of data parallelism that share one copy of what ZeRO shards, all of ``dp`` where none is fewer.
     """
     degrees = ("tp", "cp", "ep", "etp", "dp", "pp", "vpp", "zero_stage", "micro_batch",
                "recompute", "sequence_parallel", "cp_kind", "ep_copies")  # fmt: skip
     figures = ("step_s", "memory_bytes", "head_room_bytes", "tokens_per_s", "power_w",
                "cost_per_million_tokens")  # fmt: skip
-    lines = [",".join((*degrees, *figures, "timed"))]
+    lines = [",".join((*degrees, *figures, "timed", "dp_shard"))]
     for row in front_rows(found):
         cells = [row["layout"][name] for name in degrees] + [row[name] for name in figures]
         text = ["" if cell is None else str(cell) for cell in cells]
-        lines.append(",".join([*text, "before seating"]))
+        shard = str(shard_ranks(row["layout"]))
+        lines.append(",".join([*text, "before seating", shard]))
     return "\n".join(lines) + "\n"
+
+
+def told_layout(told: Mapping[str, Any]) -> Layout:
+    """Return the layout that a document of one tells of, without what follows from it.
+
+    >>> told_layout(layout_document(Layout(tp=8, dp=4, global_batch=4))).gpus
+    32
+    """
+    return Layout(**{name: told[name] for name in Layout.__dataclass_fields__ if name in told})
+
+
+def shard_ranks(layout: Mapping[str, Any]) -> int:
+    """Return the ranks of dp that share one copy, of the document of a layout [1].
+
+    >>> shard_ranks({"dp": 8}), shard_ranks({"dp": 8, "dp_shard": 2})
+    (8, 2)
+    """
+    return int(layout.get("dp_shard", layout["dp"]))
 
 
 def short_layout(layout: Layout) -> str:

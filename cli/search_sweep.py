@@ -20,7 +20,7 @@ from cli.planner_output import document, note, plain
 from cli.planner_version import __version__
 from cli.price_notes import swept_price_notes, unused_prices
 from cli.search_inputs import read_searched
-from cli.search_report import finalist_document, make_search
+from cli.search_report import finalist_document, make_search, short_layout, told_layout
 from planner.documents import read_bytes, read_document
 from planner.errors import InfeasibleError, InputError
 from planner.procure.price_file import read_prices
@@ -253,11 +253,10 @@ def print_sweep(console: Console, results: list[dict[str, Any]], sha256: str) ->
             table.add_row(f"  {one['model']}", str(one["cluster"] or one["supernode"] or ""),
                           str(one["gpus"] or ""), f"none: {one['refused'][0]}", "", "")  # fmt: skip
             continue
-        layout, cut = best["layout"], best["seated_bytes"]
-        names = ("tp", "cp", "ep", "etp", "dp", "pp")
+        cut = best["seated_bytes"]
         table.add_row(
             f"  {one['model']}", one["cluster"], f"{one['gpus']:,}",
-            " ".join(f"{n}{layout[n]}" for n in names if layout[n] > 1) + f" zero{layout['zero']}",
+            short_layout(told_layout(best["layout"])),
             format_time(best["step"]["total_s"]), format_bytes(cut) if cut else "none",
         )  # fmt: skip
     console.print(table)

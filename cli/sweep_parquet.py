@@ -13,6 +13,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
+from cli.search_report import shard_ranks
 from planner.errors import InputError
 
 _ASKED = ("model", "cluster", "supernode", "gpus", "seq", "prices")
@@ -20,6 +21,7 @@ _LAYOUT = ("tp", "cp", "ep", "etp", "dp", "pp", "vpp", "zero_stage", "micro_batc
            "recompute", "precision")  # fmt: skip
 _STEP = ("total_s", "compute_s", "bubble_s", "update_s", "mfu", "tokens_per_s")
 _RUN = ("power_w", "cost_per_token")
+_SHARD = "dp_shard"  # last, so that what reads columns by their place still does
 
 
 def refuse_without_pyarrow() -> None:
@@ -40,7 +42,8 @@ def refuse_without_pyarrow() -> None:
 def flat_row(one: Mapping[str, Any]) -> dict[str, Any]:
     """Return one result's figures by column; None where it has none.
 
-    Memory has the margin in it: it is what must be free for the layout to fit.
+    Memory has the margin in it: it is what must be free for the layout to fit. ``dp_shard`` is all
+    of ``dp`` where no fewer ranks share one copy of what ZeRO shards.
     """
     best = one["best"] or {}
     step, memory, cut = best.get("step", {}), best.get("memory", {}), best.get("cut", {})
@@ -55,6 +58,7 @@ def flat_row(one: Mapping[str, Any]) -> dict[str, Any]:
         "cut_gap_share": cut.get("gap"),
         "cut_proof": cut.get("proof"),
         **{name: (one["run"] or {}).get(name) for name in _RUN},
+        _SHARD: shard_ranks(best["layout"]) if best else None,
     }
 
 
@@ -64,7 +68,7 @@ def parquet_bytes(document: Mapping[str, Any]) -> bytes:
     import pyarrow.parquet as pq
 
     text = ("model", "cluster", "prices", "refused", "recompute", "precision", "cut_proof")
-    whole = ("supernode", "gpus", "seq", *_LAYOUT)
+    whole = ("supernode", "gpus", "seq", *_LAYOUT, _SHARD)
     rows = [flat_row(one) for one in document["results"]]
     kinds = {
         name: pa.string() if name in text else pa.int64() if name in whole else pa.float64()

@@ -19,7 +19,14 @@ from planner.layout import Layout
 from planner.search.evaluate import Evaluated, Machine, evaluate
 from planner.search.given import out_of_memory
 from planner.search.seats import RankOrderSeats
-from planner.search.space import USUAL, Space, first_of_each, layout_space, wide_choices
+from planner.search.space import (
+    USUAL,
+    Space,
+    first_of_each,
+    layout_space,
+    on_request,
+    wide_choices,
+)
 from planner.steptime.columns import columns_of
 from planner.steptime.memory import step_memory
 from planner.steptime.rates import rates_of
@@ -106,8 +113,9 @@ def best_layout(
     )  # fmt: skip
     stages = (fixed["zero_stage"],) if "zero_stage" in fixed else (_USUAL_STAGE, _SHARDED_STAGE)
     found: list[_Found] = []
+    usual = on_request(USUAL, model, rules)
     # A rule may ask for what is not usual.
-    for choices in (USUAL, wide_choices(model, rules)) if rules else (USUAL,):
+    for choices in (usual, wide_choices(model, rules)) if rules else (usual,):
         for stage in stages:
             given = {**fixed, "zero_stage": stage}
             space = layout_space(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-_DECIDE_GRADIENTS = (*DEGREES, "zero_stage")
+_DECIDE_GRADIENTS = (*DEGREES, "zero_stage", "dp_shard")
 """The columns that the seconds of gradients and of gathered parameters depend on."""
 _SHARDED = 3  # the ZeRO stage that sends all for each micro-batch
 

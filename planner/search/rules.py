@@ -17,8 +17,8 @@ import numpy as np
 from planner.errors import InputError
 from planner.layout import CP_KINDS, EP_COPIES, RECOMPUTES, SCHEDULES, Layout
 
-COUNTS = ("tp", "cp", "ep", "etp", "dp", "edp", "pp", "vpp", "micro_batch", "micro_batches",
-          "global_batch", "seq", "gpus", "zero")  # fmt: skip
+COUNTS = ("tp", "cp", "ep", "etp", "dp", "edp", "dp_shard", "dp_replicate", "pp", "vpp",
+          "micro_batch", "micro_batches", "global_batch", "seq", "gpus", "zero")  # fmt: skip
 WORDS = {"recompute": RECOMPUTES, "cp_kind": CP_KINDS, "ep_copies": EP_COPIES,
          "schedule": SCHEDULES}  # fmt: skip
 FLAGS = ("sequence_parallel", "overlap_gradients", "overlap_parameters")
@@ -46,6 +46,11 @@ class Rule:
     text: str
     tree: ast.expr
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The fields that the rule speaks of."""
+        return frozenset(one.id for one in ast.walk(self.tree) if isinstance(one, ast.Name))
+
     def holds(self, values: Mapping[str, Any]) -> Any:
         """Return whether the rule holds, for one layout's values or element by element.
 
@@ -56,7 +61,7 @@ class Rule:
             return _value(self.tree, values)
 
     def allows(self, layout: Layout) -> bool:
-        """Return whether *layout* meets the rule.
+        """Return whether *layout* meets the rule; all of dp is a shard group, too.
 
         >>> parse_rule("tp * cp <= 8 and recompute != 'full'").allows(Layout(tp=4, cp=2))
         True
@@ -65,6 +70,7 @@ class Rule:
             name: getattr(layout, {"zero": "zero_stage"}.get(name, name))
             for name in (*COUNTS, *FLAGS)
         }
+        values["dp_shard"] = layout.dp_shard or layout.dp
         for name, words in WORDS.items():
             values[name] = words.index(getattr(layout, name))
         return bool(self.holds(values))

@@ -1,7 +1,7 @@
 """The layouts that a model and a number of GPUs leave open, as columns; the rest by reason.
 
-Degrees come first (tp x cp x dp x pp = gpus, and ep), then how a step is run (virtual stages,
-micro-batch, recomputation): a degree that cannot be strikes all its runs at once.
+Degrees come first (tp x cp x dp x pp = gpus, ep, and dp_shard), then how a step is run (virtual
+stages, micro-batch, recomputation): a degree that cannot be strikes all its runs at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.layout import Layout
-from planner.search.shards import shard_columns, shard_degree_reasons, shard_run_reasons
+from planner.search.reasons import degree_reasons, rule_reasons, run_reasons
 from planner.steptime.columns import CP_KINDS, RECOMPUTE, SCHEDULES, LayoutColumns, columns_of
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Choices:
 
     Selective recomputation stands for none, too: with fused attention they keep the same. ZeRO 2
     keeps whole gradients between micro-batches, or scatters them each time: only on request.
+    Of ``dp_shard`` None stands for every number from 2 on that divides dp, and 0 for all of dp.
     """
 
     vpp: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
@@ -56,6 +57,7 @@ class Choices:
     overlap_gradients: tuple[bool, ...] = (True,)
     overlap_parameters: tuple[bool, ...] = (True,)
     etp: tuple[int, ...] = (1,)
+    dp_shard: tuple[int, ...] | None = (0,)
 
 
 USUAL = Choices()
@@ -72,16 +74,34 @@ WIDE_EXPERTS = Choices(zero_stage=(1, 3), etp=(1, 2, 4))
 def wide_choices(model: ModelSpec, rules: Sequence[Rule] = ()) -> Choices:
     """Return all that ``planner search`` tries; with experts fewer runs of many more degrees.
 
-    Some only where a rule speaks of them: schedules beside 1F1B, and one copy of a token for each
-    domain, neither of which every framework has; no overlap, which is never faster.
+    Some only where a rule speaks of them: see ``on_request``.
     """
-    wide = WIDE_EXPERTS if model.experts else WIDE_DENSE
-    asked = {
+    return on_request(WIDE_EXPERTS if model.experts else WIDE_DENSE, model, rules)
+
+
+def on_request(choices: Choices, model: ModelSpec, rules: Sequence[Rule]) -> Choices:
+    """Return *choices* with what is tried only where a rule speaks of it.
+
+    Schedules beside 1F1B, one copy of a token for each domain, and shards of less than all of dp,
+    none of which every framework has; no overlap, which is never faster.
+
+    >>> from planner.search.rules import parse_rule
+    >>> from planner.model import Attention, ModelSpec
+    >>> heads = Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128)
+    >>> model = ModelSpec(name="m", hidden=4096, vocab=128256, layers=32, attention=heads,
+    ...                   ffn=14336)
+    >>> on_request(USUAL, model, [parse_rule("dp_replicate > 1")]).dp_shard is None
+    True
+    """
+    spoken = frozenset[str]().union(*(rule.names for rule in rules))
+    asked: dict[str, Any] = {
         name: some
         for name, some in _ON_REQUEST.items()
-        if any(name in rule.text for rule in rules) and (model.experts or name != "ep_copies")
+        if name in spoken and (model.experts or name != "ep_copies")
     }
-    return replace(wide, **asked)
+    if spoken & {"dp_shard", "dp_replicate"}:
+        asked["dp_shard"] = None
+    return replace(choices, **asked)
 
 
 _ON_REQUEST: dict[str, tuple[Any, ...]] = {
@@ -97,7 +117,7 @@ class Space:
     """Layouts that can run.
 
     Args:
-        table: name of a degree or of ``RUN`` to one whole number a layout.
+        table: name of a degree, ``dp_shard`` or one of ``RUN`` to one whole number a layout.
         considered: combinations looked at [1].
         rejected: reason to how many fell to it, each counted once, at its first.
         alike: names of the table that have one value in all rows.
@@ -156,7 +176,8 @@ class Space:
         }
         varied["domain_copies"] = varied.pop("ep_copies")
         varied["overlap_tensor"] = varied["sequence_parallel"]
-        varied |= shard_columns(fixed.get("dp_shard", 0), varied)
+        shard = varied.pop("dp_shard")
+        varied["shard_gpus"] = varied["cp"] * shard if np.any(shard) else 0.0
         return replace(columns_of(self.layout(0, fixed)), **varied)
 
 
@@ -191,6 +212,10 @@ def layout_space(
     rejected: dict[str, int] = {}
     considered = len(degrees["tp"]) * per_degree
     degrees = _sift(degrees, degree_reasons(model, defaults, degrees), rejected, per_degree)
+    of_runs = frozenset((*RUN, "zero", "micro_batches"))
+    early = [rule for rule in rules if not rule.names & of_runs]
+    late = [rule for rule in rules if rule.names & of_runs]
+    degrees = _sift(degrees, rule_reasons(early, defaults, degrees), rejected, per_degree)
     many = max(1, _BLOCK_ROWS // per_degree)
     blocks = []
     for start in range(0, max(1, len(degrees["tp"])), many):
@@ -198,13 +223,15 @@ def layout_space(
         kept = len(some["tp"])
         table = {name: np.repeat(column, per_degree) for name, column in some.items()}
         table |= {name: np.tile(column, kept) for name, column in runs.items()}
-        table = _sift(table, _run_reasons(model, defaults, table, runs, domain_gpus), rejected, 1)
-        if rules:
-            table = _sift(table, _rule_reasons(rules, defaults, table), rejected, 1)
+        table = _sift(table, run_reasons(model, defaults, table, runs, domain_gpus), rejected, 1)
+        table = _sift(table, rule_reasons(late, defaults, table), rejected, 1)
         blocks.append({name: column.astype(np.int32) for name, column in table.items()})
     whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    alike = frozenset(name for name in RUN if len(np.unique(runs[name])) == 1)
-    return Space(table=whole, considered=considered, rejected=rejected, alike=alike)
+    alike = {name for name in RUN if len(np.unique(runs[name])) == 1}
+    shard = whole["dp_shard"]
+    alike |= {"dp_shard"} if shard.size and shard.min() == shard.max() else set()
+    return Space(table=whole, considered=considered, rejected=rejected,
+                 alike=frozenset(alike))  # fmt: skip
 
 
 def first_of_each(group: Ints, *keys: NDArray[Any]) -> Ints:
@@ -244,17 +271,22 @@ def _degrees(
 
     every = divisors(gpus)
     experts = divisors(model.experts) if model.experts else (1,)
+    shards = (0, *every[1:]) if choices.dp_shard is None else choices.dp_shard
     mesh = np.meshgrid(
         options("tp", every), options("cp", every), options("pp", every),
         options("ep", experts), options("etp", choices.etp if model.experts else (1,)),
-        indexing="ij",
+        options("dp_shard", shards), indexing="ij",
     )  # fmt: skip
-    tp, cp, pp, ep, etp = (axis.ravel() for axis in mesh)
+    tp, cp, pp, ep, etp, shard = (axis.ravel() for axis in mesh)
     whole = gpus % (tp * cp * pp) == 0
     dp = np.where(whole, gpus // (tp * cp * pp), 0)
     if "dp" in fixed:
         whole &= dp == fixed["dp"]
-    table = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp}
+    if "dp_shard" in fixed:
+        shard = np.where(shard == dp, 0, shard)  # one spelling of one layout
+    else:
+        whole &= (shard == 0) | ((shard < dp) & (dp % np.maximum(shard, 1) == 0))
+    table = {"tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "dp_shard": shard}
     return {name: column[whole] for name, column in table.items()}
 
 
@@ -269,118 +301,6 @@ def _runs(fixed: Mapping[str, Any], choices: Choices) -> dict[str, Ints]:
 
 def _code(name: str, value: Any) -> int:
     return _WORDS[name].index(value) if name in _WORDS else int(value)
-
-
-def degree_reasons(
-    model: ModelSpec, defaults: Mapping[str, Any], t: Mapping[str, Ints]
-) -> dict[str, NDArray[np.bool_]]:
-    """Return, for each reason, which degrees fall to it."""
-    tp, cp, ep, etp, dp, pp = (t[name] for name in DEGREES)
-    shape, seq = model.attention, defaults["seq"]
-    uneven = (shape.heads % tp != 0) | (model.hidden % tp != 0)
-    if shape.kind == "gqa":
-        uneven |= (shape.kv_heads % tp != 0) & (tp % shape.kv_heads != 0)
-    if model.dense_layer_count:
-        uneven |= model.ffn % tp != 0
-    split = seq % cp != 0
-    inside, whole = etp * ep, tp * cp
-    reasons = {
-        "tp does not divide the model's heads or widths": uneven,
-        "cp does not divide the sequence": split,
-        "more pipeline stages than layers": pp > model.layers,
-        "dp does not divide the global batch": defaults["global_batch"] % dp != 0,
-    }
-    if model.experts:
-        reasons |= {
-            "ep does not divide the experts, or etp their width": (model.experts % ep != 0)
-            | (model.expert_ffn % etp != 0),
-            "etp x ep does not divide tp x cp x dp": (whole * dp) % inside != 0,
-            "dense and expert groups cannot share ranks": ~(
-                _aligned(tp, etp) & _aligned(tp, inside)
-                & _aligned(whole, etp) & _aligned(whole, inside)
-            ),
-        }  # fmt: skip
-    reasons |= shard_degree_reasons(defaults["dp_shard"], t)
-    if not defaults["order"].endswith("pp"):
-        reasons["the rank order needs etp x ep = tp x cp"] = (
-            (pp > 1) & (inside > 1) & (inside != whole)
-        )
-    return reasons
-
-
-def _aligned(left: Ints, right: Ints) -> NDArray[np.bool_]:
-    nested: NDArray[np.bool_] = (left % right == 0) | (right % left == 0)
-    return nested
-
-
-def _run_reasons(
-    model: ModelSpec,
-    defaults: Mapping[str, Any],
-    t: Mapping[str, Ints],
-    runs: Mapping[str, Ints],
-    domain_gpus: Sequence[int],
-) -> dict[str, NDArray[np.bool_]]:
-    """Return, for each reason, which runs fall to it."""
-    dp, pp, vpp, micro = t["dp"], t["pp"], t["vpp"], t["micro_batch"]
-    batch, whole = defaults["global_batch"], t["tp"] * t["cp"]
-    count = batch // (dp * micro)
-    idle = (t["sequence_parallel"] != runs["sequence_parallel"][0]) & (t["tp"] == 1)
-    idle |= (t["cp_kind"] != runs["cp_kind"][0]) & (t["cp"] == 1)
-    inside = t["etp"] * t["ep"]
-    whole_groups = t["ep"] == 1
-    if domain_gpus:
-        whole_groups |= np.logical_and.reduce([size % inside == 0 for size in domain_gpus])
-    idle |= (t["ep_copies"] != runs["ep_copies"][0]) & whole_groups
-    replicas = t["cp"] * dp * np.maximum(1, whole * dp // (t["etp"] * t["ep"]))
-    idle |= (t["zero_stage"] != runs["zero_stage"][0]) & (replicas == 1)
-    several = len(np.unique(runs["schedule"])) > 1
-    other = (t["schedule"] != SCHEDULES.index("1f1b")) & several
-    idle |= other & (pp == 1)
-    alone = t["cp"] * dp == 1
-    for name in ("overlap_gradients", "overlap_parameters"):
-        idle |= (t[name] != runs[name][0]) & alone
-    ulysses = t["cp_kind"] == CP_KINDS.index("ulysses")
-    return {
-        "dp x micro-batch does not divide the global batch": batch % (dp * micro) != 0,
-        "virtual stages without a pipeline, or more of them than layers": (vpp > 1)
-        & ((pp == 1) | (pp * vpp > model.layers)),
-        "virtual stages are interleaved by 1F1B alone": other & (vpp > 1),
-        "DualPipe needs an even pipeline and micro-batches, 2 x pp at least": (pp > 1)
-        & (t["schedule"] == SCHEDULES.index("dualpipe"))
-        & ((pp % 2 != 0) | (count % 2 != 0) | (count < 2 * pp)),
-        "interleaving needs micro-batches in multiples of pp": (vpp > 1) & (count % pp != 0),
-        "tp x cp does not divide the sequence": (t["sequence_parallel"] == 1)
-        & (defaults["seq"] % whole != 0),
-        "Ulysses needs tp x cp to divide the heads": ulysses & (model.attention.heads % whole != 0),
-        **shard_run_reasons(defaults["dp_shard"], t),
-        "the same as another: what differs has nothing to act on": idle,
-    }
-
-
-def _rule_reasons(
-    rules: Sequence[Rule], defaults: Mapping[str, Any], t: Mapping[str, Ints]
-) -> dict[str, NDArray[np.bool_]]:
-    """Return, for each of the user's rules, which layouts break it."""
-    values = rule_values(t, defaults)
-    return {
-        f"the rule {rule.text}": ~np.broadcast_to(rule.holds(values), t["dp"].shape).astype(bool)
-        for rule in rules
-    }
-
-
-def rule_values(t: Mapping[str, Ints], fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a rule may speak of, for the layouts of a table.
-
-    Args:
-        t: their degrees and how they are run.
-        fixed: ``seq`` and ``global_batch``, which all share.
-    """
-    whole, batch = t["tp"] * t["cp"] * t["dp"], fixed["global_batch"]
-    return {
-        **t, "zero": t["zero_stage"], "edp": whole // (t["etp"] * t["ep"]),
-        "micro_batches": batch // (t["dp"] * t["micro_batch"]), "global_batch": batch,
-        "seq": fixed["seq"], "gpus": whole * t["pp"],
-    }  # fmt: skip
 
 
 def _sift(

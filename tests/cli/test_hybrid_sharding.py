@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from tests.conftest import Ran
+from tests.conftest import ROOT, Ran
 
 Planner = Callable[..., Ran]
 
-SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "place.json"
+SCHEMA = ROOT / "cli" / "schemas" / "place.json"
 ON = ("--supernode", "8", "--gpus", "32", "--model", "llama-3.1-8b")
 ASKED = (*ON, "--tp", "1", "--cp", "1", "--pp", "1", "--dp", "32", "--zero", "3",
          "--global-batch", "32", "--seq", "4096")  # fmt: skip
@@ -116,6 +119,47 @@ def test_a_search_keeps_the_shard_group_that_is_given(planner: Planner) -> None:
         assert layout.get("dp_shard", layout["dp"]) == 4
         assert layout["dp"] % 4 == 0
     assert document["layouts_rejected"]["dp_shard does not divide dp"] > 0
+
+
+def test_a_search_tries_shard_groups_when_a_rule_speaks_of_them(
+    planner: Planner, tmp_path: Path
+) -> None:
+    front = tmp_path / "front.csv"
+    rules = ("--where", "dp_shard <= 8 and dp_replicate > 1", "--where", "tp == 1 and zero == 3")
+
+    document = documented(planner, "search", *ON, *rules, "--csv", str(front))
+
+    layouts = [entry["layout"] for entry in document["best"]]
+    assert layouts
+    for layout in layouts:
+        assert 2 <= layout["dp_shard"] <= 8
+        assert layout["dp"] % layout["dp_shard"] == 0
+    rows = list(csv.DictReader(front.read_text().splitlines()))
+    assert {int(row["dp"]) % int(row["dp_shard"]) for row in rows} == {0}
+    assert all(int(row["dp"]) > int(row["dp_shard"]) for row in rows)
+
+
+def test_a_sweep_keeps_the_rule_and_tells_shard_groups_in_its_table_and_file(
+    planner: Planner, tmp_path: Path
+) -> None:
+    sweep, into = tmp_path / "sweep.yaml", tmp_path / "sweep.sqlite"
+    sweep.write_text("models: [llama-3.1-8b]\nsupernodes: [4, 8]\ngpus: [16]\n")
+    asked = ("search", "--sweep", str(sweep), "--into", str(into), "--where",
+             "dp_shard == 4 and dp == 16")  # fmt: skip
+
+    page = planner(*asked)
+
+    assert page.code == 0, page.err
+    assert page.out.count("shard4") == 2
+    with closing(sqlite3.connect(into)) as database:
+        shards = database.execute(documented_query()).fetchall()
+    assert [row[-2:] for row in shards] == [(16, 4), (16, 4)]
+
+
+def documented_query() -> str:
+    """Return the query that the page of sweeps shows."""
+    text = (ROOT / "docs" / "sweeps.md").read_text()
+    return text.partition("```sql\n")[2].partition("```")[0]
 
 
 def test_a_rule_can_speak_of_shard_groups(planner: Planner) -> None:

@@ -162,6 +162,7 @@ def test_the_front_is_written_as_csv_with_money_where_there_is_a_price(
     assert steps == sorted(steps)
     assert {row["timed"] for row in rows} == {"before seating"}
     assert memory == sorted(memory, reverse=True)
+    assert [row["dp_shard"] for row in rows] == [row["dp"] for row in rows]  # none is hybrid
     tokens = 64 * 8192
     assert float(rows[0]["cost_per_million_tokens"]) == pytest.approx(
         32 * 2.0 / 3600 * steps[0] / tokens * 1e6, rel=1e-6

@@ -12,6 +12,7 @@ from planner.model import ModelSpec
 from planner.search.evaluate import times_on
 from planner.search.fastest import fastest_on
 from planner.search.least_steps import least_steps_s, with_gradients_s
+from planner.search.rules import parse_rules
 from planner.search.search import machine_of, space_on, sweep, unlike
 from planner.search.seated_steps import SEATED
 from planner.search.whole import Whole
@@ -63,3 +64,26 @@ def test_the_fastest_of_a_space_are_those_that_timing_all_finds(
     assert [float(found.evaluated.total_s[entry]) for entry, _ in first] == [
         float(swept.evaluated.total_s[entry]) for entry, _ in wanted
     ]
+
+
+def test_bounds_hold_where_shard_groups_differ_and_leave_out_none_of_the_fastest() -> None:
+    rules = parse_rules(["dp_replicate >= 2", "zero == 3", "tp <= 4"])
+    inputs = read_question(Asked(supernode=8, gpus=48, model="llama-3.1-8b"))
+    machine = machine_of(inputs.fabric, 48, inputs.efficiency)
+    space = space_on(inputs.model, (machine,), 48, inputs.fixed, rules=rules)
+    whole = Whole.of(inputs.model, space, inputs.fixed, machine)
+    rows = np.arange(space.size)
+
+    total_s = times_on(inputs.model, whole.longer(rows, 1.0), (machine,))[0, 0]
+    least_s = least_steps_s(whole, [machine], 1.0, rows)
+    closer_s = with_gradients_s(whole, [machine], 1.0, rows, least_s)
+    _, (found,) = fastest_on(inputs.model, (machine,), 48, inputs.fixed, rules=rules)
+    swept = sweep(inputs.model, machine, 48, inputs.fixed, rules=rules)
+
+    shards = space.table["dp_shard"]
+    assert len(np.unique(shards)) > 4
+    assert (closer_s[0] <= total_s * (1 + 1e-9)).all()
+    first = unlike(found.evaluated, found.best)[:SEATED]
+    wanted = unlike(swept.evaluated, swept.best)[:SEATED]
+    assert [found.layout(entry) for entry, _ in first] == [swept.layout(at) for at, _ in wanted]
+    assert any(found.layout(entry).dp_shard for entry, _ in first)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,10 +39,18 @@ LAYOUT = Layout(tp=4, cp=2, dp=4, pp=2, vpp=3, zero_stage=1, micro_batch=2, glob
         ("cp_kind != 'ulysses' and sequence_parallel", True),
         ("-tp < +0.5", True),
         ("tp / (cp - 2) > 1", False),
+        ("dp_shard == 4 and dp_replicate == 1", True),
     ],
 )
 def test_a_rule_means_what_arithmetic_says(text: str, holds: bool) -> None:
     assert parse_rule(text).allows(LAYOUT) is holds
+
+
+def test_a_rule_of_shard_groups_means_the_ranks_that_share_a_copy() -> None:
+    hybrid = replace(LAYOUT, dp_shard=2)
+
+    assert parse_rule("dp_shard == 2 and dp_replicate == dp / dp_shard").allows(hybrid)
+    assert not parse_rule("dp_shard == dp").allows(hybrid)
 
 
 def test_columns_are_sifted_as_single_layouts_are() -> None:
@@ -63,7 +73,8 @@ def test_columns_are_sifted_as_single_layouts_are() -> None:
     ("text", "field", "value"),
     [("schedule == 'zb-h1'", "schedule", "zb-h1"),
      ("not overlap_gradients", "overlap_gradients", False),
-     ("schedule == 'dualpipe' and pp > 2", "schedule", "dualpipe")],
+     ("schedule == 'dualpipe' and pp > 2", "schedule", "dualpipe"),
+     ("dp_shard == 4 and dp_replicate > 1", "dp_shard", 4)],
 )  # fmt: skip
 def test_what_is_tried_on_request_alone_is_tried_when_a_rule_speaks_of_it(
     text: str, field: str, value: object
@@ -79,8 +90,9 @@ def test_what_is_tried_on_request_alone_is_tried_when_a_rule_speaks_of_it(
         layout = asked.layout(row, FIXED)
         assert getattr(layout, field) == value
         check_layout(layout, DENSE, 32)
-        columns = np.broadcast_to(asked.columns(FIXED).schedule, asked.size)
-        assert float(columns_of(layout).schedule) == columns[row]
+        for name in ("schedule", "shard_gpus"):
+            columns = np.broadcast_to(getattr(asked.columns(FIXED), name), asked.size)
+            assert float(getattr(columns_of(layout), name)) == columns[row]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from planner.errors import LayoutError
 from planner.layout import Layout, check_layout
 from planner.model import Attention, ModelSpec
-from planner.search.space import WIDE_DENSE, Choices, layout_space, wide_choices
+from planner.search.rules import parse_rules
+from planner.search.space import WIDE_DENSE, Choices, layout_space, on_request, wide_choices
 
 DENSE = ModelSpec(
     name="dense", hidden=512, vocab=1024, layers=6, ffn=2048,
@@ -115,3 +117,72 @@ def test_columns_say_the_same_as_the_layouts_they_stand_for() -> None:
         ):
             every = np.broadcast_to(getattr(columns, name), space.size)
             assert every[row] == pytest.approx(getattr(one, name)), name
+
+
+HYBRID = parse_rules(["dp_shard >= 1"])
+
+
+def test_shard_groups_of_every_size_are_tried_once_when_a_rule_speaks_of_them() -> None:
+    few = Choices(vpp=(1,), micro_batch=(1,), recompute=("full",), zero_stage=(1, 3))
+    choices = on_request(few, DENSE, HYBRID)
+
+    space = layout_space(DENSE, 24, SHARED, choices, rules=HYBRID)
+
+    expected = set()
+    divisors = (1, 2, 3, 4, 6, 8, 12, 24)
+    for tp, cp, pp, zero, shard in product(divisors, divisors, divisors, (1, 3), divisors):
+        dp = 24 // (tp * cp * pp)
+        none_to_shard = zero == 3 and cp * dp == tp * cp * dp == 1
+        if 24 % (tp * cp * pp) or none_to_shard or (shard == 1 and dp > 1):
+            continue
+        degrees = {"tp": tp, "cp": cp, "pp": pp, "dp": dp, "zero_stage": zero, "dp_shard": shard}
+        if can_run(**degrees, recompute="full", **SHARED):
+            expected.add((tp, cp, pp, dp, zero, shard))
+    found = [space.layout(row, SHARED) for row in range(space.size)]
+    listed = [(x.tp, x.cp, x.pp, x.dp, x.zero_stage, x.dp_shard or x.dp) for x in found]
+    assert len(listed) == len(set(listed)) > 100
+    assert set(listed) == expected
+    assert space.considered == space.size + sum(space.rejected.values())
+    columns = space.columns(SHARED)
+    assert [float(shard) for shard in columns.shard_gpus] == [x.cp * x.dp_shard for x in found]
+
+
+def test_no_expert_group_spans_two_replicas() -> None:
+    model = replace(DENSE, experts=8, top_k=2, expert_ffn=2048, moe_layers=(True,) * 6)
+    choices = on_request(Choices(vpp=(1,), micro_batch=(1,)), model, HYBRID)
+
+    space = layout_space(model, 24, SHARED, choices, rules=HYBRID)
+
+    found = [space.layout(row, SHARED) for row in range(space.size)]
+    for layout in found:
+        check_layout(layout, model, 24)
+    assert any(layout.dp_shard and layout.ep > 1 for layout in found)
+    assert space.rejected["an expert group spans replicas of dp_shard"] > 0
+
+
+def test_without_a_word_of_them_all_of_dp_is_one_shard_group() -> None:
+    space = layout_space(DENSE, 24, SHARED, wide_choices(DENSE, parse_rules(["tp <= 4"])))
+
+    assert set(space.table["dp_shard"].tolist()) == {0}
+    assert "dp_shard" in space.alike
+
+
+def test_a_shard_group_that_is_given_is_kept_and_named_all_where_it_is_all() -> None:
+    space = layout_space(DENSE, 24, {**SHARED, "dp_shard": 4}, FEW)
+
+    groups = {(layout.dp, layout.dp_shard) for layout in
+              (space.layout(row, SHARED) for row in range(space.size))}  # fmt: skip
+    assert groups == {(4, 0), (8, 4), (12, 4), (24, 4)}
+
+
+def test_rules_of_degrees_strike_all_their_runs_at_once() -> None:
+    rules = parse_rules(["dp_replicate == 2 and tp <= 2", "micro_batch == 1", "zero == 1"])
+
+    space = layout_space(DENSE, 24, SHARED, on_request(FEW, DENSE, rules), rules=rules)
+    every = layout_space(DENSE, 24, SHARED, on_request(FEW, DENSE, rules))
+
+    kept = [space.layout(row, SHARED) for row in range(space.size)]
+    wanted = [one for one in (every.layout(row, SHARED) for row in range(every.size))
+              if all(rule.allows(one) for rule in rules)]  # fmt: skip
+    assert kept == wanted != []
+    assert space.considered == every.considered == space.size + sum(space.rejected.values())
