@@ -211,4 +211,7 @@ def place(
         print_page(console(), plan, document["inputs"]["sha256"], more)
     if plan.placement.interrupted:
         note("interrupted: this is the best placement so far, with its gap")
+    elif more.interrupted:
+        note("interrupted: the placement stands; what was asked for besides was not finished")
+    if plan.placement.interrupted or more.interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -40,6 +40,7 @@ class Extras:
         free_file: the free list the cluster was cut down to; empty for none.
         cluster_gpus: GPUs of the whole cluster where the generic family was cut down; else None.
         cluster_supernode: supernodes of the whole cluster, where they were asked for; else None.
+        interrupted: the user ended the search for what was asked for besides.
     """
 
     explanation: Explanation | None
@@ -51,6 +52,7 @@ class Extras:
     cluster_gpus: int | None = None
     cluster_supernode: int | None = None
     others_asked: int = 0
+    interrupted: bool = False
 
 
 def extras(
@@ -65,6 +67,8 @@ def extras(
 ) -> Extras:
     """Return what was asked for besides *plan*.
 
+    Ctrl-C ends the search for it: the plan stands, and what was finished besides.
+
     Args:
         plan: a seated layout.
         explained: say why each degree crosses.
@@ -77,19 +81,23 @@ def extras(
     placement, inputs = plan.placement, plan.inputs
     explanation: Explanation | None = None
     others: tuple[Alternative, ...] = ()
-    if explained:
-        from planner.place.explain import explain  # noqa: PLC0415 - few runs need it
+    interrupted = False
+    try:
+        if explained:
+            from planner.place.explain import explain  # noqa: PLC0415 - few runs need it
 
-        explanation = explain(
-            placement, inputs.layout, plan.families, inputs.fabric, time_limit_s=time_limit_s
-        )
-    if alternatives:
-        from planner.place.alternatives import alternatives as best  # noqa: PLC0415 - the same
+            explanation = explain(
+                placement, inputs.layout, plan.families, inputs.fabric, time_limit_s=time_limit_s
+            )
+        if alternatives:
+            from planner.place.alternatives import alternatives as best  # noqa: PLC0415 - the same
 
-        others = best(
-            placement, inputs.layout, plan.families, inputs.fabric, count=alternatives,
-            time_limit_s=time_limit_s,
-        )  # fmt: skip
+            others = best(
+                placement, inputs.layout, plan.families, inputs.fabric, count=alternatives,
+                time_limit_s=time_limit_s,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        interrupted, alternatives = True, 0
     used = set(placement.rank_to_gpu)
     idle = [gpu for gpu in range(len(inputs.fabric.gpus)) if gpu not in used]
     return Extras(
@@ -104,6 +112,7 @@ def extras(
         cluster_gpus=cluster_gpus,
         cluster_supernode=cluster_supernode,
         others_asked=alternatives,
+        interrupted=interrupted,
     )
 
 

@@ -25,7 +25,7 @@ from planner.place.question import ask, cut_bytes, refine_home
 from planner.place.rules_fill import keeps
 from planner.place.rules_place import read_rules
 from planner.place.rules_seats import ruled_seats
-from planner.place.rules_solve import solve_ruled
+from planner.place.rules_solve import solve_ruled_within
 from planner.place.tiles import best_tiles
 
 if TYPE_CHECKING:
@@ -107,6 +107,9 @@ def alternatives(
         fabric: the cluster.
         count: how many at most [1].
         time_limit_s: seconds for the solvers, over all rules tried [s].
+
+    Raises:
+        KeyboardInterrupt: the user ended the search.
     """
     tier = placement.tier
     question = ask(layout, families, fabric.capacities(tier))
@@ -208,7 +211,7 @@ def _under_rules(plan: _Plan) -> Iterator[tuple[NDArray[np.int64], str]]:
         texts = [*plan.asked, *(f"{digit} within {tier}" for digit in whole)]
         try:
             rules = read_rules(texts, plan.layout, plan.fabric, tier)
-            answer = solve_ruled(
+            answer = solve_ruled_within(
                 plan.question, rules, free, time_limit_s=plan.time_limit_s / len(sets),
                 seed=plan.placement.seed,
             )  # fmt: skip

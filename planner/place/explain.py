@@ -21,7 +21,7 @@ from planner.place.answer import Answer, Proof
 from planner.place.question import ask, charge_bytes, charges_of
 from planner.place.rules import DIGITS
 from planner.place.rules_place import read_rules
-from planner.place.rules_solve import price_of, solve_ruled
+from planner.place.rules_solve import price_of, solve_ruled_within
 from planner.words import counted
 
 if TYPE_CHECKING:
@@ -115,6 +115,9 @@ def explain(
         families: the traffic of one step.
         fabric: the cluster.
         time_limit_s: seconds for the solvers, over all degrees [s].
+
+    Raises:
+        KeyboardInterrupt: the user ended the search.
     """
     tier = placement.tier
     question = ask(layout, families, fabric.capacities(tier))
@@ -187,7 +190,9 @@ def _reason(
         rules = read_rules(
             [*asked, f"{digit} within {placement.tier}"], layout, fabric, placement.tier
         )
-        answer = solve_ruled(question, rules, plan, time_limit_s=time_limit_s, seed=placement.seed)
+        answer = solve_ruled_within(
+            question, rules, plan, time_limit_s=time_limit_s, seed=placement.seed
+        )
         price = price_of(rules, answer, plan)
         there = np.array(answer.home)
         kept = KeptWhole(

@@ -18,7 +18,7 @@ import numpy as np
 
 from planner.layout import groups_along
 from planner.place.question import Charge, Kind, Question
-from planner.place.solve import solve_question
+from planner.place.solve import solve_within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +74,7 @@ def _priced(
     for _ in range(_PRICES_TRIED):
         if monotonic() > ends_s or not low < price < high:
             return
-        answer = solve_question(_with_price(question, axes, price), time_limit_s=0.0)
+        answer = solve_within(_with_price(question, axes, price), time_limit_s=0.0)
         home = np.array(answer.home)
         yield Priced(
             home=home,

@@ -16,7 +16,6 @@ import numpy as np
 from planner.layout import groups_along
 from planner.place.question import Question, coarsen, refine_home
 from planner.place.rules_bound import boxes_of
-from planner.place.rules_slabs import seated_by_slab
 from planner.place.solve import solve_question
 from planner.place.tiles import divisors
 
@@ -87,51 +86,50 @@ def keeps_on_boxes(
     return keeps(question, rules, refine_home(question, tile, home))
 
 
-def candidates(
-    question: Question,
-    coarse: Question,
-    rules: BoundRules,
-    known: Sequence[Answer],
-    ends_s: float,
-    seed: int,
+def renamings(
+    coarse: Question, rules: BoundRules, home: NDArray[np.int64], method: str
 ) -> Iterator[tuple[NDArray[np.int64], str]]:
-    """Yield (home of each box, how it was found); not all of them keep the rules.
+    """Yield a seating of boxes, found by *method*, as it is and with its domains renamed."""
+    yield home, method
+    if (renamed := _renamed(coarse, rules, home)) is not None:
+        yield renamed, f"{method}, domains renamed"
+
+
+def at_once(coarse: Question, rules: BoundRules) -> Iterator[NDArray[np.int64]]:
+    """Yield seatings that take no search: domains filled class by class."""
+    yield from _filled_by_class(coarse, allowed_parts(coarse, rules, (1,) * len(coarse.sizes)))
+
+
+def by_parts(
+    coarse: Question, rules: BoundRules, ends_s: float, seed: int
+) -> Iterator[tuple[NDArray[np.int64], str]]:
+    """Yield (home of each box, how it was found) with counted groups in as few parts as may be.
 
     Args:
-        question: the grid of ranks.
         coarse: the grid of boxes that the rules keep together.
         rules: what is to be kept.
-        known: seatings of ranks or of boxes made without regard to names and counts.
         ends_s: stop solving when ``time.monotonic()`` is past this [s].
         seed: of everything random.
+
+    Raises:
+        KeyboardInterrupt: the user ended the search.
     """
-    members = boxes_of(question.sizes, rules.axes)
-    yield from (
-        (home, "one part of the ranks after the other") for home in seated_by_slab(coarse, rules)
-    )
-    for answer in known:
-        home = np.array(answer.home)
-        if len(home) != coarse.cells:
-            homes = home[members]
-            if (homes != homes[:, :1]).any():
-                continue
-            home = homes[:, 0]
-        yield home, answer.method
-        if (renamed := _renamed(coarse, rules, home)) is not None:
-            yield renamed, f"{answer.method}, domains renamed"
-    parted = [coarse, *_parted(coarse, rules)] if rules.counted else [coarse]
-    for part in parted:
+    parted = list(_parted(coarse, rules)) if rules.counted else []
+    for number, part in enumerate(parted):
         sides = tuple(a // b for a, b in zip(coarse.sizes, part.sizes, strict=True))
-        if rules.counted and part is not coarse and monotonic() < ends_s:
-            open_domains = np.flatnonzero(part.capacities)
-            left_s = max(0.0, ends_s - monotonic()) / (2 * len(parted))
-            answer = solved_on(narrowed(part, open_domains), open_domains, left_s, seed)
-            home = refine_home(coarse, sides, np.array(answer.home))
-            yield home, f"{answer.method}, groups in parts"
-            if (renamed := _renamed(coarse, rules, home)) is not None:
-                yield renamed, f"{answer.method}, groups in parts, domains renamed"
         for home in _filled_by_class(part, allowed_parts(coarse, rules, sides)):
             yield refine_home(coarse, sides, home), "domains filled one after the other"
+        left_s = ends_s - monotonic()
+        if left_s <= 0:
+            continue
+        open_domains = np.flatnonzero(part.capacities)
+        answer = solved_on(
+            narrowed(part, open_domains), open_domains, left_s / (len(parted) - number), seed
+        )
+        home = refine_home(coarse, sides, np.array(answer.home))
+        yield from renamings(coarse, rules, home, f"{answer.method}, groups in parts")
+        if answer.interrupted:
+            raise KeyboardInterrupt
 
 
 def _renamed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,7 @@ def mended(
     tile: Sequence[int],
     home: NDArray[np.int64],
     seed: int,
+    ends_s: float,
 ) -> NDArray[np.int64]:
     """Return *home* or a cheaper seating that keeps the rules.
 
@@ -42,6 +44,7 @@ def mended(
         tile: ranks of a box along each axis.
         home: domain of each box.
         seed: of the exchanges tried.
+        ends_s: stop when ``time.monotonic()`` is past this [s].
     """
     sides = _whole_sides(coarse, rules, home)
     volume = prod(sides)
@@ -57,7 +60,7 @@ def mended(
     spare = np.array(part.capacities) - np.bincount(start, minlength=domains)
     best, least, vain = start, cut_bytes(part, start), 0
     for _ in range(_TRIES):
-        if (vain := vain + 1) > _VAIN_TRIES:
+        if (vain := vain + 1) > _VAIN_TRIES or monotonic() > ends_s:
             break
         one, two = int(random.integers(part.cells)), int(random.integers(part.cells + domains))
         moves = two >= part.cells

@@ -14,6 +14,7 @@ Nothing orders domains or values: a rule by name leaves no symmetry. HiGHS, call
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,6 @@ def solve_ruled_model(
     question: Question,
     allowed: NDArray[np.bool_],
     counted: Sequence[Counted],
-    *,
     known_bytes: float,
     unit_bytes: float,
     time_limit_s: float,
@@ -92,16 +92,17 @@ def solve_ruled_model(
     Raises:
         SolverError: HiGHS gave up for another reason than the limit.
     """
+    ends_s = monotonic() + time_limit_s
     model, seat = _formulated(question, allowed, counted, unit_bytes)
     model.row(
         range(len(model.costs)), model.costs,
         known_bytes / unit_bytes * (1 - 1e-9) - model.constant, np.inf,
     )  # fmt: skip
-    ran = _run(model, time_limit_s)
+    ran = _run(model, ends_s - monotonic())
     if ran.status == _INFEASIBLE:
         return RuledSolved(
             home=None, lower_bound_bytes=np.inf, closed=True,
-            unseated=_least_unseated(question, allowed, counted, time_limit_s),
+            unseated=_least_unseated(question, allowed, counted, ends_s - monotonic()),
         )  # fmt: skip
     if ran.status not in {_OPTIMAL, _LIMIT}:
         raise SolverError(f"the solver gave up on the rules: {ran.message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,7 @@ def under_rules(
         lower_bound_bytes=placement.lower_bound_bytes,
         proof=placement.proof,
         method=placement.method,
+        interrupted=placement.interrupted,
     )
     question = ask(layout, families, fabric.capacities(tier))
     if keeps_seats(question, rules, placement.rank_to_gpu, free_home):
@@ -147,7 +149,7 @@ def _seated(
     if asked > 0:
         grown = seat_tiers(
             question, tree, asked, home, asked_bound=bound, fixed=True,
-            ends_s=monotonic() + _TIERS_S,
+            ends_s=-inf if answer.interrupted else monotonic() + _TIERS_S,
         )  # fmt: skip
         rank_to_gpu = seats(grown.home, fabric, tree.names[0])
         if keeps_seats(question, rules, rank_to_gpu, home):
@@ -203,6 +205,7 @@ def _replaced(
             )
         ),
         rule_price=_price(placement, rules, answer, free),
+        interrupted=placement.interrupted or answer.interrupted,
     )  # fmt: skip
 
 

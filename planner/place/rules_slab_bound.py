@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.place.question import Charge, Kind, Question
 from planner.place.rules_slabs import rows_along
-from planner.place.solve import solve_question
+from planner.place.solve import solve_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _bound(question: Question, rows: NDArray[np.bool_], axis: int, time_limit_s:
     """Return the bound of a grid whose values along *axis* may sit in the domains of *rows*."""
     open_to = rows.sum(axis=1)
     if open_to.min() == rows.shape[1]:
-        return solve_question(question, time_limit_s=time_limit_s).lower_bound_bytes
+        return solve_within(question, time_limit_s=time_limit_s).lower_bound_bytes
     first = int(np.argmin(open_to))
     inside = (rows == rows[first]).all(axis=1)
     domains = rows[first]
@@ -78,7 +78,7 @@ def _solved(
 ) -> float:
     open_ones = tuple(c for c, is_open in zip(capacities, domains, strict=True) if is_open)
     narrowed = replace(question, capacities=open_ones)
-    return solve_question(narrowed, time_limit_s=time_limit_s).lower_bound_bytes
+    return solve_within(narrowed, time_limit_s=time_limit_s).lower_bound_bytes
 
 
 def _part(question: Question, axis: int, inside: NDArray[np.bool_]) -> Question:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.question import Question
-from planner.place.solve import solve_question
+from planner.place.solve import solve_within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +74,7 @@ def _part_after_part(
                 and question.group_size(charge.axes) > 1
             ),
         )
-        found = np.array(solve_question(question, time_limit_s=0.0).home)
+        found = np.array(solve_within(question, time_limit_s=0.0).home)
         home[mine] = open_domains[found]
         left = left - np.bincount(home[mine], minlength=len(left))
     return home

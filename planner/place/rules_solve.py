@@ -3,32 +3,40 @@
 Boxes kept together are an exact coarsening, so the bound and the solver of the free question prove
 the coarse one. Named domains and counted groups are no coarsening: ``rules_fill.py`` finds seatings
 that keep them, and a small model proves what is left. Every bound of the free question stays valid.
+
+A seating that takes no search comes first, so that there is one whenever the time is up or the user
+presses Ctrl-C.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from math import inf, prod
+from math import prod
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import InfeasibleError, PlannerError, SolverError
+from planner.errors import SolverError
 from planner.place.answer import Answer, Proof, RulePrice
-from planner.place.question import Kind, Question, coarsen, cut_bytes, refine_home
+from planner.place.question import Kind, Question, cut_bytes
 from planner.place.rules_bound import Counted, boxes_of
+from planner.place.rules_close import EXACT_SEATS, close, said
 from planner.place.rules_counted import priced
 from planner.place.rules_fill import (
-    candidates,
+    at_once,
+    by_parts,
     keeps,
-    keeps_on_boxes,
     narrowed,
     open_domains_of,
+    renamings,
     solved_on,
 )
 from planner.place.rules_mend import mended
 from planner.place.rules_slab_bound import slab_bound
+from planner.place.rules_slabs import seated_by_slab
+from planner.place.rules_work import MET, RuledWork, refined, started
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,11 +45,10 @@ if TYPE_CHECKING:
 
     from planner.place.rules_bound import BoundRules
 
-_MET = 1e-9
-_SOLVER_MET = 1e-6
-_EXACT_SEATS = 100
 _PLAIN_SHARE = 0.3  # of the time limit, for the boxes alone where there are names and counts
-_MODEL_SEATS = 900  # boxes x domains up to which the model of ``rules_model.py`` is built
+_PRICED_SHARE = 0.5  # of what is left then, for prices on counted groups
+_PARTS_SHARE = 0.5  # of what is left then, for groups in parts
+_AT_ONCE_S = 1.0  # seconds after Ctrl-C for a first seating, where none is in hand
 
 
 def price_of(rules: BoundRules, ruled: Answer, free: Answer) -> RulePrice:
@@ -75,11 +82,14 @@ def solve_ruled(
 ) -> Answer:
     """Return the best seating of *question* that keeps *rules*, its bound and its proof.
 
+    Ctrl-C ends the search: the answer is the best so far, with its gap. So is that of a *free* one
+    that was interrupted.
+
     Args:
         question: the grid of ranks and the placed tier's domains.
         rules: tied to them by ``bound_rules``.
         free: the answer without rules.
-        time_limit_s: seconds for the solvers [s].
+        time_limit_s: seconds for the search [s].
         seed: of everything random.
 
     Raises:
@@ -88,44 +98,47 @@ def solve_ruled(
     """
     home = np.array(free.home)
     if keeps(question, rules, home) and (
-        cut_bytes(question, home) <= free.objective_bytes * (1 + _MET)
+        cut_bytes(question, home) <= free.objective_bytes * (1 + MET)
     ):
         return free
     if _misprices(question, rules.axes):
         unboxed = _unboxed(question, rules)
         return solve_ruled(question, unboxed, free, time_limit_s=time_limit_s, seed=seed)
-    ends_s = monotonic() + time_limit_s
-    tile = tuple(n if i in rules.axes else 1 for i, n in enumerate(question.sizes))
-    coarse = coarsen(question, tile, rules.capacities)
-    open_domains = open_domains_of(rules)
-    simple = not _names(rules, open_domains) and not rules.counted
-    if rules.axes or len(open_domains) < len(coarse.capacities):
-        part_s = time_limit_s if simple else time_limit_s * _PLAIN_SHARE
-        plain = solved_on(narrowed(coarse, open_domains), open_domains, part_s, seed)
-    else:
-        plain = free
-    if simple:
-        bound = max(plain.lower_bound_bytes, free.lower_bound_bytes)
-        return _refined(question, tile, plain, bound)
-    bound = max(
-        plain.lower_bound_bytes,
-        free.lower_bound_bytes,
-        slab_bound(coarse, rules, max(0.0, ends_s - monotonic()) * _PLAIN_SHARE),
-    )
-    known = [free, plain]
-    for found in priced(
-        narrowed(coarse, open_domains), rules, monotonic() + (ends_s - monotonic()) / 2
-    ):
-        bound = max(bound, found.lower_bound_bytes)
-        known.append(
-            replace(
-                plain,
-                home=tuple(open_domains[found.home].tolist()),
-                method="the best at a price on the groups' domains",
-            )
-        )
-    best = _best_kept(question, coarse, rules, tile, known, ends_s, seed)
-    return _proved(question, coarse, rules, tile, best, bound, ends_s)
+    work = started(
+        question, rules, bound_bytes=free.lower_bound_bytes, ends_s=monotonic() + time_limit_s,
+        seed=seed,
+    )  # fmt: skip
+    if not free.interrupted:
+        with suppress(KeyboardInterrupt):
+            return _searched(work, free)
+    return _so_far(work, free)
+
+
+def solve_ruled_within(
+    question: Question, rules: BoundRules, free: Answer, *, time_limit_s: float, seed: int
+) -> Answer:
+    """Return ``solve_ruled`` of a question asked within another.
+
+    Ctrl-C goes on to the question that asks: its search ends, not only this one.
+    """
+    answer = solve_ruled(question, rules, free, time_limit_s=time_limit_s, seed=seed)
+    if answer.interrupted:
+        raise KeyboardInterrupt
+    return answer
+
+
+def _so_far(work: RuledWork, free: Answer) -> Answer:
+    """Return what an interrupted search has in hand, or can have at once.
+
+    Raises:
+        KeyboardInterrupt: that is nothing.
+    """
+    if work.home is None:
+        work.ends_s = monotonic() + _AT_ONCE_S
+        _offer_at_once(work, free)
+    if work.home is None:
+        raise KeyboardInterrupt
+    return work.answer(interrupted=True)
 
 
 def _misprices(question: Question, axes: Sequence[int]) -> bool:
@@ -166,123 +179,100 @@ def _names(rules: BoundRules, open_domains: NDArray[np.int64]) -> bool:
     return rules.allowed is not None and not bool(rules.allowed[:, open_domains].all())
 
 
-def _refined(question: Question, tile: Sequence[int], coarse: Answer, bound: float) -> Answer:
-    """Return the answer on boxes as one on ranks, priced again there."""
-    home = refine_home(question, tile, np.array(coarse.home))
-    cut, proof = cut_bytes(question, home), coarse.proof
-    if abs(cut - coarse.objective_bytes) > _SOLVER_MET * cut:
-        raise PlannerError(
-            f"boxes that cross {coarse.objective_bytes:.0f} bytes are ranks that cross {cut:.0f}: "
-            "this is a fault of the planner, and the placement is withheld"
+def _searched(work: RuledWork, free: Answer) -> Answer:
+    """Return the best seating that the whole search finds."""
+    open_domains = open_domains_of(work.rules)
+    simple = not _names(work.rules, open_domains) and not work.rules.counted
+    if simple:
+        part = narrowed(work.coarse, open_domains)
+        boxes = solved_on(part, open_domains, work.left_s, work.seed)
+        bound = max(boxes.lower_bound_bytes, free.lower_bound_bytes)
+        return refined(work.question, work.tile, boxes, bound)
+    steps = (
+        _offer_plain, _offer_slabs, _mend, _bound_slabs, _offer_priced, _offer_parts, _mend,
+    )  # fmt: skip
+    if not _offer_at_once(work, free) and not any(step(work) for step in steps):
+        close(work)
+    if work.home is None:
+        raise SolverError(
+            f"no seating was found that keeps {said(work.rules)}, and none is proved impossible: "
+            "a larger --time-limit, or fewer rules"
         )
-    return Answer(
-        home=tuple(home.tolist()),
-        objective_bytes=cut,
-        lower_bound_bytes=min(bound, cut) if proof is Proof.INCUMBENT else cut,
-        proof=proof,
-        method=coarse.method if prod(tile) == 1 else f"{coarse.method}, groups kept whole",
+    return work.answer()
+
+
+def _offer_renamed(work: RuledWork, home: NDArray[np.int64], method: str) -> bool:
+    """Offer a seating of boxes as it is, and with its domains renamed; return ``work.over``."""
+    return any(
+        work.offer(one, how) for one, how in renamings(work.coarse, work.rules, home, method)
     )
 
 
-def _best_kept(
-    question: Question,
-    coarse: Question,
-    rules: BoundRules,
-    tile: Sequence[int],
-    known: Sequence[Answer],
-    ends_s: float,
-    seed: int,
-) -> Answer | None:
-    """Return the cheapest seating found that keeps the rules, on boxes; None if none was."""
-    best, least, how = None, inf, ""
-    for home, method in candidates(question, coarse, rules, known, ends_s, seed):
-        if not keeps_on_boxes(question, rules, tile, home):
-            continue
-        cut = cut_bytes(coarse, home)
-        if cut < least * (1 - _MET):
-            best, least, how = home, cut, method
-    if best is None:
-        return None
-    if coarse.cells * len(coarse.capacities) > _EXACT_SEATS:  # the model does without a start
-        better = mended(question, coarse, rules, tile, best, seed)
-        if (cut := cut_bytes(coarse, better)) < least * (1 - _MET):
-            best, least, how = better, cut, f"{how}, then exchanges"
-    return Answer(
-        home=tuple(best.tolist()), objective_bytes=least, lower_bound_bytes=0.0,
-        proof=Proof.INCUMBENT, method=how,
-    )  # fmt: skip
+def _offer_at_once(work: RuledWork, free: Answer) -> bool:
+    """Offer what takes no search: the free seating's boxes, and the domains filled in order."""
+    homes = np.array(free.home)[boxes_of(work.question.sizes, work.rules.axes)]
+    whole = bool((homes == homes[:, :1]).all())
+    if whole and _offer_renamed(work, homes[:, 0], free.method):
+        return True
+    return any(
+        work.offer(home, "domains filled one after the other")
+        for home in at_once(work.coarse, work.rules)
+    )
 
 
-def _proved(
-    question: Question,
-    coarse: Question,
-    rules: BoundRules,
-    tile: Sequence[int],
-    best: Answer | None,
-    bound: float,
-    ends_s: float,
-) -> Answer:
-    """Return the answer with what can be proved of it, by the bound or by the small model."""
-    cut = inf if best is None else best.objective_bytes
-    if best is not None and cut - bound <= _MET * max(cut, 1e-300):
-        return _refined(question, tile, replace(best, proof=Proof.BOUND), bound)
-    if coarse.cells * len(coarse.capacities) <= _MODEL_SEATS:
-        return _proved_by_model(question, coarse, rules, tile, best, bound, ends_s)
-    return _found(question, rules, tile, best, bound)
+def _offer_plain(work: RuledWork) -> bool:
+    """Solve the boxes alone, without regard to names and counts: a bound, and maybe a seating."""
+    open_domains = open_domains_of(work.rules)
+    if not work.rules.axes and len(open_domains) == len(work.coarse.capacities):
+        return work.over  # that is the free question
+    part = narrowed(work.coarse, open_domains)
+    plain = solved_on(part, open_domains, work.left_s * _PLAIN_SHARE, work.seed)
+    work.raise_bound(plain.lower_bound_bytes)
+    _offer_renamed(work, np.array(plain.home), plain.method)
+    if plain.interrupted:
+        raise KeyboardInterrupt
+    return work.over
 
 
-def _proved_by_model(
-    question: Question,
-    coarse: Question,
-    rules: BoundRules,
-    tile: Sequence[int],
-    best: Answer | None,
-    bound: float,
-    ends_s: float,
-) -> Answer:
-    from planner.place.rules_model import solve_ruled_model  # noqa: PLC0415 - imports a solver
+def _offer_slabs(work: RuledWork) -> bool:
+    return any(
+        work.offer(home, "one part of the ranks after the other")
+        for home in seated_by_slab(work.coarse, work.rules)
+    )
 
-    cut = inf if best is None else best.objective_bytes
-    unit = max((cut if best is not None else max(bound, 1.0)) / 1000.0, 1e-300)
-    allowed = rules.allowed
-    if allowed is None:
-        allowed = np.ones((coarse.cells, len(coarse.capacities)), bool)
-    solved = solve_ruled_model(
-        coarse, allowed, rules.counted, known_bytes=min(bound, cut), unit_bytes=unit,
-        time_limit_s=max(1.0, ends_s - monotonic()),
-    )  # fmt: skip
-    if solved.unseated:
-        volume = prod(tile)
-        raise InfeasibleError(
-            f"{_said(rules)} cannot be kept: {solved.unseated * volume} ranks at least are left "
-            f"without a seat on the {sum(question.capacities)} usable GPUs, whatever the seating "
-            "(proved by the solver)"
+
+def _bound_slabs(work: RuledWork) -> bool:
+    return work.raise_bound(slab_bound(work.coarse, work.rules, work.left_s * _PLAIN_SHARE))
+
+
+def _offer_priced(work: RuledWork) -> bool:
+    """Take up the bounds and the seatings of prices on counted groups."""
+    open_domains = open_domains_of(work.rules)
+    part = narrowed(work.coarse, open_domains)
+    for found in priced(part, work.rules, monotonic() + work.left_s * _PRICED_SHARE):
+        work.raise_bound(found.lower_bound_bytes)
+        method = "the best at a price on the groups' domains"
+        if _offer_renamed(work, open_domains[found.home], method):
+            return True
+    return work.over
+
+
+def _offer_parts(work: RuledWork) -> bool:
+    """Seat counted groups in as few parts as they may have, each part a box of its own."""
+    ends_s = monotonic() + work.left_s * _PARTS_SHARE
+    return any(
+        work.offer(home, method)
+        for home, method in by_parts(work.coarse, work.rules, ends_s, work.seed)
+    )
+
+
+def _mend(work: RuledWork) -> bool:
+    """Better the best by exchanges; the smallest grids do without, the model is as quick."""
+    seats = work.coarse.cells * len(work.coarse.capacities)
+    if work.home is not None and not work.exchanged and seats > EXACT_SEATS:
+        better = mended(
+            work.question, work.coarse, work.rules, work.tile, work.home, work.seed, work.ends_s
         )
-    if solved.home is not None and keeps_on_boxes(question, rules, tile, solved.home):
-        price = cut_bytes(coarse, solved.home)
-        if price < cut * (1 - _MET):
-            cut = price
-            best = Answer(
-                home=tuple(solved.home.tolist()), objective_bytes=price, lower_bound_bytes=0.0,
-                proof=Proof.INCUMBENT, method="solver on the ranks that the rules are about",
-            )  # fmt: skip
-    bound = max(bound, solved.lower_bound_bytes)
-    if best is not None and solved.closed and cut - bound <= _SOLVER_MET * max(cut, 1e-300):
-        best = replace(best, proof=Proof.SOLVER)
-    return _found(question, rules, tile, best, bound)
-
-
-def _found(
-    question: Question, rules: BoundRules, tile: Sequence[int], best: Answer | None, bound: float
-) -> Answer:
-    if best is None:
-        raise SolverError(
-            f"no seating was found that keeps {_said(rules)}, and none is proved impossible: "
-            "a larger --time-limit, or fewer rules"
-        )
-    return _refined(question, tile, best, bound)
-
-
-def _said(rules: BoundRules) -> str:
-    texts = [repr(rule.text) for rule in rules.rules]
-    return f"rule{'s' if len(texts) > 1 else ''} {' and '.join(texts)}"
+        work.offer(better, f"{work.method}, then exchanges")
+        work.exchanged = True
+    return work.over

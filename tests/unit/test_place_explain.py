@@ -132,7 +132,7 @@ def test_second_answers_start_from_the_plans_own_bound(
         given.append(free)
         return free
 
-    monkeypatch.setattr("planner.place.alternatives.solve_ruled", spy)
+    monkeypatch.setattr("planner.place.alternatives.solve_ruled_within", spy)
     alternatives(plan, LAYOUT, FAMILIES, CLUSTER, count=1)
 
     assert given
@@ -145,7 +145,7 @@ def test_a_solver_that_finds_nothing_in_time_is_told_so(
     def late(*_: object, **__: object) -> Answer:
         raise SolverError("no seating was found within 1 s")
 
-    monkeypatch.setattr("planner.place.explain.solve_ruled", late)
+    monkeypatch.setattr("planner.place.explain.solve_ruled_within", late)
 
     found = reason("pp", plan, LAYOUT, FAMILIES, CLUSTER)
 
