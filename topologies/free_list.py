@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ import numpy as np
 from planner.documents import read_bytes
 from planner.errors import SpecError
 from planner.fabric import Domain, Fabric
+from planner.words import counted
 from topologies.host_lists import MOST_HOSTS, HostListError, expand_hosts, fold_hosts
 from topologies.host_slots import machines_of, slots_of
 from topologies.text_lines import numbered_lines
@@ -58,6 +59,39 @@ class _Known:
         return names
 
 
+@dataclass(slots=True)
+class _Faults:
+    """Faults with their lines; of a kind that many lines share, the first tells how many."""
+
+    said: list[str] = field(default_factory=list)
+    alike: dict[str, int] = field(default_factory=dict)
+    """By the first fault of such a kind: how many more there are."""
+    kinds: dict[str, str] = field(default_factory=dict)
+    """By kind: its first fault."""
+
+    def add(self, *faults: str) -> None:
+        """Add faults that are told one by one."""
+        self.said += faults
+
+    def add_alike(self, kind: str, fault: str) -> None:
+        """Add a fault of a *kind*; only the first of it is told."""
+        if kind in self.kinds:
+            self.alike[self.kinds[kind]] += 1
+            return
+        self.kinds[kind] = fault
+        self.alike[fault] = 0
+        self.said.append(fault)
+
+    def told(self) -> list[str]:
+        """Return the faults as the user reads them."""
+        return [
+            f"{fault}; {counted(more, 'more host')} of the list likewise"
+            if (more := self.alike.get(fault, 0))
+            else fault
+            for fault in self.said
+        ]
+
+
 def read_free_list(path: Path | str, fabric: Fabric) -> Fabric:
     """Return *fabric* with only the GPUs that the file at *path* lists.
 
@@ -84,23 +118,23 @@ def free_gpus(text: str, name: str, fabric: Fabric) -> tuple[int, ...]:
         SpecError: every fault, with its line.
     """
     known = _Known(_known_hosts(fabric), room=MOST_HOSTS + len(fabric.gpus))
-    faults: list[str] = []
+    faults = _Faults()
     listed_at: dict[int, int] = {}
     for number, raw in numbered_lines(text, name):
         line = raw.split("#", 1)[0].strip()
         for gpus in _line_gpus(line, f"{name}:{number}", known, faults) if line else ():
             twice = [gpu for gpu in gpus if gpu in listed_at]
             if twice:
-                faults.append(
+                faults.add(
                     f"{name}:{number}: {fabric.gpus[twice[0]]} is free already on line "
                     f"{listed_at[twice[0]]}: expected each GPU once"
                     + (f" ({len(twice)} GPUs are repeated)" if len(twice) > 1 else "")
                 )
             listed_at.update(dict.fromkeys((gpu for gpu in gpus if gpu not in listed_at), number))
-        if len(faults) > _FAULTS or known.room <= 0:
-            raise SpecError(*faults[:_FAULTS], f"{name}:{number}: read no further")
-    if faults:
-        raise SpecError(*faults)
+        if len(faults.said) > _FAULTS or known.room <= 0:
+            raise SpecError(*faults.told()[:_FAULTS], f"{name}:{number}: read no further")
+    if faults.said:
+        raise SpecError(*faults.told())
     if not listed_at:
         raise SpecError(f"{name}:1: lists no free GPU: expected e.g. {next(iter(known.hosts))}")
     return tuple(sorted(listed_at))
@@ -177,28 +211,31 @@ def _cut_down(domains: Sequence[Domain], index: np.ndarray) -> tuple[Domain, ...
 
 def _known_hosts(fabric: Fabric) -> Mapping[str, _Host]:
     """Return everything that a line may name: hosts, domains of every tier, GPUs."""
+    slots = slots_of(fabric)
+    numbered = {
+        host.gpus: tuple(slots[gpu] for gpu in host.gpus) for host in machines_of(fabric)
+    }  # a domain that is one machine counts its GPUs as the machine does
     named = {name: _Host(gpus=(gpu,), numbers=()) for gpu, name in enumerate(fabric.gpus)}
     for tier in reversed(fabric.tiers):
-        named |= {d.name: _Host(gpus=d.gpus, numbers=()) for d in tier.domains}
-    slots = slots_of(fabric)
+        named |= {
+            d.name: _Host(gpus=d.gpus, numbers=numbered.get(d.gpus, ())) for d in tier.domains
+        }
     found = {
-        host.name: _Host(gpus=host.gpus, numbers=tuple(slots[gpu] for gpu in host.gpus))
+        host.name: _Host(gpus=host.gpus, numbers=numbered[host.gpus])
         for host in machines_of(fabric)
     }
     return {**found, **{name: host for name, host in named.items() if name not in found}}
 
 
-def _line_gpus(
-    line: str, place: str, known: _Known, faults: list[str]
-) -> Iterator[tuple[int, ...]]:
+def _line_gpus(line: str, place: str, known: _Known, faults: _Faults) -> Iterator[tuple[int, ...]]:
     """Yield the GPUs of every term of a line; append its faults."""
     hosts = known.hosts
     for term in _terms(line):
-        if len(faults) > _FAULTS or known.room <= 0:
+        if len(faults.said) > _FAULTS or known.room <= 0:
             return
         match = _TERM.fullmatch(term)
         if match is None:
-            faults.append(
+            faults.add(
                 f"{place}: {term[:60]!r}: expected a host list such as node[001-128], node001:0-3 "
                 "or node001*4"
             )
@@ -207,7 +244,7 @@ def _line_gpus(
             "-" not in match["gpus"]
         ):  # fmt: skip
             one, host = match["gpus"], match["hosts"]
-            faults.append(
+            faults.add(
                 f"{place}: {term[:60]!r}: is that GPU {one} or {one} GPUs? Write "
                 f"{host}:{one}-{one} or {host}*{one}"
             )
@@ -215,12 +252,15 @@ def _line_gpus(
         try:
             names = known.expanded(match["hosts"])
         except HostListError as error:
-            faults += [f"{place}: {fault}" for fault in error.faults]
+            faults.add(*(f"{place}: {fault}" for fault in error.faults))
             continue
         unknown = [name for name in names if name not in hosts]
         if unknown:
-            like = hosts if len(faults) < _COMPARED else {}
-            faults.append(f"{place}: {_unknown(unknown, len(names), like)}")
+            compared = hosts if len(faults.said) < _COMPARED else {}
+            near = get_close_matches(unknown[0], compared, n=2)
+            called = " or ".join(near) or next(iter(hosts), "")
+            meant = f"did you mean {called}?" if near else f"expected e.g. {called}"
+            faults.add(f"{place}: {_unknown(unknown, len(names))}: {meant}")
         for name in names:
             if name in hosts and (found := _host_gpus(name, match, place, hosts[name], faults)):
                 yield found
@@ -237,24 +277,21 @@ def _terms(line: str) -> list[str]:
     return [",".join(part) for part in parts]
 
 
-def _unknown(unknown: Sequence[str], of: int, hosts: Mapping[str, _Host]) -> str:
-    """Return which names are no hosts, and what they may be meant to be."""
+def _unknown(unknown: Sequence[str], of: int) -> str:
+    """Return which names of *of* are no hosts."""
     first = unknown[0]
-    near = get_close_matches(first, hosts, n=2)
-    called = next(iter(hosts), "")
-    meant = f": did you mean {' or '.join(near)}?" if near else f": expected e.g. {called}"
     if len(unknown) == 1:
-        return f"the cluster has no host {first[:60]!r}{meant}"
-    return f"{len(unknown)} of {of} names are no hosts of the cluster, first {first[:60]!r}{meant}"
+        return f"the cluster has no host {first[:60]!r}"
+    return f"{len(unknown)} of {of} names are no hosts of the cluster, first {first[:60]!r}"
 
 
 def _host_gpus(
-    name: str, match: re.Match[str], place: str, host: _Host, faults: list[str]
+    name: str, match: re.Match[str], place: str, host: _Host, faults: _Faults
 ) -> tuple[int, ...]:
     if match["count"] is not None:
         count = int(match["count"])
         if not 1 <= count <= len(host.gpus):
-            faults.append(
+            faults.add(
                 f"{place}: {name} has {len(host.gpus)} usable GPUs, {count} are said to be free"
             )
             return ()
@@ -262,26 +299,28 @@ def _host_gpus(
     if match["gpus"] is None:
         return host.gpus
     if not host.numbers:
-        faults.append(f"{place}: {name}: its GPUs have no numbers: expected {name} or {name}*N")
+        faults.add_alike(
+            "no numbers", f"{place}: {name}: its GPUs have no numbers: expected {name} or {name}*N"
+        )
         return ()
     return _numbered(name, match["gpus"], place, host, faults)
 
 
-def _numbered(name: str, text: str, place: str, host: _Host, faults: list[str]) -> tuple[int, ...]:
+def _numbered(name: str, text: str, place: str, host: _Host, faults: _Faults) -> tuple[int, ...]:
     gpu_of = dict(zip(host.numbers, host.gpus, strict=True))
     found: list[int] = []
     for piece in filter(None, re.split(r"[,\s]+", text)):
         low, _, high = piece.partition("-")
         if _NUMBERS.fullmatch(piece) is None or int(high or low) < int(low):
-            faults.append(f"{place}: {name}:{piece[:30]}: expected GPU numbers such as 0-3 or 0,2")
+            faults.add(f"{place}: {name}:{piece[:30]}: expected GPU numbers such as 0-3 or 0,2")
             return ()
         found += range(int(low), int(high or low) + 1)
     if missing := [n for n in found if n not in gpu_of]:
-        faults.append(
+        faults.add(
             f"{place}: {name} has no usable GPU {missing[0]}: it has "
             f"{', '.join(map(str, host.numbers))}"
         )
         return ()
     if len(set(found)) < len(found):
-        faults.append(f"{place}: {name}:{text[:30]}: a GPU is listed twice")
+        faults.add(f"{place}: {name}:{text[:30]}: a GPU is listed twice")
     return tuple(gpu_of[n] for n in dict.fromkeys(found))

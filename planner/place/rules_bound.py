@@ -19,6 +19,7 @@ import numpy as np
 from planner.errors import InfeasibleError
 from planner.layout import groups_along
 from planner.place.rules import Form, Rule, is_host
+from planner.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,16 +99,16 @@ def bound_rules(rules: Sequence[Rule], layout: Layout, fabric: Fabric, tier: str
     allowed = _allowed(rules, layout, fabric, tier, axes)
     if allowed is not None:
         _refuse_crowds(rules, allowed, capacities, axes, sizes, fabric.capacities(tier))
-    counted = tuple(
+    limits = tuple(
         Counted(axes=layout.axes_of(rule.digit), most=rule.most, rule=rule.text)
         for rule in rules
         if rule.form is Form.AT_MOST
     )
-    for entry in counted:
+    for entry in limits:
         _refuse_counted(entry, sizes, fabric.capacities(tier), tier)
     return BoundRules(
         rules=tuple(rules), boxes=boxes, axes=axes, capacities=capacities, allowed=allowed,
-        counted=counted,
+        counted=limits,
     )  # fmt: skip
 
 
@@ -176,8 +177,9 @@ def _too_few(
     else:
         fit = sum(capacities)
         why = (
-            f"{what}; the {tier}s' usable GPUs take {fit} such groups whole and the layout has "
-            f"{needed}: {needed - fit} groups, {(needed - fit) * volume} ranks, too many"
+            f"{what}; the {plural(tier)}' usable GPUs take {counted(fit, 'such group')} whole and "
+            f"the layout has {needed}: {counted(needed - fit, 'group')}, "
+            f"{counted((needed - fit) * volume, 'rank')}, too many"
         )
     return f"{_quoted(box.rules)} cannot be kept: {why}"
 
@@ -251,7 +253,7 @@ def _refuse_crowds(
             usable = int(np.array(gpus)[open_to].sum())
             raise InfeasibleError(
                 f"{_quoted(named)} cannot be kept: {boxes * volume} ranks may sit on "
-                f"{int(open_to.sum())} domains only, whose {usable} usable GPUs take "
+                f"{counted(int(open_to.sum()), 'domain')} only, whose {usable} usable GPUs take "
                 f"{seats * volume} of them: {(boxes - seats) * volume} too many"
             )
 
@@ -272,5 +274,5 @@ def _refuse_counted(
     if size > seats:
         raise InfeasibleError(
             f"rule {entry.rule!r} cannot be kept: a group has {size} ranks and the {entry.most} "
-            f"largest {tier}s {seats} usable GPUs: {size - seats} too few"
+            f"largest {plural(tier)} {seats} usable GPUs: {size - seats} too few"
         )

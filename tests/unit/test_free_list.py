@@ -140,3 +140,34 @@ def test_a_list_of_faults_alone_is_read_no_further() -> None:
 
     assert refused.value.faults[-1] == "free:41: read no further"
     assert len(refused.value.faults) == 41
+
+
+def test_a_supernode_that_is_one_machine_counts_its_gpus_as_the_machine_does() -> None:
+    nodes = load_cluster("hgx-h100", gpus=16)
+
+    assert free_gpus("sn01:2-3", "f", nodes) == free_gpus("sn01.board00:2-3", "f", nodes)
+    assert [nodes.gpus[g] for g in free_gpus("sn01:2-3", "f", nodes)] == [
+        "sn01.gpu02",
+        "sn01.gpu03",
+    ]
+
+
+def test_numbers_where_there_are_none_are_one_fault_however_many_lines_have_them() -> None:
+    lines = "\n".join(f"sn{number:02d}:0-3" for number in range(4))
+
+    with pytest.raises(SpecError) as refused:
+        free_gpus(lines, "free", CLUSTER)
+
+    assert refused.value.faults == (
+        (
+            "free:1: sn00: its GPUs have no numbers: expected sn00 or sn00*N; "
+            "3 more hosts of the list likewise"
+        ),
+    )
+
+
+def test_a_name_that_is_compared_with_none_still_says_what_hosts_are_called() -> None:
+    with pytest.raises(SpecError) as refused:
+        free_gpus("\n".join(f"zebra{number}" for number in range(9)), "free", CLUSTER)
+
+    assert all(fault.endswith("expected e.g. sn00.board00") for fault in refused.value.faults)

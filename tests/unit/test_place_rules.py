@@ -106,7 +106,7 @@ def test_the_ranks_of_a_stage_sit_on_the_domains_named() -> None:
 def test_more_ranks_than_the_named_domains_seat_are_refused_with_the_number() -> None:
     layout = Layout(tp=2, dp=4, pp=2, global_batch=8)
 
-    with pytest.raises(InfeasibleError, match=r"8 ranks may sit on 1 domains only.*4 too many"):
+    with pytest.raises(InfeasibleError, match=r"8 ranks may sit on 1 domain only.*4 too many"):
         place(layout, gathers(layout, tp=1.0), generic_cluster(4, 16), rules=["stage 0 on sn00"])
 
 
