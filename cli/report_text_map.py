@@ -66,6 +66,8 @@ def map_lines(plan: Plan, width: int) -> list[Text]:
     """
     digit = _digit(plan.inputs.layout)
     value = coordinate(plan.inputs.layout, digit)
+    share = -(-(int(value.max()) + 1) // len(SYMBOLS))  # values that one character stands for
+    value //= share
     placement = plan.placement
     seats = [_values(domain, placement.rank_to_gpu, value) for domain in placement.domains]
     together = _together(seats, (width - 4) // 2)
@@ -78,7 +80,11 @@ def map_lines(plan: Plan, width: int) -> list[Text]:
     told += _WORDS[digit]
     if any(-1 in entry.cells for entry in entries):
         told += f"; {FREE} is free"
-    lines = [Text(f"{told}:"), *_laid_out(entries, width)]
+    lines = [Text(f"{told}:")]
+    if share > 1:
+        run = f"{share} to {2 * share - 1}" if share > 2 else f"{share} and {share + 1}"
+        lines.append(Text(f"  {share} in a row share a character, so 1 is {run}."))
+    lines += _laid_out(entries, width)
     if cut_down:
         lines.append(Text("  GPUs of other jobs are left out."))
     return [*lines, *_leaving(plan)]
@@ -227,7 +233,7 @@ def _shortened(text: str, most: int) -> str:
 def _drawn(cell: int) -> tuple[str, str]:
     if cell < 0:
         return FREE, "dim"
-    return SYMBOLS[cell % len(SYMBOLS)], _COLOURS[cell % len(_COLOURS)]
+    return SYMBOLS[cell], _COLOURS[cell % len(_COLOURS)]
 
 
 def _leaving(plan: Plan) -> list[Text]:
