@@ -72,6 +72,10 @@ def test_machines_swapped_between_supernodes_cross_more_and_can_be_put_back(
 
     assert told["allocated"]["cut_bytes"] > told["planned"]["cut_bytes"]
     assert told["best"]["cut_bytes"] == pytest.approx(told["planned"]["cut_bytes"])
+    moved = {one["machine"]: one for one in told["machines"]["other_ranks"]}
+    assert set(moved) == {"n1", "n4"}
+    assert moved["n1"]["allocated"] == moved["n4"]["planned"]
+    assert moved["n4"]["allocated"] == moved["n1"]["planned"]
 
 
 def test_a_lost_machine_is_too_few_gpus(
