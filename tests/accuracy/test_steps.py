@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.steptime.ranking import orders
 from planner.steptime.refit import refit
 from planner.steptime.runs import Run
 from planner.steptime.validate import (
     Score,
-    groups_of,
     predict,
     predict_by_halves,
     predict_by_left_out,
@@ -91,7 +91,7 @@ def test_korthikantis_eight_steps_are_within_four_percent() -> None:
 def test_selective_recomputation_is_predicted_faster_than_full() -> None:
     runs = of_source(read_steps(OWN).runs, "korthikanti2022")
 
-    groups = groups_of(runs, predict(runs, shipped_efficiencies()))
+    groups = orders(runs, predict(runs, shipped_efficiencies()))
 
     assert all(group.right == group.pairs == 1 for group in groups)
 
@@ -156,7 +156,7 @@ def test_all_of_vtrains_rows_are_predicted_and_the_spanning_ones_well(table: Ste
 def test_the_layouts_picked_for_vtrains_models_are_near_the_fastest(table: StepsTable) -> None:
     runs = of_source(table.runs, "vtrain_multi")
 
-    groups = groups_of(runs, predict(runs, shipped_efficiencies()))
+    groups = orders(runs, predict(runs, shipped_efficiencies()))
 
     assert max(group.regret_share for group in groups) < 0.05
     assert sum(group.right for group in groups) / sum(group.pairs for group in groups) > 0.80
