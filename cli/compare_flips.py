@@ -63,7 +63,15 @@ def _flip_sentence(found: Comparison) -> str:
         )
     else:
         looked = "Looked at from x 1/32 to x 32."
-    return f"{looked} {grid_words()}"
+    return f"{looked} {grid_words(_proved(found))}"
+
+
+def _proved(found: Comparison) -> dict[str, bool]:
+    """Return of each property that was looked at whether no change was missed."""
+    names = dict.fromkeys(one.name for one in found.looked)
+    return {
+        name: not any(one.unproved for one in found.looked if one.name == name) for name in names
+    }
 
 
 def _seated_lines(found: Comparison) -> list[str]:

@@ -21,7 +21,7 @@ from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import money_of
 from planner.procure.run import Run, run_of
 from planner.search.compare import Compared, Entry, compare, compare_layouts
-from planner.search.flips import Flip, Varied, flips
+from planner.search.flips import Flip, Looked, Varied, flips
 from planner.search.gains import Gain, gains, worth
 from planner.search.pareto import pareto_front
 from planner.search.price_flips import Bid, cheapest, price_flips, price_now
@@ -42,6 +42,7 @@ class Comparison:
         compared: ranked.
         flips: where the winner changes with every rank in a seat, or by money.
         contradicted: where it changes in rank order alone.
+        looked: how far and how closely the rank orders were looked at.
         gains: cluster to what better parts bring.
         bills: cluster to its parts.
         runs: what a run takes, in the order of ``compared.ranked``.
@@ -53,6 +54,7 @@ class Comparison:
     compared: Compared
     flips: tuple[Flip, ...]
     contradicted: tuple[SeatedFlip, ...]
+    looked: tuple[Looked, ...]
     gains: Mapping[str, tuple[Gain, ...]]
     bills: Mapping[str, Bill]
     runs: tuple[Run, ...]
@@ -96,12 +98,13 @@ def make_comparison(
         for one in found.ranked
     ] if found.pools else []  # fmt: skip
     priced = prices is not None and all(one.cost_per_token is not None for one in runs.values())
-    seated = _seated_flips(asked, found)
+    flipped = _seated_flips(asked, found)
     return Comparison(
         asked=asked,
         compared=found,
-        flips=(*seated.held, *price_flips(bids, prices)),
-        contradicted=seated.contradicted,
+        flips=(*flipped.seated.held, *price_flips(bids, prices)),
+        contradicted=flipped.seated.contradicted,
+        looked=flipped.looked,
         gains={
             pool.name: tuple(gains(pool, nics_per_gpu=_nics(bills[one.name], one.gpus),
                                    bigger=one.bigger))
@@ -114,10 +117,18 @@ def make_comparison(
     )  # fmt: skip
 
 
-def _seated_flips(asked: Compare, found: Compared) -> SeatedFlips:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flipped:
+    """Flips with every rank in a seat, and how closely the rank orders were looked at."""
+
+    seated: SeatedFlips
+    looked: tuple[Looked, ...] = ()
+
+
+def _seated_flips(asked: Compare, found: Compared) -> _Flipped:
     """Return where the winner flips; for a run that all do in time, only where its layout does."""
     if not found.pools:
-        return SeatedFlips(held=(), contradicted=())
+        return _Flipped(seated=SeatedFlips(held=(), contradicted=()))
     first = found.ranked[0]
     raced = [one for one in found.ranked if one is first or asked.sizes.goal.equal != "run"]
     names = {one.candidate.name for one in raced}
@@ -126,7 +137,9 @@ def _seated_flips(asked: Compare, found: Compared) -> SeatedFlips:
         token_s={one.candidate.name: one.finalist.token_s for one in raced},
         layout=first.finalist.layout,
     )
-    return seated_flips(flips(varied), varied, found.seats, today)
+    ordered = flips(varied)
+    seated = seated_flips(ordered.found, varied, found.seats, today)
+    return _Flipped(seated=seated, looked=ordered.looked)
 
 
 def _by_need(ranked: Sequence[Entry], runs: Mapping[int, Run]) -> tuple[Entry, ...]:
@@ -168,6 +181,12 @@ def compare_document(found: Comparison) -> dict[str, Any]:
             {**_flip(one.flip, found),
              "seated": {"holds": False, "before": one.before, "after": one.after}}
             for one in found.contradicted
+        ],
+        "flips_looked": [
+            {"property": one.name, "kind": one.kind, "to_factor": one.factor,
+             "proved": not one.unproved,
+             "unproved": [[each.near_factor, each.far_factor] for each in one.unproved]}
+            for one in found.looked
         ],
         "gains": {
             name: [{"name": one.name, "step_s": one.step_s, "gain_share": one.gain_share,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from planner.procure.budget import format_money
 from planner.search.axes import GRID, WIDEST_FACTOR
@@ -34,12 +34,28 @@ def span_words(varied: Collection[str]) -> str:
     return "; ".join(words for name, words in _SPANS.items() if name in varied)
 
 
-def grid_words() -> str:
-    """Return how closely a property is looked at."""
-    return (
-        f"Asked at {GRID} values on each side, x {WIDEST_FACTOR ** (1 / GRID):.2f} apart, then "
-        "by halves: what changes there and back between two of them is not seen."
+def grid_words(proved: Mapping[str, bool]) -> str:
+    """Return how closely properties were looked at.
+
+    Args:
+        proved: property to whether no change was missed between two of the values asked; empty of
+            a document that does not say.
+
+    >>> grid_words({"nic_rate": True, "seq": True})
+    'Between the values asked no flip is missed, in rank order and to 0.1 %.'
+    """
+    left = [property_words(name) for name, sure in proved.items() if not sure]
+    sure = [property_words(name) for name, sure in proved.items() if sure]
+    asked = (
+        f"at {GRID} values on each side, x {WIDEST_FACTOR ** (1 / GRID):.2f} apart, then by "
+        "halves: what changes there and back between two of them is not seen."
     )
+    if not sure:
+        return f"Asked {asked}"
+    words = "Between the values asked no flip is missed, in rank order and to 0.1 %"
+    if not left:
+        return f"{words}."
+    return f"{words}, of: {', '.join(sure)}. Asked of {', '.join(left)} {asked}"
 
 
 def factor_words(factor: float) -> str:

@@ -156,7 +156,7 @@ def _flips(document: Mapping[str, Any]) -> str:
     )  # fmt: skip
     said = (
         f"Looked at from 1/32 to 32 times what it is ({span_words(varied)}), on all clusters "
-        f"alike, each with its best layout there, {how}. {grid_words()}"
+        f"alike, each with its best layout there, {how}. {grid_words(_proved(document))}"
     )
     if document["inputs"]["sizes"]["equal"] == "run":
         said += " All do the run in time: only the winner's layout and prices are looked at."
@@ -170,6 +170,13 @@ def _flips(document: Mapping[str, Any]) -> str:
         )
     flips = filled_table("Where the winner flips, all else equal", heads, rows)
     return f"{flips}<p>{safe(said)}</p>"
+
+
+def _proved(document: Mapping[str, Any]) -> dict[str, bool]:
+    """Return of each property whether no change was missed; empty of a file that does not say."""
+    looked = document.get("flips_looked", ())
+    names = dict.fromkeys(one["property"] for one in looked)
+    return {name: all(one["proved"] for one in looked if one["property"] == name) for name in names}
 
 
 def _with_seats(seated: Mapping[str, Any] | None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.search.best_steps import BEHIND
-from planner.search.flips import spelled_degrees
+from planner.search.incumbent import spelled_degrees
 from planner.search.least_steps import rows_below
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.seated_steps import SeatedSteps, until_kept

@@ -5,24 +5,34 @@ All searches go on side by side: what they ask next is timed at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from planner.search.axes import Axis, axes_of
-from planner.search.best_steps import BEHIND, Steps, fastest_of, is_as_fast
-from planner.search.changed import AS_IT_IS, Change
+from planner.search.best_steps import Steps, fastest_of, is_as_fast
+from planner.search.brackets import first_change, is_ordered
+from planner.search.changed import AS_IT_IS
 from planner.search.experts import Experts, expert_counts
+from planner.search.incumbent import Incumbent, spelled_degrees
 from planner.search.pool import Pool
-from planner.search.space import DEGREES
-from planner.search.ties import told_apart
+from planner.search.standings import (
+    NO_FIT,
+    first_of,
+    layout_at,
+    layout_stays,
+    spreads_of,
+    standing,
+    standing_stays,
+    tie_at,
+    winner_at,
+    winner_stays,
+)
 
 if TYPE_CHECKING:
-    from planner.layout import Layout
-
-    Search = Generator[list[float], None, "Flip | None"]
+    from planner.search.brackets import Along, IsFree, Search, Stretch
+    from planner.search.changed import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,30 @@ class Flip:
     held_factor: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """How far one looked along a property, in closed form and rank order, and how closely.
+
+    Args:
+        name, kind: as of ``Flip``.
+        factor: the furthest at which nothing has changed yet [1].
+        unproved: stretches up to there on which a change there and back is not ruled out.
+    """
+
+    name: str
+    kind: str
+    factor: float
+    unproved: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flips:
+    """What changes, and how closely it was looked."""
+
+    found: tuple[Flip, ...]
+    looked: tuple[Looked, ...] = ()
+
+
 class Varied:
     """Some clusters, what is varied on all of them alike, and their best steps there.
 
@@ -57,35 +91,63 @@ class Varied:
 
     def __init__(self, pools: Sequence[Pool], winner: str) -> None:
         self.axes = {axis.name: axis for axis in axes_of(pools)}
-        self.steps = Steps(pools, winner, *_ends(tuple(self.axes.values())))
+        slowest, fastest = _ends(tuple(self.axes.values()))
+        self.steps = Steps(pools, winner, slowest, fastest)
+        self.incumbent = Incumbent(self.steps, slowest, fastest)
         self.experts = Experts(pools)
 
 
-def flips(varied: Varied) -> list[Flip]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A question along a property, on one side of now, and what it has found so far."""
+
+    axis: Axis
+    kind: str
+    ask: Callable[[float], str]
+    search: Search
+
+
+def flips(varied: Varied) -> Flips:
     """Return the nearest changes below and above the machines as they are, by property.
 
     Each property is asked about at the factors of a grid first, of all layouts of the space, in
-    rank order: what changes there and back again between two neighbours of it is not seen.
+    rank order, then between them until ``brackets.py`` has proved that no change was missed.
 
     Args:
         varied: the clusters.
     """
     steps = varied.steps
-    searches: list[tuple[Axis, Search]] = []
+    asked: list[_Asked] = []
     for axis in varied.axes.values():
-        asked: dict[str, Callable[[float], str]] = {"layout": partial(_layout_at, steps, axis)}
+        kinds: dict[str, tuple[Callable[[float], str], IsFree]] = {
+            "layout": (partial(layout_at, steps, varied.incumbent, axis),
+                       partial(layout_stays, steps, varied.incumbent, axis))
+        }  # fmt: skip
         if len(steps.pools) > 1:
-            asked = {
-                "winner": partial(_winner_at, steps, axis),
-                "tie": partial(_tie_at, steps, axis),
-                **asked,
+            kinds = {
+                "winner": (partial(winner_at, steps, axis), partial(winner_stays, steps, axis)),
+                "tie": (partial(tie_at, steps, axis), partial(standing_stays, steps, axis)),
+                **kinds,
             }
-        searches += [
-            (axis, _first_along(axis, kind, ask, axis.grid(direction)))
-            for kind, ask in asked.items()
+        ordered = is_ordered(axis)
+        asked += [
+            _Asked(axis=axis, kind=kind, ask=ask, search=first_change(
+                axis, ask, axis.grid(direction), is_free if ordered else None
+            ))
+            for kind, (ask, is_free) in kinds.items()
             for direction in (-1, 1)
-        ]
-    return [*_side_by_side(steps, searches), *_expert_flips(varied)]
+        ]  # fmt: skip
+    along = _side_by_side(varied, asked)
+    found = [
+        Flip(name=one.axis.name, kind=one.kind, factor=told.beyond_factor, before=told.before,
+             after=one.ask(told.beyond_factor), held_factor=told.held_factor)
+        for one, told in zip(asked, along, strict=True) if told.beyond_factor is not None
+    ]  # fmt: skip
+    looked = [
+        Looked(name=one.axis.name, kind=one.kind, factor=told.held_factor, unproved=told.unproved)
+        for one, told in zip(asked, along, strict=True)
+    ]
+    return Flips(found=(*found, *_expert_flips(varied)), looked=tuple(looked))
 
 
 def _ends(axes: Sequence[Axis]) -> tuple[list[Change], Change]:
@@ -95,114 +157,23 @@ def _ends(axes: Sequence[Axis]) -> tuple[list[Change], Change]:
     return [one for one in changes if is_as_fast(AS_IT_IS, one)], fastest_of(changes)
 
 
-def _side_by_side(steps: Steps, searches: Sequence[tuple[Axis, Search]]) -> list[Flip]:
-    """Run all *searches* to their ends, a round of questions at once; return what they find."""
-    found: dict[int, Flip] = {}
-    left = dict(enumerate(searches))
+def _side_by_side(varied: Varied, asked: Sequence[_Asked]) -> list[Along]:
+    """Run all searches to their ends, a round of questions at once; return what they find."""
+    found: dict[int, Along] = {}
+    left = dict(enumerate(asked))
     while left:
-        wanted: list[Change] = []
-        for at, (axis, search) in list(left.items()):
+        wanted: dict[str, list[Change]] = {}
+        for at, one in list(left.items()):
             try:
-                wanted += [axis.change(factor) for factor in next(search)]
+                changes = [one.axis.change(factor) for factor in next(one.search)]
             except StopIteration as end:
                 del left[at]
-                if end.value is not None:
-                    found[at] = end.value
-        steps.find(wanted)
+                found[at] = end.value
+            else:
+                wanted.setdefault(one.kind, []).extend(changes)
+        varied.steps.find([change for changes in wanted.values() for change in changes])
+        varied.incumbent.find(wanted.get("layout", []))
     return [found[at] for at in sorted(found)]
-
-
-def _first_along(
-    axis: Axis, kind: str, ask: Callable[[float], str], grid: Sequence[float]
-) -> Search:
-    """Return the first flip along *grid*; yields the factors that it is going to ask about."""
-    yield [1.0, *grid]
-    before, held = ask(1.0), 1.0
-    for factor in grid:
-        if ask(factor) != before:
-            beyond = factor
-            while (middle := axis.between(held, beyond)) is not None:
-                yield [middle]
-                if ask(middle) == before:
-                    held = middle
-                else:
-                    beyond = middle
-            return Flip(name=axis.name, kind=kind, factor=beyond, before=before,
-                        after=ask(beyond), held_factor=held)  # fmt: skip
-        held = factor
-    return None
-
-
-def nearest(name: str, kind: str, ask: Callable[[float], str]) -> list[Flip]:
-    """Return where *ask* first answers otherwise, below and above 1, from x 1/32 to x 32.
-
-    >>> one, = nearest("price", "winner", lambda factor: "a" if factor < 2.0 else "b")
-    >>> one.held_factor < 2.0 <= one.factor < 2.002
-    True
-    """
-    axis = Axis(name=name, change=lambda _: AS_IT_IS)
-    found = []
-    for direction in (-1, 1):
-        search = _first_along(axis, kind, ask, axis.grid(direction))
-        try:
-            while True:
-                next(search)
-        except StopIteration as end:
-            found += [end.value] if end.value is not None else []
-    return found
-
-
-def _winner_at(steps: Steps, axis: Axis, factor: float) -> str:
-    return first_of(_times(steps, axis, factor), steps.winner.name)
-
-
-def _tie_at(steps: Steps, axis: Axis, factor: float) -> str:
-    return standing(_times(steps, axis, factor), spreads_of(steps.pools))
-
-
-def spreads_of(pools: Sequence[Pool]) -> dict[str, float]:
-    """Return the spread of the fit of each cluster's steps, in log [1]."""
-    return {pool.name: pool.spread for pool in pools}
-
-
-def _times(steps: Steps, axis: Axis, factor: float) -> dict[str, float]:
-    return {pool.name: token_s for pool, token_s in steps.ranked(axis.change(factor))}
-
-
-def first_of(tokens_s: Mapping[str, float], winner: str) -> str:
-    """Return who is fastest; the *winner* of today stays until it is 0.1 % behind.
-
-    >>> first_of({"a": 1.0, "b": 1.0005}, "b"), first_of({"a": 1.0, "b": 1.002}, "b")
-    ('b', 'a')
-    """
-    first = min(tokens_s, key=lambda name: tokens_s[name])
-    if not isfinite(tokens_s[first]):
-        return "nothing fits"
-    return winner if tokens_s[winner] <= tokens_s[first] * (1.0 + BEHIND) else first
-
-
-def standing(tokens_s: Mapping[str, float], spreads: Mapping[str, float]) -> str:
-    """Return how sure it is who is first.
-
-    Args:
-        tokens_s: cluster to what a token takes [s].
-        spreads: of their fits, in log [1].
-    """
-    first, second = sorted(tokens_s, key=lambda name: tokens_s[name])[:2]
-    if tokens_s[second] == inf:
-        return "nothing fits" if tokens_s[first] == inf else f"only {first} fits"
-    sure = told_apart(tokens_s[first], tokens_s[second], spreads[first], spreads[second])
-    return f"{first} surely first" if sure else "a tie at the top"
-
-
-def _layout_at(steps: Steps, axis: Axis, factor: float) -> str:
-    row = steps.best(steps.winner, axis.change(factor)).row
-    return "nothing fits" if row < 0 else spelled_degrees(steps.winner.layout(row))
-
-
-def spelled_degrees(layout: Layout) -> str:
-    """Return the degrees above 1, as ``tp8 cp2 dp64``."""
-    return " ".join(f"{n}{getattr(layout, n)}" for n in DEGREES if getattr(layout, n) > 1) or "dp1"
 
 
 def _expert_flips(varied: Varied) -> list[Flip]:
@@ -225,7 +196,7 @@ def _expert_flips(varied: Varied) -> list[Flip]:
     def layout_at(count: int) -> str:
         names = [pool.name for pool in pools]
         layout = varied.experts.best(count)[names.index(winner.name)].layout
-        return "nothing fits" if layout is None else spelled_degrees(layout)
+        return NO_FIT if layout is None else spelled_degrees(layout)
 
     asked: dict[str, Callable[[int], str]]
     asked = {"winner": winner_at, "tie": tie_at} if len(pools) > 1 else {}

@@ -1,21 +1,30 @@
-"""At which price of a part another cluster trains a token for the least money."""
+"""At which price of a part another cluster trains a token for the least money.
+
+What a token costs on a cluster is a straight line in every price, so that the prices at which two
+cost the same are worked out, not searched, and none is missed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.procure.run import run_of
-from planner.search.flips import Flip, nearest
+from planner.search.axes import WIDEST_FACTOR
+from planner.search.flips import Flip
 
 if TYPE_CHECKING:
     from planner.procure.bill import Bill
     from planner.procure.prices import Price, PriceList
 
 KWH, GPU_HOUR = "kwh", "gpu_hour"
+_HAIR = 1e-6
+"""How far beyond the price at which two cost the same the other is named, relative: there it is
+cheaper by more than rounding."""
+_SAME = 1e-9
+"""Clusters whose money differs by less, relative, cost the same but for rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +55,59 @@ def price_flips(bids: Sequence[Bid], prices: PriceList | None) -> list[Flip]:
         return []
     found: list[Flip] = []
     for item in _varied(bids, prices):
-        ask = cache(partial(_cheapest, bids, prices, item))
-        found += [replace(one, kind="cheapest") for one in nearest(f"price {item}", "winner", ask)]
+        lines = [_line(bid, prices, item) for bid in bids]
+        for end in (1.0 / WIDEST_FACTOR, WIDEST_FACTOR):
+            factor = _crossing(lines, end)
+            if factor is not None:
+                beyond = factor * (1.0 + (_HAIR if end > 1.0 else -_HAIR))
+                found.append(
+                    Flip(name=f"price {item}", kind="cheapest", factor=beyond, held_factor=factor,
+                         before=_least(lines, 1.0).name, after=_least(lines, beyond).name)
+                )  # fmt: skip
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """What a token costs on a cluster: *fixed*, and *priced* times a price's factor."""
+
+    name: str
+    fixed: float
+    priced: float
+
+    def cost(self, factor: float) -> float:
+        """Return the cost where the price is *factor* times what it is."""
+        return self.fixed + self.priced * factor
+
+
+def _line(bid: Bid, prices: PriceList, item: str) -> _Line:
+    without, now = (
+        _known_cost(_repriced(bid, item, factor), _scaled(prices, item, factor))
+        for factor in (0.0, 1.0)
+    )
+    return _Line(name=bid.name, fixed=without, priced=now - without)
+
+
+def _least(lines: Sequence[_Line], factor: float) -> _Line:
+    return min(lines, key=lambda line: line.cost(factor))
+
+
+def _crossing(lines: Sequence[_Line], end: float) -> float | None:
+    """Return the factor between 1 and *end* from which another line is the least, None without.
+
+    >>> few = _Line(name="few", fixed=1.0, priced=2.0)
+    >>> many = _Line(name="many", fixed=2.0, priced=1.5)
+    >>> _crossing([few, many], 32.0), _crossing([few, many], 1 / 32)
+    (2.0, None)
+    """
+    now = _least(lines, 1.0)
+    limit = now.cost(end) * (1.0 - _SAME)
+    meets = [
+        (other.fixed - now.fixed) / (now.priced - other.priced)
+        for other in lines
+        if other.cost(end) < limit
+    ]
+    return min(meets, key=lambda factor: abs(factor - 1.0), default=None)
 
 
 def cheapest(bids: Sequence[Bid], prices: PriceList) -> str:
@@ -57,7 +116,8 @@ def cheapest(bids: Sequence[Bid], prices: PriceList) -> str:
     Raises:
         InputError: what some cluster costs is not known; nothing unknown is taken for free.
     """
-    return _cheapest(bids, prices, KWH, 1.0)
+    costs = {bid.name: _known_cost(bid, prices) for bid in bids}
+    return min(costs, key=lambda name: costs[name])
 
 
 def price_now(item: str, prices: PriceList) -> float:
@@ -79,12 +139,6 @@ def _varied(bids: Sequence[Bid], prices: PriceList) -> list[str]:
     used = dict.fromkeys(line.item for bid in bids for line in bid.bill.lines)
     owned = [item for item in used if item in prices.items and prices.items[item].price > 0]
     return [*rents, *owned, *([KWH] if prices.kwh is not None else [])]
-
-
-def _cheapest(bids: Sequence[Bid], prices: PriceList, item: str, factor: float) -> str:
-    listed = _scaled(prices, item, factor)
-    costs = {bid.name: _known_cost(_repriced(bid, item, factor), listed) for bid in bids}
-    return min(costs, key=lambda name: costs[name])
 
 
 def _known_cost(bid: Bid, prices: PriceList) -> float:

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from planner.search.best_steps import BEHIND
 from planner.search.contenders import NOTHING_FITS, Contest, SeatedBest, contest
-from planner.search.flips import Flip, Varied, first_of, spelled_degrees, spreads_of, standing
+from planner.search.flips import Flip, Varied
+from planner.search.incumbent import spelled_degrees
 from planner.search.pool import Pool
 from planner.search.seated_steps import SeatedSteps, until_kept
+from planner.search.standings import first_of, spreads_of, standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,8 +15,9 @@ from planner.search.changed import AS_IT_IS, Change
 from planner.search.evaluate import times_on
 from planner.search.experts import Experts
 from planner.search.fastest import fastest_on
-from planner.search.flips import Varied, flips, spelled_degrees
+from planner.search.flips import Varied, flips
 from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
+from planner.search.incumbent import spelled_degrees
 from planner.search.least_steps import least_steps_s, with_gradients_s
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.search import Swept, machine_of, space_on, sweep, sweep_on, unlike
@@ -103,7 +104,7 @@ def test_what_a_flip_says_holds_on_both_sides_of_it() -> None:
     pools = [searched(8)[2], searched(64)[2]]
     winner = min(pools, key=lambda pool: pool.best().step_s)
 
-    found = flips(Varied(pools, winner.name))
+    found = flips(Varied(pools, winner.name)).found
 
     layouts = [one for one in found if one.kind == "layout" and one.name != "experts"]
     assert "seq" in {one.name for one in layouts}
@@ -248,7 +249,7 @@ def test_with_more_or_fewer_experts_the_best_is_that_of_searching_anew(experts: 
 def test_experts_flip_by_doublings_where_they_no_longer_fit_or_spread_otherwise() -> None:
     pools = [searched(8)[2], searched(64)[2]]
 
-    found = [one for one in flips(Varied(pools, "sn64")) if one.name == "experts"]
+    found = [one for one in flips(Varied(pools, "sn64")).found if one.name == "experts"]
 
     assert found
     for one in found:
