@@ -69,7 +69,7 @@ def first_change(axis: Axis, ask: Ask, grid: Sequence[float], is_free: IsFree | 
     Args:
         axis: what is varied.
         ask: factor to what holds there.
-        grid: factors that are asked first, near to far.
+        grid: those that are asked first, near to far.
         is_free: the proof; None where there is none: then only the grid is asked, and a change on
             it located.
 
@@ -118,9 +118,9 @@ def is_ordered(axis: Axis) -> bool:
     return axis.change(2.0).seq == 1.0
 
 
-def fast_and_slow(axis: Axis, near: float, far: float) -> tuple[Change, Change]:
+def fast_and_slow(axis: Axis, near_factor: float, far_factor: float) -> tuple[Change, Change]:
     """Return the faster and the slower network of two of a property that is ordered."""
-    one, other = axis.change(near), axis.change(far)
+    one, other = axis.change(near_factor), axis.change(far_factor)
     return (one, other) if is_as_fast(one, other) else (other, one)
 
 

@@ -57,12 +57,13 @@ def price_flips(bids: Sequence[Bid], prices: PriceList | None) -> list[Flip]:
     for item in _varied(bids, prices):
         lines = [_line(bid, prices, item) for bid in bids]
         for end in (1.0 / WIDEST_FACTOR, WIDEST_FACTOR):
-            factor = _crossing(lines, end)
-            if factor is not None:
+            met = _crossing(lines, end)
+            if met is not None:
+                factor, other = met
                 beyond = factor * (1.0 + (_HAIR if end > 1.0 else -_HAIR))
                 found.append(
                     Flip(name=f"price {item}", kind="cheapest", factor=beyond, held_factor=factor,
-                         before=_least(lines, 1.0).name, after=_least(lines, beyond).name)
+                         before=_least(lines, 1.0).name, after=other.name)
                 )  # fmt: skip
     return found
 
@@ -92,22 +93,25 @@ def _least(lines: Sequence[_Line], factor: float) -> _Line:
     return min(lines, key=lambda line: line.cost(factor))
 
 
-def _crossing(lines: Sequence[_Line], end: float) -> float | None:
-    """Return the factor between 1 and *end* from which another line is the least, None without.
+def _crossing(lines: Sequence[_Line], end: float) -> tuple[float, _Line] | None:
+    """Return the factor between 1 and *end* from which another line is the least, and which.
+
+    None where none is.
 
     >>> few = _Line(name="few", fixed=1.0, priced=2.0)
     >>> many = _Line(name="many", fixed=2.0, priced=1.5)
-    >>> _crossing([few, many], 32.0), _crossing([few, many], 1 / 32)
-    (2.0, None)
+    >>> factor, other = _crossing([few, many], 32.0)
+    >>> factor, other.name, _crossing([few, many], 1 / 32)
+    (2.0, 'many', None)
     """
     now = _least(lines, 1.0)
     limit = now.cost(end) * (1.0 - _SAME)
     meets = [
-        (other.fixed - now.fixed) / (now.priced - other.priced)
+        ((other.fixed - now.fixed) / (now.priced - other.priced), other)
         for other in lines
         if other.cost(end) < limit
     ]
-    return min(meets, key=lambda factor: abs(factor - 1.0), default=None)
+    return min(meets, key=lambda one: (abs(one[0] - 1.0), one[1].cost(end)), default=None)
 
 
 def cheapest(bids: Sequence[Bid], prices: PriceList) -> str:

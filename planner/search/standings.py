@@ -65,11 +65,13 @@ def winner_at(steps: Steps, axis: Axis, factor: float) -> str:
     return first_of(_times(steps, axis, factor), steps.winner.name)
 
 
-def winner_stays(steps: Steps, axis: Axis, before: str, near: float, far: float) -> bool:
+def winner_stays(
+    steps: Steps, axis: Axis, before: str, near_factor: float, far_factor: float
+) -> bool:
     """Whether the winner's step on the slower end is within reach of all others' on the faster."""
     if before != steps.winner.name:
         return before == NO_FIT
-    fast, slow = fast_and_slow(axis, near, far)
+    fast, slow = fast_and_slow(axis, near_factor, far_factor)
     most_s = steps.token_s(steps.winner, slow)
     others = [pool for pool in steps.pools if pool is not steps.winner]
     return all(most_s <= steps.token_s(one, fast) * (1.0 + BEHIND) for one in others)
@@ -80,11 +82,13 @@ def tie_at(steps: Steps, axis: Axis, factor: float) -> str:
     return standing(_times(steps, axis, factor), spreads_of(steps.pools))
 
 
-def standing_stays(steps: Steps, axis: Axis, before: str, near: float, far: float) -> bool:
+def standing_stays(
+    steps: Steps, axis: Axis, before: str, near_factor: float, far_factor: float
+) -> bool:
     """Whether who is first, or that nobody surely is, holds with all steps between their ends."""
     if before == NO_FIT or before.startswith(ONLY):
         return True  # memory does not ask what the network is
-    ends = fast_and_slow(axis, near, far)
+    ends = fast_and_slow(axis, near_factor, far_factor)
     least, most = ({pool.name: steps.token_s(pool, end) for pool in steps.pools} for end in ends)
     spread = min(spreads_of(steps.pools).values())
     if before == TIE:
@@ -130,13 +134,18 @@ def layout_at(steps: Steps, incumbent: Incumbent, axis: Axis, factor: float) -> 
 
 
 def layout_stays(
-    steps: Steps, incumbent: Incumbent, axis: Axis, before: str, near: float, far: float
+    steps: Steps,
+    incumbent: Incumbent,
+    axis: Axis,
+    before: str,
+    near_factor: float,
+    far_factor: float,
 ) -> bool:
     """Whether today's degrees on the slower end are within reach of the best on the faster."""
     if before != incumbent.words:
         return False
     if before == NO_FIT:
         return True
-    fast, slow = fast_and_slow(axis, near, far)
+    fast, slow = fast_and_slow(axis, near_factor, far_factor)
     best_s = steps.best(steps.winner, fast).step_s
     return incumbent.step_s(slow) <= best_s * (1.0 + BEHIND)

@@ -17,6 +17,7 @@ UNITLESS = {
     "contention": "load of a link over its capacity, against being alone on it",
     # Counts that a model lets be fractional, and numbers without a dimension.
     "by_entry": "one number for each entry of traffic, in the unit its owner says",
+    "grid": "factors of a property, asked one after the other",
     "by_family": "one number for each family, in the unit its owner says",
     "constant": "in the unit of the question's weights",
     "default": "of whatever the reader of a document asks for",
@@ -84,7 +85,6 @@ UNITLESS = {
     "years": "years a part is written off over",
     "units": "of a charge, each of its weight",
     "amount": "in the currency of the price list, or watts",
-    "ask": "a question about a factor",
     "cost_of": "in the unit of the limit",
     "limit": "in the unit of what it limits",
     "nics_per_gpu": "NICs of a GPU, where several share one a mean",

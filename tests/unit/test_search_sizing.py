@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -109,9 +110,39 @@ def test_the_price_at_which_another_is_cheapest_solves_the_balance() -> None:
     # (100 + 10 f) / 10 = (100 + 40 f) / 11 where one NIC costs 10 f
     assert cheapest([few, many], prices) == "few"
     balance = (1100 - 1000) / (400 - 110)
-    assert found["price nic"].factor == pytest.approx(balance, rel=2e-3)
+    assert found["price nic"].factor == pytest.approx(balance, rel=2e-6)
     assert (found["price nic"].before, found["price nic"].after) == ("few", "many")
     assert found["price nic"].kind == "cheapest"
+
+
+def test_where_two_cost_the_same_now_a_hair_decides_and_twins_never_flip() -> None:
+    prices = PriceList(
+        currency="USD", items={"gpu": price(10.0, 1.0), "nic": price(10.0, 1.0)},
+        kwh=price(0.0), years=1.0,
+    )  # fmt: skip
+    even, more = bid("even", 10.0, gpu=10, nic=10), bid("more", 10.0, gpu=5, nic=15)
+
+    found = price_flips([even, more], prices)
+    twins = price_flips([even, replace(even, name="twin")], prices)
+
+    assert twins == []
+    told = {(one.name, one.before, one.after, round(one.factor, 5)) for one in found}
+    # 100 + 100 and 50 + 150: a dearer GPU or a cheaper NIC, by nothing, makes "more" the cheapest
+    assert told == {("price gpu", "even", "more", 1.0), ("price nic", "even", "more", 1.0)}
+
+
+def test_of_three_the_nearest_price_names_who_is_cheapest_just_beyond_it() -> None:
+    prices = PriceList(currency="USD", items={"gpu": price(10.0, 1.0), "nic": price(10.0, 1.0)},
+                       kwh=price(0.0), years=1.0)  # fmt: skip
+    bids = [bid("few", 10.0, gpu=10, nic=1), bid("some", 10.5, gpu=10, nic=2),
+            bid("many", 11.0, gpu=10, nic=4)]  # fmt: skip
+
+    (nic,) = (one for one in price_flips(bids, prices) if one.name == "price nic")
+
+    # (100 + 10 f) / 10 = (100 + 20 f) / 10.5, before (100 + 40 f) / 11 comes in at 100 / 290
+    assert cheapest(bids, prices) == "few"
+    assert (nic.before, nic.after) == ("few", "some")
+    assert nic.factor == pytest.approx((1050 - 1000) / (200 - 105), rel=2e-6)
 
 
 def test_without_money_there_are_no_prices_to_flip() -> None:
