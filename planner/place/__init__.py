@@ -59,9 +59,7 @@ __all__ = [
 ]
 
 _CHECK_SHARE = 1e-9  # relative; two orders of the same floating-point sum
-_TIERS_SHARE = 0.25  # of the time limit, for the tiers besides the asked one
-_LARGE_TIERS_SHARE = 0.1  # the same, of large grids
-_TIERS_S = 0.5  # seconds they may take at least
+_TIERS_S = 0.5  # seconds that the tiers besides the asked one may take at least
 
 
 def place(
@@ -96,7 +94,8 @@ def place(
         tier_weights: of some tiers, instead of 1 / rate of all its borders [s/byte].
         rules: what no placement may break, such as ``ep within supernode``: ``rules.py``.
         seed: of everything random.
-        time_limit_s: seconds a solver may take, 0 to do without one; once more for rules [s].
+        time_limit_s: seconds a solver may take, 0 to do without one; once more for the other tiers
+            and for rules [s].
         progress: called with every better seating or bound of the asked tier's cut. Ctrl-C while
             that is looked for keeps the best so far, and the placement is ``interrupted``.
 
@@ -125,7 +124,7 @@ def place(
     if objective == "bottleneck":
         time_limit_s /= 2  # one half for the total cut, whose bound it needs, one for the border
     large = question.cells > LARGE_CELLS
-    solved, share = (solve_large, _LARGE_TIERS_SHARE) if large else (solve_question, _TIERS_SHARE)
+    solved = solve_large if large else solve_question
     answer = solved(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
     border = None
     rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
@@ -158,7 +157,7 @@ def place(
         weights=weights,
         fixed=border is not None,
         favoured=favoured,
-        ends_s=-inf if answer.interrupted else monotonic() + max(share * time_limit_s, _TIERS_S),
+        ends_s=-inf if answer.interrupted else monotonic() + max(time_limit_s, _TIERS_S),
     )
     rank_to_gpu = seats(seated.home, fabric, tree.names[0])
     checked = _checked(layout, families, fabric, rank_to_gpu)

@@ -13,15 +13,19 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from planner.place.labour import Labour
     from planner.place.nets import Nets
 
 _PATIENCE = 12  # swaps in a row that a pass may go without a new best
 _TRIED = 6  # swaps of each step that are priced exactly
 _ROUNDING = 1e-12
-_WORK = 2e9  # multiplications that one search may take
+_WORK = 2 * 10**9  # multiplications that one search may take
+_STEP = 10**6  # multiplications as long as all else that a step takes
 
 
-def exchanged(nets: Nets, home: NDArray[np.int64], kinds: NDArray[np.int64]) -> NDArray[np.int64]:
+def exchanged(
+    nets: Nets, home: NDArray[np.int64], kinds: NDArray[np.int64], labour: Labour
+) -> NDArray[np.int64]:
     """Return the outer domain of each content after swaps that make the cost less.
 
     Args:
@@ -29,16 +33,18 @@ def exchanged(nets: Nets, home: NDArray[np.int64], kinds: NDArray[np.int64]) -> 
         home: outer domain of each content, shape [contents] [bytes].
         kinds: class of the inner domain that each content sits in: contents of one class may
             trade places, shape [contents] [bytes].
+        labour: what it takes is taken off.
 
+    >>> from planner.place.labour import Labour
     >>> from planner.place.nets import Nets
     >>> pairs = Nets(touches=np.array([[1, 0], [0, 1], [1, 0], [0, 1]], bool),
     ...              weights=np.ones(2), ring=np.zeros(2, bool), links_bytes=np.zeros((4, 4)))
-    >>> exchanged(pairs, np.array([0, 0, 1, 1]), np.zeros(4, int)).tolist()
+    >>> exchanged(pairs, np.array([0, 0, 1, 1]), np.zeros(4, int), Labour()).tolist()
     [1, 0, 1, 0]
     """
     used, inner = np.unique(home, return_inverse=True)
-    step_work = float(nets.touches.size * len(used) + nets.links_bytes.size * len(used))
-    steps = int(min(_WORK / max(step_work, 1.0), 40 * len(home)))
+    step_work = _STEP + (nets.touches.size + nets.links_bytes.size) * len(used)
+    allowed = steps = min(_WORK, labour.multiplications) // step_work
     best, cost = inner.copy(), nets.cost_bytes(inner)
     while steps > 0:
         found, found_cost, taken = _pass(nets, best, kinds, len(used), steps)
@@ -46,6 +52,7 @@ def exchanged(nets: Nets, home: NDArray[np.int64], kinds: NDArray[np.int64]) -> 
         if found_cost >= cost * (1 - _ROUNDING):
             break
         best, cost = found, found_cost
+    labour.multiplications -= (allowed - steps) * step_work
     swapped: NDArray[np.int64] = used[best]
     return swapped
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 from math import prod
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,13 +18,13 @@ import numpy as np
 from planner.place.exchange import exchanged
 from planner.place.nets import nets_of, weave
 from planner.place.question import Charge, Kind, Question
-from planner.place.solve import solve_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from planner.place.labour import Labour
     from planner.place.nets import Weave
     from planner.place.tree import Tree
 
@@ -48,7 +47,7 @@ class _Shape:
 
 
 def sunk(
-    question: Question, tree: Tree, tier: int, home: NDArray[np.int64], *, ends_s: float
+    question: Question, tree: Tree, tier: int, home: NDArray[np.int64], *, labour: Labour
 ) -> NDArray[np.int64]:
     """Return the home at the innermost tier, given that at *tier*; tier after tier inwards.
 
@@ -57,11 +56,11 @@ def sunk(
         tree: the domains.
         tier: where *home* is given.
         home: domain of each cell there.
-        ends_s: seat in order, without a search, when ``time.monotonic()`` is past this [s].
+        labour: what the search may still do; past it cells are seated in order.
     """
     woven = cache(lambda: weave(question))
     for outer in range(tier, 0, -1):
-        home = _sunk_once(question, tree, outer, home, woven, ends_s)
+        home = _sunk_once(question, tree, outer, home, woven, labour)
     return home
 
 
@@ -71,7 +70,7 @@ def _sunk_once(
     outer: int,
     home: NDArray[np.int64],
     woven: Callable[[], Weave],
-    ends_s: float,
+    labour: Labour,
 ) -> NDArray[np.int64]:
     capacities = np.array(tree.capacities[outer - 1])
     children = np.lexsort([-capacities, tree.parents[outer - 1]])  # the fullest of each first
@@ -89,7 +88,7 @@ def _sunk_once(
         shape = _shape(question, cells)
         key = str(shape.sizes).encode() if shape.sizes else shape.digits.tobytes(), seats
         if key not in known:
-            known[key] = _seated(question, woven, cells, shape, seats, ends_s)
+            known[key] = _seated(question, woven, cells, shape, seats, labour)
         inner[cells] = inside[known[key]]
     return inner
 
@@ -131,26 +130,26 @@ def _seated(
     cells: NDArray[np.int64],
     shape: _Shape,
     seats: Sequence[int],
-    ends_s: float,
+    labour: Labour,
 ) -> NDArray[np.int64]:
     """Return the inner domain, as an index into *seats*, of each of *cells*."""
     in_order = np.repeat(np.arange(len(seats)), seats)
     if len(seats) == 1:
         return in_order[: len(cells)]
     inside = None if shape.sizes is None else box_question(question, shape.sizes, seats)
-    if inside is not None:
-        left_s = max(0.0, ends_s - monotonic())
-        return np.array(solve_within(inside, time_limit_s=min(left_s, 1.0)).home)
+    answer = None if inside is None else labour.answer(inside)
+    if answer is not None:
+        return np.array(answer.home)
     spare = len(in_order) - len(cells)
     nets = None
-    if len(in_order) <= _EXCHANGED_CELLS and monotonic() < ends_s:
+    if len(in_order) <= _EXCHANGED_CELLS and not labour.over:
         nets = nets_of(woven(), cells, np.arange(len(cells)), len(in_order))
     ways = list(_in_orders(shape.digits, in_order, spare))
     if nets is None:
         return ways[0][: len(cells)]
     costs = [nets.cost_bytes(way) for way in ways]
     best = [ways[i] for i in np.argsort(costs, kind="stable")[:_STARTS]]
-    found = [exchanged(nets, way, np.zeros(len(in_order), np.int64)) for way in best]
+    found = [exchanged(nets, way, np.zeros(len(in_order), np.int64), labour) for way in best]
     return min(found, key=nets.cost_bytes)[: len(cells)]
 
 

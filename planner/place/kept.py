@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from planner.place.tree import Tree
 
-_STRICT = 1e-6  # relative; what parting a line must cost above the cut in hand
-_NOISE_BYTES = 1e-3  # the same, where the cut is nought
+STRICT = 1e-6  # relative; what parting a line must cost above the cut in hand
+NOISE_BYTES = 1e-3  # the same, where the cut is nought
 _LARGEST_TRIED = 128  # cells of a domain up to which every holding is bounded
 
 
@@ -57,7 +57,7 @@ def whole_boxes(
     Args:
         questions: of all tiers, innermost first.
         tree: the domains.
-        cuts_bytes: of the seating in hand at the tiers from *asked* up to *tier* [bytes].
+        cuts_bytes: of the seating in hand, by tier [bytes].
         asked: the first tier of the order.
         tier: the tier whose cut is asked about.
 
@@ -94,7 +94,7 @@ def kept_axes(question: Question, cut_bytes: float, known: set[int]) -> set[int]
         split = lower_bound(replace(question, charges=others)) + sum(
             least_split(question, charge) for charge in along
         )
-        enough = cut_bytes * (1 + _STRICT) + _NOISE_BYTES
+        enough = cut_bytes * (1 + STRICT) + NOISE_BYTES
         if (
             max(split, split_bound(question, axis)) > enough
             or _parted_bound(question, axis) > enough

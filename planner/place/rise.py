@@ -8,7 +8,6 @@ only at the end, from the outermost tier inwards.
 from __future__ import annotations
 
 from itertools import permutations
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from planner.place.exchange import exchanged
 from planner.place.nets import nets_of, weave
 from planner.place.question import coarsen
-from planner.place.solve import solve_within
 from planner.place.tree import kinds_of
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from planner.place.labour import Labour
     from planner.place.question import Question
     from planner.place.tree import Tree
 
@@ -40,7 +39,7 @@ def risen(
     *,
     tile: Sequence[int] | None,
     settled: int,
-    ends_s: float,
+    labour: Labour,
 ) -> NDArray[np.int64]:
     """Return the home at *tier* with whole contents dealt out so that outer tiers cut less.
 
@@ -51,7 +50,7 @@ def risen(
         home: domain of each cell there.
         tile: sides of the box that every domain of tier *settled* holds, if they all hold one.
         settled: outermost tier up to which the outer domains are as good as they get already.
-        ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+        labour: what the search may still do.
     """
     kinds = kinds_of(tree, tier)
     # contents are numbered as the domains that they are in at first
@@ -62,7 +61,7 @@ def risen(
         content = home
         for step in held_in[: inner - tier]:
             content = step[content]
-        if contents > _CONTENTS_MOST or monotonic() > ends_s:
+        if contents > _CONTENTS_MOST or labour.over:
             break
         held_in[inner - tier] = _dealt(
             question,
@@ -70,6 +69,7 @@ def risen(
             held_in[inner - tier],
             kinds[inner - tier],
             tile if inner == settled else None,
+            labour,
         )
     return _named(tree, tier, kinds, held_in)[home]
 
@@ -80,6 +80,7 @@ def _dealt(
     parents: NDArray[np.int64],
     kinds: NDArray[np.int64],
     tile: Sequence[int] | None,
+    labour: Labour,
 ) -> NDArray[np.int64]:
     """Return the outer domain of each content; every outer domain keeps its mix of kinds."""
     nets = nets_of(weave(question), np.arange(question.cells), content, len(parents))
@@ -87,11 +88,11 @@ def _dealt(
         return parents
     starts = [parents]
     if tile is not None and len(set(kinds.tolist())) == 1:
-        starts.append(_by_question(question, content, parents, tile))
+        starts += _by_question(question, content, parents, tile, labour)
     starts += list(_in_orders(question, content, parents, kinds))
     costs = [nets.cost_bytes(start) for start in starts]
     best = [starts[i] for i in np.argsort(costs, kind="stable")[:_STARTS]]
-    found = [exchanged(nets, start, kinds) for start in best]
+    found = [exchanged(nets, start, kinds, labour) for start in best]
     return min(found, key=nets.cost_bytes)
 
 
@@ -100,18 +101,24 @@ def _by_question(
     content: NDArray[np.int64],
     parents: NDArray[np.int64],
     tile: Sequence[int],
-) -> NDArray[np.int64]:
-    """Return the best seating of equal boxes in outer domains: a coarser question of its own."""
+    labour: Labour,
+) -> list[NDArray[np.int64]]:
+    """Return the best seating of equal boxes in outer domains: a coarser question of its own.
+
+    None, where no more questions may be asked.
+    """
     counts = np.bincount(parents)
     coarse = coarsen(question, tile, counts.tolist())
-    answer = solve_within(coarse, time_limit_s=0.0)
+    answer = labour.answer(coarse)
+    if answer is None:
+        return []
     grid = content.reshape(tuple(reversed(question.sizes)))
     of_box = grid[tuple(slice(None, None, side) for side in reversed(tile))].ravel()
     dealt = np.full(len(parents), -1)
     dealt[of_box] = answer.home
     spare = counts - np.bincount(answer.home, minlength=len(counts))
     dealt[dealt < 0] = np.repeat(np.arange(len(counts)), spare)
-    return dealt
+    return [dealt]
 
 
 def _in_orders(

@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.errors import PlannerError
+from planner.place.answer import Proof
 from planner.place.chains import ordered_chain, weighted_chain
 from planner.place.fill import filled
 from planner.place.inside import sunk
 from planner.place.kept import holdings, whole_boxes
+from planner.place.kept_stages import stage_boxes
+from planner.place.labour import Least, least_of
 from planner.place.question import Question, cut_bytes, refine_home
 from planner.place.rise import risen
-from planner.place.solve import solve_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from planner.place.labour import Labour
     from planner.place.tree import Tree
 
 MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _MORE_CELLS = 4096  # grids up to which other seatings of the same cut are tried
-_TILED_CELLS = 20_000  # grids past which a chain of tiles is not held against other seatings
+TILED_CELLS = 20_000  # grids past which a chain of tiles is not held against other seatings
 _MORE_TRIED = 4
 HOLDINGS_FEW = 64  # sizes of content up to which another tier's question is asked by itself
-_SOLVE_S = 3.0  # seconds that the question of another tier alone may take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsGood:
+    """A bound of an outer tier that holds for seatings as good at the tiers before it.
+
+    Args:
+        before_bytes: what these cut at most at the tiers from the asked one up to it [bytes].
+        least: what they cut at least at the tier.
+    """
+
+    before_bytes: tuple[float, ...]
+    least: Least
 
 
 class Search:
-    """The best seating so far, by the cuts of all tiers.
+    """The best seating so far, by the cuts of all tiers, and what is known of the least.
 
-    ``as_good`` holds bounds of outer tiers that are known only of seatings which cut no more than
-    some seating at the tiers from the asked one up to them: those cuts, and the bound.
+    ``bounds`` hold for all seatings; those of the tiers in ``believed`` are a solver's word.
     """
 
     def __init__(
@@ -48,18 +62,19 @@ class Search:
         order: tuple[int, ...],
         bounds: list[float],
         weights: Sequence[float] | None,
-        ends_s: float,
+        labour: Labour,
     ) -> None:
         self.questions = questions
         self.tree = tree
         self.order = order
         self.bounds = bounds
         self.weights = weights
-        self.ends_s = ends_s
+        self.labour = labour
         self.home: NDArray[np.int64] | None = None
         self.cuts: tuple[float, ...] = ()
         self.method = ""
-        self.as_good: dict[int, tuple[tuple[float, ...], float]] = {}
+        self.believed: set[int] = set()
+        self.as_good: dict[int, AsGood] = {}
 
     @property
     def cells(self) -> int:
@@ -90,14 +105,21 @@ class Search:
             return weighed[0] < weighed[1] * (1 - MET)
         return _first_less([one[t] for t in self.order], [two[t] for t in self.order])
 
-    def bound_as_good(self, asked: int, tier: int) -> float:
+    def known_as_good(self, asked: int, tier: int) -> Least:
         """Return what *tier* cuts at least in seatings as good from *asked* to it, if known."""
-        cuts, bound = self.as_good.get(tier, ((), 0.0))
+        known = self.as_good.get(tier)
+        if known is None:
+            return Least()
         now = self.cuts[asked:tier]
-        close = len(cuts) == len(now) and all(
-            b <= a * (1 + MET) for a, b in zip(cuts, now, strict=True)
+        close = all(b <= a * (1 + MET) for a, b in zip(known.before_bytes, now, strict=True))
+        return known.least if close else Least()
+
+    def met_at(self, asked: int, tier: int) -> bool:
+        """Return whether *tier* meets its bound, of all seatings or of those as good before."""
+        cut = self.cuts[tier]
+        return meets(cut, self.bounds[tier]) or meets(
+            cut, self.known_as_good(asked, tier).bound_bytes
         )
-        return bound if close else 0.0
 
     def met(self) -> bool:
         """Return whether every tier's cut meets its bound."""
@@ -133,43 +155,51 @@ def meets(cut_bytes: float, bound_bytes: float) -> bool:
 def search(state: Search, asked: int, home: NDArray[np.int64]) -> None:
     """Offer *state* whatever *home*, given at the *asked* tier, and its rivals grow into."""
     _offer_chain(state, asked)
-    if state.met() or (state.home is not None and state.cells > _TILED_CELLS):
+    if state.met() or (state.home is not None and state.cells > TILED_CELLS):
         return
     grow(state, asked, home)
-    if state.met():
-        return
-    if state.cells <= _MORE_CELLS:
-        for other in _as_cheap(state, asked, home):
-            grow(state, asked, other)
-            if state.met() or monotonic() > state.ends_s:
-                return
     for tier in state.order[1:]:
-        if not meets(state.cuts[tier], state.bounds[tier]) and monotonic() < state.ends_s:
+        if not meets(state.cuts[tier], state.bounds[tier]):
             if state.weights is None and tier > asked:
                 _solve_whole(state, asked, tier)
-            if not meets(state.cuts[tier], state.bound_as_good(asked, tier)):
+            if not state.met_at(asked, tier):
                 _solve_alone(state, asked, tier)
+    if state.cells <= _MORE_CELLS:
+        for other in _as_cheap(state, asked, home):
+            if state.labour.over or all(state.met_at(asked, tier) for tier in state.order):
+                return
+            grow(state, asked, other)
 
 
 def _solve_whole(state: Search, asked: int, tier: int) -> None:
     """Seat whole boxes in the domains of an outer tier; bound what keeps them."""
-    boxes = whole_boxes(state.questions, state.tree, state.cuts, asked, tier)
-    if boxes is None or holdings(boxes.question) > HOLDINGS_FEW:
-        return
-    before, left_s = state.cuts[asked:tier], max(0.0, state.ends_s - monotonic())
-    answer = solve_within(boxes.question, time_limit_s=min(_SOLVE_S, left_s))
-    state.as_good[tier] = (before, answer.lower_bound_bytes)
-    home = refine_home(state.questions[tier], boxes.sides, np.array(answer.home))
-    grow(state, tier, home)
+    before, least = state.cuts[asked:tier], Least()
+    for boxes_of in (stage_boxes, whole_boxes):
+        boxes = boxes_of(state.questions, state.tree, state.cuts, asked, tier)
+        if boxes is None or holdings(boxes.question) > HOLDINGS_FEW:
+            continue
+        answer = state.labour.answer(boxes.question)
+        if answer is None:
+            return
+        if answer.lower_bound_bytes > least.bound_bytes:
+            least = least_of(answer)
+            state.as_good[tier] = AsGood(before_bytes=before, least=least)
+        grow(state, tier, refine_home(state.questions[tier], boxes.sides, np.array(answer.home)))
+        if state.met_at(asked, tier):
+            return
 
 
 def _solve_alone(state: Search, asked: int, tier: int) -> None:
     """Ask the question of one tier as if it were the only one."""
-    left_s = state.ends_s - monotonic()
-    if left_s <= 0 or holdings(state.questions[tier]) > HOLDINGS_FEW:
+    if holdings(state.questions[tier]) > HOLDINGS_FEW:
         return
-    answer = solve_within(state.questions[tier], time_limit_s=min(_SOLVE_S, left_s))
-    state.bounds[tier] = max(state.bounds[tier], answer.lower_bound_bytes)
+    answer = state.labour.answer(state.questions[tier])
+    if answer is None:
+        return
+    if answer.lower_bound_bytes > state.bounds[tier]:
+        state.bounds[tier] = answer.lower_bound_bytes
+        if least_of(answer).proof is Proof.SOLVER:
+            state.believed.add(tier)
     if tier > asked or state.weights is not None:
         grow(state, tier, np.array(answer.home))
 
@@ -186,9 +216,9 @@ def grow(
     """Offer what *home*, given at *tier*, becomes when outer and then inner tiers are chosen."""
     question, tree = state.questions[tier], state.tree
     settled = tier if settled is None else settled
-    if monotonic() <= state.ends_s and settled < len(tree.names) - 2:
-        home = risen(question, tree, tier, home, tile=tile, settled=settled, ends_s=state.ends_s)
-    state.offer(sunk(question, tree, tier, home, ends_s=state.ends_s), method)
+    if not state.labour.over and settled < len(tree.names) - 2:
+        home = risen(question, tree, tier, home, tile=tile, settled=settled, labour=state.labour)
+    state.offer(sunk(question, tree, tier, home, labour=state.labour), method)
 
 
 def _as_cheap(state: Search, asked: int, home: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -197,7 +227,7 @@ def _as_cheap(state: Search, asked: int, home: NDArray[np.int64]) -> Iterator[ND
     least = cut_bytes(question, home)
     found: list[tuple[tuple[float, ...], int, NDArray[np.int64]]] = []
     for other in filled(question):
-        if monotonic() > state.ends_s:
+        if state.labour.over:
             break
         if other.tobytes() in known:
             continue

@@ -9,6 +9,7 @@ has a lower bound of its own; what is proved when some are met: ``FORMULATION.md
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,11 @@ from planner.place.answer import Proof
 from planner.place.bound import lower_bound
 from planner.place.inside import sunk
 from planner.place.kept import holdings, whole_boxes
+from planner.place.kept_inside import inside_bound
+from planner.place.kept_stages import stage_boxes
+from planner.place.labour import Labour
 from planner.place.sharing import sharpened_bound
-from planner.place.tier_search import HOLDINGS_FEW, MET, Search, grow, meets, search
+from planner.place.tier_search import HOLDINGS_FEW, MET, TILED_CELLS, Search, grow, meets, search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from planner.place.tree import Tree
 
 WAYS = ("lexicographic", "weighted")
+_AS_GOOD = "as good before"
 _HOLDINGS_MOST = 256  # sizes of content past which a tier's bound takes too long
 
 
@@ -153,20 +158,25 @@ def seat_tiers(
     ]
     bounds[asked] = max(bounds[asked], asked_bound.lower_bound_bytes)
     state = Search(
-        questions=questions, tree=tree, order=order, bounds=bounds, weights=weights, ends_s=ends_s
+        questions=questions,
+        tree=tree,
+        order=order,
+        bounds=bounds,
+        weights=weights,
+        labour=Labour(ends_s=ends_s),
     )
     try:
         if fixed:
-            state.offer(sunk(question, tree, asked, home, ends_s=ends_s))
+            state.offer(sunk(question, tree, asked, home, labour=state.labour))
         else:
             if favoured is not None:
                 grow(state, asked, favoured)
             search(state, asked, home)
         return _judged(state, asked, asked_bound)
     except KeyboardInterrupt:  # the asked tier is seated: the others are, in order
-        state.ends_s = -inf
+        state.labour.ends_s = -inf
         if state.home is None:
-            state.offer(sunk(question, tree, asked, home, ends_s=-inf))
+            state.offer(sunk(question, tree, asked, home, labour=state.labour))
     return replace(_judged(state, asked, asked_bound), interrupted=True)
 
 
@@ -175,20 +185,16 @@ def _judged(state: Search, asked: int, asked_bound: TierBound) -> SeatedTiers:
     if state.home is None:
         raise PlannerError("no seating was found: this is a fault of the planner")
     judged: dict[int, TierBound] = {}
-    for place, tier in enumerate(state.order):
-        cut, bound, among = state.cuts[tier], state.bounds[tier], "all"
-        proof = Proof.BOUND if meets(cut, bound) else Proof.INCUMBENT
-        if tier == asked and abs(cut - asked_bound.cut_bytes) <= MET * cut:
-            proof = asked_bound.proof
-        if proof is Proof.INCUMBENT and tier != asked and state.ends_s > -inf:
-            bound, among = _closer_bound(state, asked, place)
-            proof = Proof.BOUND if meets(cut, bound) else Proof.INCUMBENT
-        judged[tier] = TierBound(
-            cut_bytes=cut,
-            lower_bound_bytes=cut if proof is not Proof.INCUMBENT else min(cut, bound),
-            proof=proof,
-            among=among,
-        )
+    for tier in state.order:
+        found = _plain_bound(state, tier)
+        same = abs(state.cuts[tier] - asked_bound.cut_bytes) <= MET * state.cuts[tier]
+        if tier == asked and same:
+            found = replace(found, proof=asked_bound.proof)
+        if found.proof is Proof.INCUMBENT and tier != asked and state.labour.ends_s > -inf:
+            found = _closer_bound(state, asked, tier)
+        if found.proof is not Proof.INCUMBENT:
+            found = replace(found, lower_bound_bytes=found.cut_bytes)
+        judged[tier] = found
     return SeatedTiers(
         home=state.home,
         bounds=tuple(judged[tier] for tier in range(len(state.questions))),
@@ -198,18 +204,71 @@ def _judged(state: Search, asked: int, asked_bound: TierBound) -> SeatedTiers:
     )
 
 
-def _closer_bound(state: Search, asked: int, place: int) -> tuple[float, str]:
-    """Return the best bound of the tier at *place* in the order, and what it is a bound of."""
-    tier = state.order[place]
-    cut, question = state.cuts[tier], state.questions[tier]
-    bound = state.bounds[tier]
-    if holdings(question) <= HOLDINGS_FEW and not meets(cut, bound):
-        bound = max(bound, sharpened_bound(question, cut, state.ends_s))
-    if meets(cut, bound) or state.weights is not None or tier < asked:
-        return bound, "all"  # what outer domains hold whole, inner ones may part
-    as_good = state.bound_as_good(asked, tier)
-    if as_good == 0.0:
-        boxes = whole_boxes(state.questions, state.tree, state.cuts, asked, tier)
+def _plain_bound(state: Search, tier: int) -> TierBound:
+    word = Proof.SOLVER if tier in state.believed else Proof.BOUND
+    return _bounded(state.cuts[tier], state.bounds[tier], "all", word)
+
+
+def _bounded(cut_bytes: float, bound_bytes: float, among: str, word: Proof) -> TierBound:
+    """Return a cut and its bound, proved by whose *word* the bound is if they meet."""
+    return TierBound(
+        cut_bytes=cut_bytes,
+        lower_bound_bytes=min(cut_bytes, bound_bytes),
+        proof=word if meets(cut_bytes, bound_bytes) else Proof.INCUMBENT,
+        among=among,
+    )
+
+
+def _closer_bound(state: Search, asked: int, tier: int) -> TierBound:
+    """Return the best bound of *tier*, of all placements or of those as good before.
+
+    What holds for all is tried first, but for large grids, where it takes long.
+    """
+    found = _plain_bound(state, tier)
+    ways = [
+        partial(_sharper_bound, state, tier),
+        partial(_bound_as_good, state, asked, tier)
+        if tier > asked
+        else partial(_bound_inside, state, tier),
+    ]
+    for bound_of in ways if state.cells <= TILED_CELLS else reversed(ways):
+        other = bound_of()
+        if other.lower_bound_bytes > found.lower_bound_bytes * (1 + MET):
+            found = other
+        if found.proof is not Proof.INCUMBENT:
+            break
+    return found
+
+
+def _sharper_bound(state: Search, tier: int) -> TierBound:
+    """Return what all seatings cut at least at *tier*, by what domains share."""
+    question = state.questions[tier]
+    if holdings(question) > HOLDINGS_FEW:
+        return _plain_bound(state, tier)
+    cut = state.cuts[tier]
+    return _bounded(cut, sharpened_bound(question, cut, state.labour.ends_s), "all", Proof.BOUND)
+
+
+def _bound_as_good(state: Search, asked: int, tier: int) -> TierBound:
+    """Return what seatings as good before cut at least at *tier*, outside the asked one."""
+    cut, known = state.cuts[tier], state.known_as_good(asked, tier)
+    found = _bounded(cut, known.bound_bytes, _AS_GOOD, known.proof)
+    if state.weights is not None or known.bound_bytes > 0.0:
+        return found
+    for boxes_of in (whole_boxes, stage_boxes):
+        boxes = boxes_of(state.questions, state.tree, state.cuts, asked, tier)
         if boxes is not None and holdings(boxes.question) <= HOLDINGS_FEW:
-            as_good = sharpened_bound(boxes.question, cut, state.ends_s)
-    return (as_good, "as good before") if as_good > bound * (1 + MET) else (bound, "all")
+            sharper = sharpened_bound(boxes.question, cut, state.labour.ends_s)
+            if sharper > found.lower_bound_bytes:
+                found = _bounded(cut, sharper, _AS_GOOD, Proof.BOUND)
+        if found.proof is not Proof.INCUMBENT:
+            break
+    return found
+
+
+def _bound_inside(state: Search, tier: int) -> TierBound:
+    """Return the same of a tier inside the asked one."""
+    if state.weights is not None:
+        return _bounded(state.cuts[tier], 0.0, _AS_GOOD, Proof.BOUND)
+    least = inside_bound(state.questions, state.tree, state.cuts, tier, state.labour)
+    return _bounded(state.cuts[tier], least.bound_bytes, _AS_GOOD, least.proof)

@@ -16,6 +16,7 @@ from planner.layout import Layout
 from planner.place import Proof, place
 from planner.place.check import checked_cuts, walked_tiers
 from planner.place.inside import sunk
+from planner.place.labour import Labour
 from planner.place.large import solve_large, unit_box
 from planner.place.question import Charge, Kind, Question, ask, cut_bytes
 from planner.place.tier_search import Search
@@ -106,7 +107,7 @@ def test_ctrl_c_leaves_the_asked_tier_as_it_was_solved(monkeypatch: pytest.Monke
 
 def _in_order(state: Search, asked: int, home: Any) -> None:
     """Fill the other tiers in order, which is far from the least."""
-    state.offer(sunk(state.questions[asked], state.tree, asked, home, ends_s=-inf))
+    state.offer(sunk(state.questions[asked], state.tree, asked, home, labour=Labour(ends_s=-inf)))
 
 
 def test_ctrl_c_while_tiers_are_judged_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from planner.errors import InputError
 from planner.place.chains import ordered_chain, weighted_chain
 from planner.place.exchange import exchanged
 from planner.place.inside import box_question, sunk
+from planner.place.labour import Labour
 from planner.place.nets import nets_of, weave
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.rise import risen
@@ -167,7 +168,7 @@ def test_exchanges_never_cost_more_and_keep_each_kind_where_it_was(seed: int) ->
     nets = nets_of(weave(question), np.arange(24), content, 8)
     assert nets is not None
 
-    better = exchanged(nets, home, kinds)
+    better = exchanged(nets, home, kinds, Labour())
 
     assert nets.cost_bytes(better) <= nets.cost_bytes(home)
     for kind in (0, 1):
@@ -188,7 +189,7 @@ def test_a_deal_outwards_keeps_the_cut_of_its_own_tier_and_lowers_the_outer_ones
     tree = _tree((2, 2, 4, 4, 2, 2, 4, 4), (4, 8, 4, 8), (12, 12), (24,))
     home = random.permutation(np.repeat(np.arange(8), tree.capacities[0]))
 
-    dealt = risen(question, tree, 0, home, tile=None, settled=0, ends_s=np.inf)
+    dealt = risen(question, tree, 0, home, tile=None, settled=0, labour=Labour())
 
     assert (np.bincount(dealt, minlength=8) == tree.capacities[0]).all()
     assert slow_cut_bytes(question, dealt.tolist()) == pytest.approx(
@@ -251,7 +252,7 @@ def test_the_inside_of_a_domain_is_seated_as_well_as_its_shape_allows() -> None:
     tree = _tree((2,) * 8, (8, 8), (16,))
     halves = np.repeat([0, 1], 8)
 
-    home = sunk(question, tree, 1, halves, ends_s=np.inf)
+    home = sunk(question, tree, 1, halves, labour=Labour())
 
     assert home.reshape(8, 2)[:, 0].tolist() == home.reshape(8, 2)[:, 1].tolist()
     assert (np.bincount(home) == 2).all()

@@ -1,0 +1,92 @@
+"""What the search over tiers may still do: counted, so that a loaded machine finds the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.answer import Proof
+from planner.place.solve import Work, solve_within
+
+if TYPE_CHECKING:
+    from planner.place.answer import Answer
+    from planner.place.question import Question
+
+_QUESTIONS = 24  # each takes up to a second or two of one core
+_MULTIPLICATIONS = 6 * 10**9  # of all exchanges together: some three seconds of one core
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Least:
+    """What is known of the least.
+
+    Args:
+        bound_bytes: no less than that crosses [bytes].
+        proof: whose word that is: our own arithmetic's, ``BOUND``, or a ``SOLVER``'s.
+    """
+
+    bound_bytes: float = 0.0
+    proof: Proof = Proof.BOUND
+
+
+def least_of(answer: Answer) -> Least:
+    """Return what *answer* says of the least; a bound that is not ours alone is a solver's."""
+    return Least(
+        bound_bytes=answer.lower_bound_bytes,
+        proof=Proof.BOUND if answer.proof is Proof.BOUND else Proof.SOLVER,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Labour:
+    """The search's own account. The clock only stops what exceeds it by far.
+
+    Args:
+        questions: that may still be asked [1].
+        multiplications: that exchanges may still take [1].
+        ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+        answers: to what was asked before.
+    """
+
+    questions: int = _QUESTIONS
+    multiplications: int = _MULTIPLICATIONS
+    ends_s: float = inf
+    answers: dict[Question, Answer] = field(default_factory=dict)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing new may begin."""
+        return monotonic() > self.ends_s
+
+    def answer(self, question: Question) -> Answer | None:
+        """Return what is found and proved of *question* with few nodes of a solver.
+
+        None if no more questions may be asked.
+        """
+        known = self.answers.get(question)
+        if known is not None:
+            return known
+        if self.over or self.questions <= 0:
+            return None
+        self.questions -= 1
+        answer = solve_within(question, time_limit_s=0.0)
+        if answer.proof is Proof.INCUMBENT and not self.over:
+            answer = _narrowed(question, answer, self.ends_s)
+        self.answers[question] = answer
+        return answer
+
+
+def _narrowed(question: Question, answer: Answer, ends_s: float) -> Answer:
+    """Return *answer* after a choice among few parts of sheets and few patterns of stages."""
+    from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - a solver
+
+    work = Work(question=question, seed=0)
+    work.offer(np.array(answer.home), answer.method)
+    work.raise_bound(answer.lower_bound_bytes)
+    if not by_few_parts(work, ends_s):
+        by_few_patterns(work, ends_s)
+    return work.answer()
