@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from math import inf
+from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,15 @@ import numpy as np
 
 from planner.place.bound import domain_bound, lower_bound, rebate_bytes, split_bound
 from planner.place.merge import least_split
-from planner.place.question import Charge, Kind, Question, held_units
+from planner.place.objective_alone import alone_bound_bytes, group_limits, least_sent
+from planner.place.question import Kind, Question, coarsen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-Limits = tuple[tuple[tuple[int, ...], int, int], ...]  # (axes, most here, most in another domain)
+    from planner.place.objective_alone import Limits
 
 _SAFE = 1 - 1e-12  # relative; keeps a bound on the safe side of floating point
 _STEPS = 40  # halvings between a time that no filling allows and one that some does
@@ -52,6 +53,7 @@ def border_bound_s(
         reached_s: the busiest border of some seating [s].
         ends_s: leave out what has not begun when ``time.monotonic()`` is past this [s].
 
+    >>> from planner.place.question import Charge
     >>> ring = Charge(axes=(0,), kind=Kind.RING, weight_bytes=6.0)
     >>> question = Question(sizes=(4,), charges=(ring,), capacities=(2, 2))
     >>> round(border_bound_s(question, (2.0, 1.0), 12.0, 6.0), 9)  # 6 bytes over the narrow one
@@ -75,66 +77,6 @@ def border_bound_s(
     return max(together_s, fillings.least_s(together_s, reached_s, ends_s) * _SAFE)
 
 
-def group_limits(
-    question: Question, uplink_bytes_per_s: Sequence[float], busy_s: float
-) -> tuple[Limits, ...]:
-    """Return of each domain how much of one group it can hold, and any other, if none is busier.
-
-    m cells of one group lie in m / n_common groups of every other family at least; a domain of C
-    seats holds C / n of those whole at most, and sends what parted groups cost for the others.
-    A domain of which that takes longer than *busy_s* cannot hold m.
-
-    Args:
-        question: the grid, its charges, the domains' capacities.
-        uplink_bytes_per_s: uplink of each domain [bytes/s].
-        busy_s: the busiest border of some seating; only less busy ones are looked at [s].
-
-    Returns:
-        For each domain (axes, most cells here, most cells in another domain) of every reduction.
-    """
-    axes_of = [c.axes for c in question.charges if c.kind is Kind.TOUCH]
-    kinds = list(zip(question.capacities, uplink_bytes_per_s, strict=True))
-    found: list[list[tuple[tuple[int, ...], int, int]]] = [[] for _ in kinds]
-    for axes in axes_of:
-        most_of = {
-            kind: _most_of_one(question, axes, kind[0], kind[1] * busy_s) for kind in set(kinds)
-        }
-        here = [most_of[kind] for kind in kinds]
-        first, second = sorted(here, reverse=True)[:2]
-        for s, most in enumerate(here):
-            found[s].append((axes, most, second if most == first else first))
-    return tuple(map(tuple, found))
-
-
-def _most_of_one(question: Question, axes: tuple[int, ...], seats: int, budget: float) -> int:
-    """Return the most cells of one group along *axes* for which a domain sends no more."""
-    prices = []
-    for charge in question.charges:
-        size = question.group_size(charge.axes)
-        if size > 1 and charge.kind is not Kind.ENDS:
-            common = question.group_size([i for i in axes if i in charge.axes])
-            prices.append((common, seats // size, _least_sent(question, charge)))
-    low, high = 1, max(1, min(question.group_size(axes), seats))
-    while low < high:
-        middle = (low + high + 1) // 2
-        sent = sum(max(0, -(-middle // n) - whole) * price for n, whole, price in prices)
-        if sent * _SAFE <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _least_sent(question: Question, charge: Charge) -> float:
-    """Return the least that a domain sends for one group of a charge that it holds in part."""
-    if charge.kind in (Kind.PAIRS, Kind.COPIES):
-        size = question.group_size(charge.axes)
-        units = held_units(charge, size)
-        both = units[1] + units[size - 1]
-        return charge.weight_bytes * (both / 2.0 if charge.kind is Kind.COPIES else units[1])
-    return charge.weight_bytes * (1.0 if charge.kind is Kind.RING else 0.5)
-
-
 def _without_ends_s(
     question: Question, uplink_bytes_per_s: Sequence[float], limits: Sequence[Limits]
 ) -> float:
@@ -150,7 +92,9 @@ def _without_ends_s(
         if charge.kind is not Kind.CHAIN or ends >= len(uplink_bytes_per_s):
             continue
         alone = cache(
-            lambda held, most, axes=charge.axes: alone_bound_bytes(question, held, most, axes)
+            lambda held, most, axes=charge.axes: alone_bound_bytes(
+                question, held, most, endless=axes
+            )
         )
         each = zip(question.capacities, limits, uplink_bytes_per_s, strict=True)
         times = sorted((alone(held, most) / rate for held, most, rate in each), reverse=True)
@@ -163,24 +107,56 @@ def boxes_kept(
 ) -> tuple[int, ...]:
     """Return the boxes of whole axes that every seating keeps whose busiest border beats *busy_s*.
 
-    A seating that parts a line along an axis cuts a good deal; where that much takes *busy_s* over
-    all uplinks together, some border takes as long. And two domains send what a part of every
-    group along the axis costs; where all domains but one take longer for that, no line is parted.
+    Boxes that are kept are the cells of a grid on which more may be; so until nothing is added.
+    """
+    sides = [1] * len(question.sizes)
+    axes = [axis for axis, n in enumerate(question.sizes) if n > 1 and _whole(question, home, axis)]
+    while True:
+        volume = prod(sides)
+        coarse = coarsen(question, sides, [c // volume for c in question.capacities])
+        found = [i for i in axes if sides[i] == 1 and _kept(coarse, i, uplink_bytes_per_s, busy_s)]
+        if not found:
+            return tuple(sides)
+        for axis in found:
+            sides[axis] = question.sizes[axis]
+
+
+def _whole(question: Question, home: NDArray[np.int64], axis: int) -> bool:
+    """Return whether *home* parts no line along *axis*."""
+    grid = home.reshape(tuple(reversed(question.sizes)))
+    place = len(question.sizes) - 1 - axis
+    return bool((grid == np.take(grid, [0], axis=place)).all())
+
+
+def _kept(
+    question: Question, axis: int, uplink_bytes_per_s: Sequence[float], busy_s: float
+) -> bool:
+    """Return whether no seating whose busiest border beats *busy_s* parts a line along *axis*.
+
+    One that does cuts a good deal; where that takes *busy_s* over all uplinks together, some border
+    takes as long. And two domains send what a part of every group along the axis costs, besides
+    what else they must; where all domains but one take longer for that, no line is parted.
     """
     together = float(sum(uplink_bytes_per_s))
-    sides = [1] * len(question.sizes)
-    grid = home.reshape(tuple(reversed(question.sizes)))
-    for axis, n in enumerate(question.sizes):
-        place = len(sides) - 1 - axis
-        whole = bool((grid == np.take(grid, [0], axis=place)).all())
-        if n == 1 or not whole:
-            continue
-        along = [c for c in question.charges if axis in c.axes and c.kind is not Kind.ENDS]
-        part = sum(_least_sent(question, charge) for charge in along) * _SAFE
-        able = sum(part < busy_s * rate for rate in uplink_bytes_per_s)
-        if able < 2 or parted_bound_bytes(question, axis) * _SAFE >= busy_s * together:
-            sides[axis] = n
-    return tuple(sides)
+    if parted_bound_bytes(question, axis) * _SAFE >= busy_s * together:
+        return True
+    spare = sum(question.capacities) - question.cells
+    limits = group_limits(question, uplink_bytes_per_s, busy_s)
+
+    @cache
+    def parted(capacity: int, limits: Limits) -> float:
+        if spare:
+            along = [c for c in question.charges if axis in c.axes and c.kind is not Kind.ENDS]
+            return sum(least_sent(question, charge) for charge in along)
+        return alone_bound_bytes(question, capacity, limits, split_axis=axis)
+
+    able = sum(
+        parted(capacity, most) * _SAFE < busy_s * rate
+        for capacity, most, rate in zip(
+            question.capacities, limits, uplink_bytes_per_s, strict=True
+        )
+    )
+    return able < 2
 
 
 def parted_bound_bytes(question: Question, axis: int) -> float:
@@ -193,66 +169,6 @@ def parted_bound_bytes(question: Question, axis: int) -> float:
     others = tuple(charge for charge in question.charges if axis not in charge.axes)
     rest = lower_bound(replace(question, charges=others))
     return max(rest + sum(least_split(question, c) for c in along), split_bound(question, axis))
-
-
-def alone_bound_bytes(
-    question: Question, held: int, limits: Limits, endless: tuple[int, ...] | None = None
-) -> float:
-    """Return the least that a domain of *held* cells sends over its border [bytes].
-
-    What it sends depends on the groups that it holds in part. Each costs w (1 - 1/k) of a
-    reduction's w (k - 1), with k at least 1 + (members elsewhere) / (most of them in one); one hop
-    of a ring; half of every hop of a chain that crosses, of which there is one at least and two
-    around a closed one; v x (n - x) of an all-to-all; and of copies half of what comes in, h(x),
-    and of what goes out, at least h(n - x).
-
-    Args:
-        question: the grid and its charges.
-        held: cells of the domain [1].
-        limits: of ``group_limits``, for this domain.
-        endless: axes of a chain of which the domain holds neither end: then two hops cross.
-    """
-    if held == 0:
-        return 0.0
-    rings: dict[tuple[int, ...], float] = {}
-    charges: list[Charge] = []
-    closing = _closing_weights(question)
-    most = {axes: (here, there) for axes, here, there in limits}
-    for charge in question.charges:
-        size = question.group_size(charge.axes)
-        if size < 2 or charge.kind is Kind.ENDS:
-            continue
-        if charge.kind is Kind.PAIRS:
-            charges.append(charge)
-        elif charge.kind is Kind.COPIES:
-            h = held_units(charge, size)
-            shared = tuple((h[j] + h[size - j]) / 2.0 for j in range(size + 1))
-            charges.append(replace(charge, units=shared))
-        else:
-            weight = charge.weight_bytes
-            if charge.kind is Kind.TOUCH:
-                here, there = most[charge.axes]
-                elsewhere = size - min(held, here, size - 1)
-                weight *= 1.0 - 1.0 / (1 + -(-elsewhere // there))
-            elif charge.kind is Kind.CHAIN and charge.axes != endless:
-                weight = (weight + closing.get(charge.axes, 0.0)) / 2.0
-            rings[charge.axes] = rings.get(charge.axes, 0.0) + weight
-    charges += [
-        Charge(axes=axes, kind=Kind.RING, weight_bytes=weight)
-        for axes, weight in sorted(rings.items())
-        if weight > 0
-    ]
-    return domain_bound(replace(question, charges=tuple(charges)), held)
-
-
-def _closing_weights(question: Question) -> Mapping[tuple[int, ...], float]:
-    """Return by axes the part u <= w of a chain's price that its closing link makes a ring."""
-    chains = {c.axes: c.weight_bytes for c in question.charges if c.kind is Kind.CHAIN}
-    return {
-        c.axes: min(chains[c.axes], c.weight_bytes)
-        for c in question.charges
-        if c.kind is Kind.ENDS and c.axes in chains
-    }
 
 
 class _Fillings:

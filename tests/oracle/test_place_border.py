@@ -19,13 +19,8 @@ from planner.place.borders import sent_bytes
 from planner.place.copies import copy_units
 from planner.place.milp import solve_border
 from planner.place.objective import BorderAnswer, least_busy
-from planner.place.objective_bound import (
-    alone_bound_bytes,
-    border_bound_s,
-    boxes_kept,
-    group_limits,
-    parted_bound_bytes,
-)
+from planner.place.objective_alone import alone_bound_bytes, group_limits
+from planner.place.objective_bound import border_bound_s, boxes_kept, parted_bound_bytes
 from planner.place.objective_search import border_times_s, less_busy, stages_swapped
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from tests.oracles import (
@@ -141,8 +136,17 @@ def test_what_borders_send_is_what_crosses_message_by_message() -> None:
 
 
 def test_no_border_is_below_its_bounds_in_any_random_seating() -> None:
+    _no_border_is_below(range(1000, 1200))
+
+
+@pytest.mark.nightly
+def test_nor_is_any_in_thousands_more() -> None:
+    _no_border_is_below(range(20_000, 23_000))
+
+
+def _no_border_is_below(seeds: Iterable[int]) -> None:
     random = np.random.default_rng(6)
-    for seed in range(1000, 1200):
+    for seed in seeds:
         question, rates = _asked(seed)
         seats = np.repeat(np.arange(len(rates)), question.capacities)
         home = random.permutation(seats)[: question.cells]
@@ -154,6 +158,9 @@ def test_no_border_is_below_its_bounds_in_any_random_seating() -> None:
         for s, bytes_sent in enumerate(sent):
             least = alone_bound_bytes(question, int(held[s]), limits[s])
             assert least <= bytes_sent * (1 + SHARE) + SHARE, (question, home)
+            for axes, here, _ in limits[s]:
+                of_one = [(home[line] == s).sum() for line in digit_groups(question.sizes, axes)]
+                assert max(of_one) <= here, (question, home)
         assert border_bound_s(question, rates, 0.0, busy_s) <= busy_s * (1 + SHARE)
 
 
@@ -203,7 +210,8 @@ def test_no_seating_that_parts_a_line_cuts_less_than_it_is_said_to() -> None:
 
 def test_a_domain_holds_no_more_of_a_group_than_it_may_part_others_for() -> None:
     # pairs of 10 bytes stay together: 4 seats hold 2 of them, so of a line of 4 across the pairs
-    # they hold 2, or part a pair for each cell more, half of 10 bytes sent
+    # they hold 2; with 3 of it and one of the other line they part two pairs, half of 10 bytes
+    # sent for each, and half of a byte at least for each line
     pairs = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=10.0)
     lines = Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=1.0)
     question = Question(sizes=(2, 4), charges=(pairs, lines), capacities=(4, 2, 2))
@@ -213,7 +221,8 @@ def test_a_domain_holds_no_more_of_a_group_than_it_may_part_others_for() -> None
 
     assert limits[0] == (((0,), 2, 2), ((1,), 2, 1))
     assert limits[1] == (((0,), 2, 2), ((1,), 1, 2))
-    assert group_limits(question, rates, 5.0)[0][1] == ((1,), 3, 1)
+    assert group_limits(question, rates, 10.9)[0][1] == ((1,), 2, 2)
+    assert group_limits(question, rates, 11.1)[0][1] == ((1,), 3, 2)
     # the two seats hold one cell of each of two lines, in three domains each: 2 x 2/3 bytes
     least_s = border_bound_s(question, rates, 0.0, 4.9)
     assert least_s == pytest.approx(4 / 3)
