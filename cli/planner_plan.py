@@ -14,6 +14,7 @@ from planner.place import place
 from planner.place.answer import Placement, Progress
 from planner.place.rings import laid
 from planner.search.exposed import Exposed, place_exposed
+from planner.search.least_placed import least_placed_s
 from planner.search.placed import placed_spreads
 from planner.steptime.memory import Memory
 from planner.steptime.shared_links import Seating, seated_step_time, seated_wiring
@@ -91,7 +92,11 @@ def make_plan(
             inputs.fabric,
             seat=lambda moved: seat(moved, "total", time_limit_s / _TIMED_ROUNDS),
             step_of=lambda seats: step_of(tuple(seats)),
-        )
+            least_s=least_placed_s(
+                inputs.model, inputs.layout, step_families(inputs.model, inputs.layout),
+                inputs.fabric, wiring=wiring, efficiency=inputs.efficiency,
+            ),
+        )  # fmt: skip
         placement = exposed.placement
     else:
         placement = _told_what_was_chosen(

@@ -112,6 +112,7 @@ def _objective_document(plan: Plan) -> Mapping[str, Any]:
         }
     return {
         "objective_s": placement.objective_s,
+        "lower_bound_s": exposed.least_s,
         "exposed_bytes": placement.exposed_bytes,
         "exposed_bound_bytes": placement.exposed_bound_bytes,
         "exposed_share": exposed.shares,

@@ -93,7 +93,15 @@ def _time_proof(placement: Placement, exposed: Exposed) -> str:
     )
     return (
         f"Its step leaves exposed of each family's time: {shares}; {least}; {fixed}. "
-        f"Timed: {_rounds(exposed)}. No proof that no placement's step is shorter."
+        f"Timed: {_rounds(exposed)}. {_least_step(exposed)}"
+    )
+
+
+def _least_step(exposed: Exposed) -> str:
+    """Return how much shorter another placement's step could be at most."""
+    return (
+        f"No placement's step is shorter than {format_time(exposed.least_s)}: another could save "
+        f"{format_share(exposed.step_gap)} at most."
     )
 
 

@@ -4,7 +4,8 @@ A placement has a step, the step says which share of each family's time is expos
 weigh the bytes of another placement, and so on, until the shares come back: a *fixed point*. There
 need not be one, and the fewest exposed bytes are not always the shortest step; so the placement
 with the shortest step of all that were seen is kept, and what the rounds did is told. The least
-cut and every baseline are among those seen: no placement by time is slower than they are.
+cut and every baseline are among those seen: no placement by time is slower than they are. How much
+shorter another could be at most, ``least_placed.py`` says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from planner.errors import PlannerError
 from planner.place.answer import Placement, Proof
 from planner.place.reseat import reseated
 
@@ -61,6 +63,7 @@ class Exposed:
             shares.
         shares: of its own step, by digit [share].
         seatings: different placements among the rounds [1].
+        least_s: no placement's step is shorter; 0 if nothing is known [s].
     """
 
     placement: Placement
@@ -69,6 +72,13 @@ class Exposed:
     fixed_point: bool
     shares: Mapping[str, float]
     seatings: int
+    least_s: float = 0.0
+
+    @property
+    def step_gap(self) -> float:
+        """What part of the kept step another placement could save at most [1]."""
+        step_s = self.rounds[self.kept].step_s
+        return max(0.0, 1.0 - self.least_s / step_s) if step_s > 0 else 0.0
 
 
 def exposed_shares(step: Step, digits: Sequence[str]) -> dict[str, float]:
@@ -94,6 +104,7 @@ def place_exposed(
     seat: Callable[[Sequence[Family]], Placement],
     step_of: Callable[[Sequence[int]], Step],
     rounds: int = _ROUNDS,
+    least_s: float = 0.0,
 ) -> Exposed:
     """Return the placement with the shortest step among those that exposed bytes lead to.
 
@@ -105,6 +116,11 @@ def place_exposed(
             the layout, the cluster and the options bound.
         step_of: the step when rank r is on GPU ``rank_to_gpu[r]``.
         rounds: placements that are made at most [1].
+        least_s: what every placement's step takes at least, of ``least_placed_s``; 0 if that is
+            not known [s].
+
+    Raises:
+        PlannerError: a step is shorter than *least_s*: a fault of ours, not a proof.
     """
     walk = _Walk(families, seat, step_of, rounds)
     total = seat(families)
@@ -114,7 +130,14 @@ def place_exposed(
         walk.see(rival.rank_to_gpu, rival.name, {}, rival.cut_bytes)
     if walk.best() != total.rank_to_gpu:
         walk.follow(walk.best())
-    return walk.told(total, layout, fabric)
+    found = replace(walk.told(total, layout, fabric), least_s=least_s)
+    step_s = found.rounds[found.kept].step_s
+    if step_s < least_s:
+        raise PlannerError(
+            f"the bound of {least_s:.6g} s is above a placement's step of {step_s:.6g} s: this is "
+            "a fault of the planner, and the placement is withheld"
+        )
+    return found
 
 
 class _Walk:
