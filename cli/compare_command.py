@@ -117,6 +117,7 @@ Csv = Annotated[
 
 @app.command("compare")
 def compare(
+    context: typer.Context,
     plans: Plans = None,
     cluster: Clusters = None,
     supernode: Supernodes = None,
@@ -173,8 +174,7 @@ def compare(
     from topologies.own_efficiency import read_own_fits
 
     if plans:
-        if cluster or supernode or layout or where or efficiency or csv or plot:
-            raise typer.BadParameter("plans are compared with each other, only with --prices")
+        _refuse_beside_plans(context)
         _compare_plans(plans, prices=prices, as_json=as_json, out=out)
         return
     given = {
@@ -224,6 +224,22 @@ def compare(
         emit(json_text(document))
     else:
         print_comparison(console(), found, document["inputs"]["sha256"])
+
+
+def _refuse_beside_plans(context: typer.Context) -> None:
+    """Refuse what two plans leave nothing to do for, rather than pass over it."""
+    taken = {"plans", "prices", "as_json", "out"}
+    idle = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in taken
+        and getattr(context.get_parameter_source(option.name or ""), "name", "") == "COMMANDLINE"
+    ]
+    if idle:
+        raise typer.BadParameter(
+            f"{', '.join(idle)}: two plans are compared as they are, only with --prices, --out and "
+            "--json"
+        )
 
 
 def _equal(

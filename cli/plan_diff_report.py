@@ -15,12 +15,16 @@ from planner.documents import read_bytes
 from planner.errors import InputError
 from planner.search.plan_diff import EFFICIENCY, Figure, PlanDiff, plan_faults
 from planner.units import format_bytes, format_power, format_share, format_time
+from planner.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from planner.procure.prices import PriceList
+    from planner.search.plan_groups import GroupChange, Seated
+
+_WHOLE = 1_000.0  # tokens a second from here on are told in whole ones
 
 
 def read_plan(path: Path) -> dict[str, Any]:
@@ -57,8 +61,12 @@ def diff_document(
         "changed_inputs": _pairs(diff.inputs),
         "changed_layout": _pairs(diff.layout),
         "ranks": diff.ranks,
+        "new_ranks": diff.new_ranks,
+        "gone_ranks": diff.gone_ranks,
         "moved_ranks": diff.moved_ranks,
         "regrouped_ranks": diff.regrouped_ranks,
+        "groups": diff.groups,
+        "tier": diff.tier,
         "families": [_figure(one) for one in diff.families],
         "figures": [_figure(one) for one in diff.figures],
         "money": [_figure(one) for one in diff.money],
@@ -87,10 +95,8 @@ def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path], currency
                 sign = "+" if a is None else "-" if b is None else "~"
                 console.print(Text(f"  {sign} {name}: {_words(a)} -> {_words(b)}"))
     console.print(Text("\nSeats", style="bold"))
-    console.print(Text(
-        f"  {diff.moved_ranks:,} of {diff.ranks:,} ranks are on another GPU, "
-        f"{diff.regrouped_ranks:,} sit with other ranks than before"
-    ))  # fmt: skip
+    for line in _seat_lines(diff):
+        console.print(Text(f"  {line}"))
     sections = (
         ("Bytes over the cut", diff.families), ("Figures", diff.figures),
         (f"Money ({currency})" if currency else "Money", diff.money),
@@ -107,6 +113,44 @@ def print_diff(console: Console, diff: PlanDiff, paths: Sequence[Path], currency
         ))  # fmt: skip
     for reason in diff.why_no_money:
         console.print(Text(f"No cost of {reason}."))
+
+
+def _seat_lines(diff: PlanDiff) -> list[str]:
+    """Return which ranks and groups sit otherwise."""
+    other = "cluster" in diff.inputs
+    on = "on a GPU of another number" if other else "on another GPU"
+    moved = (
+        f"{diff.moved_ranks:,} of {counted(diff.ranks, 'rank')} are {on}, "
+        f"{diff.regrouped_ranks:,} sit with other ranks than before"
+    )
+    lines = [moved]
+    if other:
+        lines.append("the clusters differ: a GPU's number is not the same GPU in both")
+    if diff.new_ranks:
+        lines.append(f"+ {counted(diff.new_ranks, 'rank')}")
+    if diff.gone_ranks:
+        lines.append(f"- {counted(diff.gone_ranks, 'rank')}")
+    return [*lines, *(_group_line(one, diff.tier) for one in diff.groups)]
+
+
+def _group_line(one: GroupChange, tier: str) -> str:
+    """Return how the groups of one degree sit before and after."""
+    sign = "+" if one.before is None else "-" if one.after is None else "~"
+    said = [_seated(each, tier) for each in (one.before, one.after) if each is not None]
+    moved = ""
+    if one.moved_groups is not None and one.before is not None:
+        moved = f"{one.moved_groups:,} moved of "
+    text = said[0] if len(set(said)) == 1 else " -> ".join(said)
+    return f"{sign} {one.digit.upper()}: {moved}{text}"
+
+
+def _seated(one: Seated, tier: str) -> str:
+    fewest = "" if one.min_domains == one.max_domains else f"{one.min_domains:,} to "
+    each = "each in" if one.groups > 1 else "in"
+    return (
+        f"{counted(one.groups, 'group')} of {one.group_size:,}, {each} {fewest}"
+        f"{counted(one.max_domains, tier)}"
+    )
 
 
 def _words(value: Any) -> str:
@@ -137,7 +181,9 @@ def _table(figures: Sequence[Figure]) -> Table:
 def _shown(name: str, value: float | None) -> str:
     if value is None:
         return ""
-    if name.endswith("tokens_per_s") or name == "cost_per_million_tokens":
+    if name.endswith("tokens_per_s"):
+        return f"{value:,.0f}" if value >= _WHOLE else f"{value:,.4g}"
+    if name == "cost_per_million_tokens":
         return f"{value:,.4g}"
     if name == "parts_cost":
         return f"{value:,.0f}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.procure.bill import SERVER, BillLine, priced_bill
 from planner.procure.run import run_of
+from planner.search.plan_groups import GroupChange, group_changes
 
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
@@ -44,9 +45,12 @@ class PlanDiff:
         inputs: name of an input that differs to both values.
         layout: the same of the layout's fields.
         ranks: ranks in both [1].
-        moved_ranks: of them, those on another GPU [1].
+        new_ranks, gone_ranks: ranks that only the second, or only the first plan has [1].
+        moved_ranks: of those in both, those whose GPU has another number [1].
         regrouped_ranks: of them, those that sit with other ranks than before, whatever the
             domains are called [1].
+        groups: the parallel groups that sit otherwise.
+        tier: of the domains that they touch, ``domain`` where the plans are not of one tier.
         families: bytes of each family over the cut [bytes].
         figures: cut, bound, step and its parts, memory.
         money: what the parts cost and draw, and a million tokens; empty without prices.
@@ -56,8 +60,12 @@ class PlanDiff:
     inputs: Mapping[str, tuple[Any, Any]]
     layout: Mapping[str, tuple[Any, Any]]
     ranks: int
+    new_ranks: int
+    gone_ranks: int
     moved_ranks: int
     regrouped_ranks: int
+    groups: tuple[GroupChange, ...]
+    tier: str
     families: tuple[Figure, ...]
     figures: tuple[Figure, ...]
     money: tuple[Figure, ...] = ()
@@ -70,6 +78,7 @@ class PlanDiff:
             self.inputs
             or self.layout
             or self.moved_ranks
+            or self.groups
             or any(one.change != 0.0 for one in (*self.families, *self.figures, *self.money))
         )
 
@@ -152,8 +161,12 @@ def plan_diff(
             tuple(sorted({*before["inputs"]["layout"], *after["inputs"]["layout"]})),
         ),
         ranks=ranks,
+        new_ranks=len(seats[1]) - ranks,
+        gone_ranks=len(seats[0]) - ranks,
         moved_ranks=sum(a != b for a, b in zip(*seats, strict=False)),
         regrouped_ranks=sum(mates[0].get(r) != mates[1].get(r) for r in range(ranks)),
+        groups=group_changes(before, after),
+        tier=_tier(before, after),
         families=tuple(
             Figure(name=name, before=one.get(name), after=two.get(name))
             for name in dict.fromkeys((*one, *two))
@@ -248,6 +261,13 @@ def _whose(plan: Mapping[str, Any]) -> str:
     if plan["inputs"].get("efficiency") is None:
         return "not measured: assumed of any accelerator"
     return f"shipped with planner {plan.get('version')}"
+
+
+def _tier(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return the one tier of the domains of both plans, else ``domain``."""
+    every = [*before["placement"]["domains"], *after["placement"]["domains"]]
+    tiers = {str(domain.get("tier") or "domain") for domain in every}
+    return tiers.pop() if len(tiers) == 1 else "domain"
 
 
 def _mates(domains: list[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:

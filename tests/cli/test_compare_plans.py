@@ -13,6 +13,7 @@ from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
 SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "compare.json"
+PLANS_SCHEMA = SCHEMA.with_name("compare-plans.json")
 MOE = ("--gpus", "64", "--model", "mixtral-8x7b")
 
 
@@ -122,6 +123,62 @@ def test_swapped_ranks_are_counted_as_moved_and_regrouped(planner: Planner, tmp_
 
     assert diff["moved_ranks"] == 2
     assert diff["regrouped_ranks"] == 16
+    jsonschema.validate(diff, json.loads(PLANS_SCHEMA.read_text()))
+    seated = {one["digit"]: one for one in diff["groups"]}
+    # two TP groups of 8 had a supernode each; now each has one rank in the other's
+    assert seated["tp"]["moved_groups"] == 2
+    assert seated["tp"]["before"] == {"groups": 4, "group_size": 8, "min_domains": 1,
+                                      "max_domains": 1}  # fmt: skip
+    assert seated["tp"]["after"]["max_domains"] == 2
+    said = planner("compare", str(one), str(two)).out
+    assert "~ TP: 2 moved of 4 groups of 8, each in 1 supernode -> 4 groups of 8" in said
+
+
+def test_other_degrees_are_other_groups_and_more_ranks_are_told(
+    planner: Planner, tmp_path: Path
+) -> None:
+    few = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8", "--pp", "1")
+    many = plan(planner, tmp_path / "b.json", "--supernode", "8", "--tp", "4", "--pp", "1",
+                "--gpus", "64")  # fmt: skip
+
+    diff = json.loads(planner("compare", str(few), str(many), "--json").out)
+    back = json.loads(planner("compare", str(many), str(few), "--json").out)
+
+    assert (diff["ranks"], diff["new_ranks"], diff["gone_ranks"]) == (32, 32, 0)
+    assert (back["ranks"], back["new_ranks"], back["gone_ranks"]) == (32, 0, 32)
+    (tp,) = (one for one in diff["groups"] if one["digit"] == "tp")
+    assert tp["moved_groups"] is None
+    assert (tp["before"]["groups"], tp["before"]["group_size"]) == (4, 8)
+    assert (tp["after"]["groups"], tp["after"]["group_size"]) == (16, 4)
+    assert not any(one["digit"] == "edp" for one in diff["groups"])  # no experts
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [("--gpus", "16"), ("--tokens", "1T"), ("--days", "3"), ("--model", "llama-3.1-8b"),
+     ("--seed", "1"), ("--equal", "power"), ("--tp", "2"), ("--csv", "a.csv")],
+)  # fmt: skip
+def test_what_two_plans_have_no_use_for_is_refused(
+    planner: Planner, tmp_path: Path, beside: tuple[str, str]
+) -> None:
+    ran = planner("compare", str(tmp_path / "a.json"), str(tmp_path / "b.json"), *beside)
+
+    assert ran.code == 2
+    assert f"{beside[0]}: two plans are compared as they are" in ran.err
+
+
+def test_a_layout_that_cannot_be_is_refused(planner: Planner, tmp_path: Path) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
+    forged = json.loads(one.read_text())
+    two = tmp_path / "b.json"
+
+    for broken in ({"tp": 16}, {"tp": 0}, {"dp": "x"}, {"order": 3}, {"tp": 1e9}):
+        document = json.loads(one.read_text())
+        document["inputs"]["layout"] = {**forged["inputs"]["layout"], **broken}
+        two.write_text(json.dumps(document))
+        ran = planner("compare", str(one), str(two))
+        assert ran.code == 2, (broken, ran.err)
+        assert "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize(
