@@ -11,6 +11,9 @@ from collections.abc import Callable
 
 SIZES_TRIED = 4
 _STEPS = 16
+UNEVEN_SHARE = 0.3
+"""Of the rate of a count that degrees divide well, what one that they divide badly loses at most,
+as far as is looked [1]: a pipeline or a batch of one part in three or four that stands idle."""
 
 
 def supernode_counts(most: int) -> list[int]:
@@ -68,8 +71,9 @@ def least_for(
 ) -> int:
     """Return the fewest supernodes of the counts tried whose rate is as *wanted_per_s*, or 0.
 
-    The rate is taken to grow with the count; where degrees divide one count badly, the one below
-    is looked at as well.
+    The rate is taken to grow with the count to find one that is enough. Degrees divide some counts
+    badly, so fewer may do what more do not: those below are looked at, too, as long as they could
+    do with the highest rate that a supernode was seen to have, had that lost ``UNEVEN_SHARE``.
 
     Args:
         rate_of: tokens a second with so many supernodes, 0 where nothing fits [1/s].
@@ -79,6 +83,8 @@ def least_for(
 
     >>> least_for(lambda count: 3.0 * count, 100.0, 1000)
     36
+    >>> least_for(lambda count: 3.0 * count if count % 4 == 0 else 1.0, 20.0, 1000, 14)
+    8
     """
     counts = supernode_counts(most)
     high = min(bisect_right(counts, start), len(counts) - 1)
@@ -93,6 +99,11 @@ def least_for(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if rate_of(counts[middle]) < wanted_per_s else (low, middle)
-    if high >= 2 and rate_of(counts[high - 2]) >= wanted_per_s:
-        high -= 2
+    each_per_s = max(rate_of(counts[at]) / counts[at] for at in (low, high) if at >= 0)
+    for fewer in range(high - 1, -1, -1):
+        if each_per_s / (1.0 - UNEVEN_SHARE) * counts[fewer] < wanted_per_s:
+            break
+        rate_per_s = rate_of(counts[fewer])
+        each_per_s = max(each_per_s, rate_per_s / counts[fewer])
+        high = fewer if rate_per_s >= wanted_per_s else high
     return counts[high]

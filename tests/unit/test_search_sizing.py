@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -150,3 +151,16 @@ def test_without_money_there_are_no_prices_to_flip() -> None:
 
     assert price_flips(both, None) == []
     assert price_flips(both, PriceList(currency="USD", items={})) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_fewer_supernodes_would_do_whatever_degrees_divide(seed: int) -> None:
+    random = Random(seed)
+    counts = supernode_counts(300)
+    rates = {one: one * random.choice([0.72, 0.85, 1.0]) * one**-0.02 for one in counts}
+    wanted = rates[random.choice(counts)]
+    start = random.choice(counts)
+
+    found = least_for(lambda count: rates[count], wanted, 300, start)
+
+    assert found == next(one for one in counts if rates[one] >= wanted)
