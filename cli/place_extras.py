@@ -254,8 +254,7 @@ def _reason(reason: Reason, explanation: Explanation, tier: str, *, ruled: bool)
     kept = reason.kept_whole
     if kept is None:
         return f"{crosses}. {reason.impossible}"
-    here = f" instead of {_tile(explanation.tile)}" if explanation.tile else ""
-    needs = f"tile {_tile(kept.tile)}{here}" if kept.tile else "another filling"
+    needs = _needs(kept.tile, explanation.tile, tier)
     more = [
         f"{d.upper()} cross +{format_bytes(v)}"
         for d, v in kept.more_by_digit_bytes.items()
@@ -270,6 +269,21 @@ def _reason(reason: Reason, explanation: Explanation, tier: str, *, ruled: bool)
         f"{crosses}. Keeping it whole needs {needs}{makes}: {format_bytes(kept.cut_bytes)} in all, "
         f"{_more(kept, ruled=ruled)}"
     )
+
+
+def _needs(tile: Mapping[str, int], here: Mapping[str, int], tier: str) -> str:
+    """Return what the fullest domain holds instead of the plan's tile, or that others differ.
+
+    >>> _needs({"tp": 8, "dp": 4}, {"tp": 8, "pp": 4}, "supernode")
+    'tile tp 8 x dp 4 instead of tp 8 x pp 4'
+    >>> _needs({"tp": 8}, {"tp": 8}, "supernode")
+    'the same tile in the fullest supernode and another filling of the others'
+    """
+    if not tile:
+        return "another filling"
+    if tile == here:
+        return f"the same tile in the fullest {tier} and another filling of the others"
+    return f"tile {_tile(tile)}" + (f" instead of {_tile(here)}" if here else "")
 
 
 def _more(kept: KeptWhole, *, ruled: bool) -> str:
