@@ -96,8 +96,37 @@ def renamings(
 
 
 def at_once(coarse: Question, rules: BoundRules) -> Iterator[NDArray[np.int64]]:
-    """Yield seatings that take no search: domains filled class by class."""
-    yield from _filled_by_class(coarse, allowed_parts(coarse, rules, (1,) * len(coarse.sizes)))
+    """Yield seatings that take no search: domains filled class by class, or without regard to it.
+
+    The latter may sit where they may once their domains are renamed.
+    """
+    single = (1,) * len(coarse.sizes)
+    yield from _filled_by_class(coarse, allowed_parts(coarse, rules, single))
+    if rules.allowed is not None:
+        open_domains = open_domains_of(rules)
+        part = narrowed(coarse, open_domains)
+        anywhere = np.ones((part.cells, len(open_domains)), bool)
+        for home in _filled_by_class(part, anywhere):
+            yield open_domains[home]
+
+
+def filled_by_parts(coarse: Question, rules: BoundRules) -> Iterator[NDArray[np.int64]]:
+    """Yield seatings of counted groups cut into parts that stay whole, the largest parts first.
+
+    Each rule is kept by parts of its own axes, or by the order in which domains are filled.
+    """
+    axes = sorted({i for entry in rules.counted for i in entry.axes if coarse.sizes[i] > 1})
+    ways = product(*(divisors(coarse.sizes[i]) for i in axes))
+    for parts in sorted(ways, key=lambda parts: (prod(parts), parts)):
+        sides = [1] * len(coarse.sizes)
+        for i, count in zip(axes, parts, strict=True):
+            sides[i] = coarse.sizes[i] // count
+        volume = prod(sides)
+        capacities = [c // volume for c in rules.capacities]
+        if volume > 1 and sum(capacities) * volume >= coarse.cells:
+            part = coarsen(coarse, sides, capacities)
+            for home in _filled_by_class(part, allowed_parts(coarse, rules, sides)):
+                yield refine_home(coarse, sides, home)
 
 
 def by_parts(
@@ -117,8 +146,6 @@ def by_parts(
     parted = list(_parted(coarse, rules)) if rules.counted else []
     for number, part in enumerate(parted):
         sides = tuple(a // b for a, b in zip(coarse.sizes, part.sizes, strict=True))
-        for home in _filled_by_class(part, allowed_parts(coarse, rules, sides)):
-            yield refine_home(coarse, sides, home), "domains filled one after the other"
         left_s = ends_s - monotonic()
         if left_s <= 0:
             continue

@@ -27,6 +27,7 @@ from planner.place.rules_counted import priced
 from planner.place.rules_fill import (
     at_once,
     by_parts,
+    filled_by_parts,
     keeps,
     narrowed,
     open_domains_of,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _PLAIN_SHARE = 0.3  # of the time limit, for the boxes alone where there are names and counts
 _PRICED_SHARE = 0.5  # of what is left then, for prices on counted groups
+_FILLED_SHARE = 0.3  # of what is left then, for domains filled with parts of counted groups
 _PARTS_SHARE = 0.5  # of what is left then, for groups in parts
 _AT_ONCE_S = 1.0  # seconds after Ctrl-C for a first seating, where none is in hand
 
@@ -189,7 +191,8 @@ def _searched(work: RuledWork, free: Answer) -> Answer:
         bound = max(boxes.lower_bound_bytes, free.lower_bound_bytes)
         return refined(work.question, work.tile, boxes, bound)
     steps = (
-        _offer_plain, _offer_slabs, _mend, _bound_slabs, _offer_priced, _offer_parts, _mend,
+        _offer_plain, _offer_slabs, _offer_filled, _mend, _bound_slabs, _offer_priced, _offer_parts,
+        _mend,
     )  # fmt: skip
     if not _offer_at_once(work, free) and not any(step(work) for step in steps):
         close(work)
@@ -215,9 +218,20 @@ def _offer_at_once(work: RuledWork, free: Answer) -> bool:
     if whole and _offer_renamed(work, homes[:, 0], free.method):
         return True
     return any(
-        work.offer(home, "domains filled one after the other")
+        _offer_renamed(work, home, "domains filled one after the other")
         for home in at_once(work.coarse, work.rules)
     )
+
+
+def _offer_filled(work: RuledWork) -> bool:
+    """Fill the domains with parts of counted groups, the largest parts first."""
+    ends_s = monotonic() + work.left_s * _FILLED_SHARE
+    for home in filled_by_parts(work.coarse, work.rules):
+        if work.offer(home, "parts of groups, domains filled one after the other"):
+            return True
+        if monotonic() > ends_s:
+            break
+    return work.over
 
 
 def _offer_plain(work: RuledWork) -> bool:
