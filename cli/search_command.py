@@ -224,7 +224,8 @@ def _sweep(
     parquet: Path | None,
 ) -> None:  # fmt: skip
     from cli.planner_output import console, emit, json_text, note, write_file
-    from cli.search_sweep import print_sweep, read_sweep, sweep_document
+    from cli.search_sweep import read_sweep, sweep_document
+    from cli.search_sweep_page import print_sweep
     from cli.sweep_parquet import parquet_bytes, refuse_without_pyarrow
 
     if parquet is not None:

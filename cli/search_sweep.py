@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,31 +13,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
-from cli.page_tables import simple_table
 from cli.planner_inputs import Asked
 from cli.planner_output import document, note, plain
 from cli.planner_version import __version__
 from cli.price_notes import swept_price_notes, unused_prices
 from cli.search_inputs import read_searched
-from cli.search_report import finalist_document, make_search, short_layout, told_layout
+from cli.search_report import finalist_document, make_search
 from planner.documents import read_bytes, read_document
 from planner.errors import InfeasibleError, InputError
 from planner.procure.price_file import read_prices
 from planner.search.dask_engine import dask_engine
 from planner.search.rules import parse_rules
 from planner.search.store import Engine, one_by_one, run_sweep
-from planner.units import format_bytes, format_time
+from planner.units import format_time
 from topologies.own_efficiency import OwnFits, efficiency_file
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from planner.nodes import Node
 
 Solve = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 SEATING_LIMIT_S = 20.0
+_EVERY_S = 1.0  # between two words of progress; a sweep of small searches has thousands
+_WIDTH = 79  # of a terminal's line that is written over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,23 +153,35 @@ def sweep_document(
 
 
 class _Progress:
-    """Says after each combination how many are done, how fast, and how long the others take."""
+    """Says how many combinations are done, how fast, and how long the others take.
+
+    After the first and the last, and between them at most once a second: a terminal's line is
+    written over, a log gets a line each time.
+    """
 
     def __init__(self) -> None:
-        self._started = time.monotonic()
+        self._started = self._told = time.monotonic()
         self._before: int | None = None
+        self._live = sys.stderr.isatty()
 
     def __call__(self, done: int, total: int) -> None:
         if self._before is None:
             self._before = done
             if done:
-                note(f"{done} of {total} were there already")
+                note(f"{done:,} of {total:,} were there already")
             return
-        fresh, spent_s = done - self._before, time.monotonic() - self._started
-        each_s = spent_s / max(fresh, 1)
+        now, fresh = time.monotonic(), done - self._before
+        if fresh > 1 and done < total and now - self._told < _EVERY_S:
+            return
+        self._told, each_s = now, (now - self._started) / max(fresh, 1)
         rate = f", {60.0 / each_s:.3g} a minute" if each_s > 0 else ""
         left = f", {format_time(each_s * (total - done))} left" if done < total else ""
-        note(f"{done} of {total}{rate}{left}")
+        said = f"{done:,} of {total:,}{rate}{left}"
+        if self._live and done < total:
+            sys.stderr.write(f"\r{said:<{_WIDTH}}")
+            sys.stderr.flush()
+        else:
+            note(f"\r{said:<{_WIDTH}}" if self._live else said)
 
 
 def _engine(solve: Solve, way: Way) -> Engine:
@@ -242,22 +252,3 @@ def _solved(
         "best": best, "run": plain(found.runs[0]),
         "unused_prices": unused_prices(prices, [found.bill]),
     }  # fmt: skip
-
-
-def print_sweep(console: Console, results: list[dict[str, Any]], sha256: str) -> None:
-    """Print a line for each combination."""
-    table = simple_table("  model", "cluster", "GPUs", "layout", "step", "cut", left=4)
-    for one in results:
-        best = one["best"]
-        if best is None:
-            table.add_row(f"  {one['model']}", str(one["cluster"] or one["supernode"] or ""),
-                          str(one["gpus"] or ""), f"none: {one['refused'][0]}", "", "")  # fmt: skip
-            continue
-        cut = best["seated_bytes"]
-        table.add_row(
-            f"  {one['model']}", one["cluster"], f"{one['gpus']:,}",
-            short_layout(told_layout(best["layout"])),
-            format_time(best["step"]["total_s"]), format_bytes(cut) if cut else "none",
-        )  # fmt: skip
-    console.print(table)
-    console.print(Text(f"inputs sha256 {sha256}", style="dim"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -204,6 +205,50 @@ def test_prices_and_lengths_are_swept_too(planner: Planner, tmp_path: Path, swee
     assert costs[0] == pytest.approx(2 * costs[1])
     assert costs[2] == pytest.approx(2 * costs[3])
     assert len(document["inputs"]["files_sha256"]) == 2
+    page = planner("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite"),
+                   "--resume").out  # fmt: skip
+    assert page.startswith("All: llama-3.1-8b, generic-sn8, 16 GPUs.")
+    for one in results:  # what tells them apart stands in each line
+        name, cost = Path(one["prices"]).name, one["run"]["cost_per_token"] * 1e6
+        tokens_per_s = one["best"]["step"]["tokens_per_s"]
+        row = rf" {one['seq']:,} .* {tokens_per_s:,.0f} +{name} {cost:,.4g}"
+        assert re.search(row, page), (row, page)
+
+
+def test_why_a_list_gives_no_money_is_said_once(
+    planner: Planner, tmp_path: Path, sweep: Path
+) -> None:
+    listed = tmp_path / "prices.yaml"
+    listed.write_text("currency: USD\nyears: 4\n")
+    sweep.write_text(
+        f"models: [llama-3.1-8b]\nsupernodes: [8]\ngpus: [8, 16]\nprices: [{listed}]\n"
+    )
+
+    page = planner("search", "--sweep", str(sweep), "--into", str(tmp_path / "a.sqlite"))
+
+    assert page.code == 0, page.err
+    assert page.out.count("prices none") == 2
+    assert page.out.count("No money by") == 1
+    assert "lacks a price for H100-SXM" in " ".join(page.out.split())
+
+
+def test_progress_of_many_small_searches_is_told_once_a_second(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cli import search_sweep
+
+    clock = [0.0]
+    monkeypatch.setattr("cli.search_sweep.time.monotonic", lambda: clock[0])
+    progress = search_sweep._Progress()
+    progress(0, 1000)
+    for done in range(1, 1001):
+        clock[0] = done / 100
+        progress(done, 1000)
+
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("1 of 1,000, 6e+03 a minute, 9.99 s left")
+    assert said[-1].startswith("1,000 of 1,000")
+    assert len(said) == 11
 
 
 def test_a_price_that_no_combination_has_a_part_for_is_named_once(
