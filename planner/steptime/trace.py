@@ -158,12 +158,19 @@ def _pass_events(
 
 
 def _end_events(step: Step, stages: int, after_s: float) -> list[dict[str, Any]]:
-    events = []
+    """Return what follows the passes on every stage: the trace ends where the step does."""
     exposed = float(step.exposed_s["dp"])
-    update = float(step.update_s)
+    parts = (
+        ("DP gradients and parameters", 1, exposed),
+        ("update", 0, float(step.update_s)),
+        ("waiting for the slowest GPU", 0, float(step.straggling_s)),
+        ("data and logging", 0, float(step.fixed_s)),
+    )
+    events = []
     for stage in range(stages):
-        if exposed > 0:
-            events.append(_complete("DP gradients and parameters", stage, 1, after_s, exposed))
-        if update > 0:
-            events.append(_complete("update", stage, 0, after_s + exposed, update))
+        at = after_s
+        for name, row, length in parts:
+            if length > 0:
+                events.append(_complete(name, stage, row, at, length))
+            at += length
     return events

@@ -110,3 +110,11 @@ def test_a_long_run_is_cut_to_whole_rounds() -> None:
     assert trace.micro_batches < 16384
     assert trace.micro_batches % 16 == 0
     assert len(trace.timeline.start_s) <= 50_000
+
+
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+def test_the_trace_ends_where_the_step_does(name: str) -> None:
+    document = told(LAYOUTS[name])[0].document
+    ends = [event["ts"] + event["dur"] for event in document["traceEvents"] if event["ph"] == "X"]
+
+    assert max(ends) / 1e6 == pytest.approx(document["otherData"]["step_s"], rel=0.03)
