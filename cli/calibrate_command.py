@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli.planner_options import Json, command_app, writable
+from cli.planner_options import Json, OfCluster, command_app, writable
 
 app = command_app()
 
@@ -55,6 +55,7 @@ All = Annotated[
 @app.command("calibrate")
 def calibrate(
     table: Table,
+    cluster: OfCluster = None,
     out: Written = None,
     catalogue: Catalogue = None,
     every: All = False,
@@ -72,14 +73,17 @@ def calibrate(
     from topologies.efficiency_text import efficiencies_text
 
     if catalogue is not None:
-        if out is not None or every or as_json:
+        if out is not None or every or as_json or cluster is not None:
             raise InputError(
-                "--catalogue writes files of its own, from all fits: leave out --out, --all, --json"
+                "--catalogue writes files of its own, from all fits of the catalogue's "
+                "accelerators: leave out --out, --all, --json, --cluster"
             )
         for written in write_catalogue(table, catalogue, say=note):
             note(f"wrote {written}")
         return
-    fitted = fit_table(table, fit_rows=fit_alone if every else fit_and_score, say=note)
+    fitted = fit_table(
+        table, cluster=cluster, fit_rows=fit_alone if every else fit_and_score, say=note
+    )
     if out is not None:
         text = efficiencies_text({one.chip: one.efficiency for one in fitted.fits})
         write_file(out, text)

@@ -14,7 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.planner_output import document, write_file
-from cli.steps_table_notes import Assumption, assumptions, print_table_notes
+from cli.steps_table_notes import (
+    Assumption,
+    assumptions,
+    print_table_notes,
+    skipped_lines,
+)
 from planner.errors import InputError
 from planner.steptime.calibrate import LEAST_ROWS
 from planner.steptime.own_fit import OwnFit, fit_alone
@@ -22,8 +27,10 @@ from planner.steptime.rates import Efficiency
 from planner.steptime.refit import refit
 from planner.steptime.runs import Run, assumed_of
 from planner.units import format_share, format_time
+from topologies.cluster_chip import chip_of
 from topologies.efficiency_catalogue import UNFINISHED
 from topologies.efficiency_text import catalogue_texts
+from topologies.fabric_catalogue import load_cluster
 from topologies.steps_table import StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
@@ -56,6 +63,7 @@ class FittedTable:
 
     Args:
         path: the table.
+        cluster: whose accelerator its rows may name, or None.
         sha256: hash of its bytes.
         every: no rows were scored by fits that have not seen them.
         rows: measured rows [1].
@@ -65,6 +73,7 @@ class FittedTable:
     """
 
     path: Path
+    cluster: str | None
     sha256: str
     every: bool
     rows: int
@@ -73,15 +82,18 @@ class FittedTable:
     table: StepsTable
 
 
-def fit_table(path: Path, *, fit_rows: FitRows, say: Callable[[str], None]) -> FittedTable:
+def fit_table(
+    path: Path, *, cluster: str | None, fit_rows: FitRows, say: Callable[[str], None]
+) -> FittedTable:
     """Return the fits of the table at *path*.
 
     Args:
         path: a CSV file of measured steps.
+        cluster: whose accelerator rows may name beside those of the catalogue, or None.
         fit_rows: an accelerator and its rows to their fit: ``fit_and_score`` or ``fit_alone``.
         say: writes a line of progress.
     """
-    table = read_steps(path)
+    table = read_steps(path, chip_of(load_cluster(cluster)) if cluster else None)
     runs = [run for run in table.runs if run.measured_s > 0]
     fits: list[OwnFit] = []
     for chip in sorted({run.chip for run in runs}):
@@ -94,10 +106,12 @@ def fit_table(path: Path, *, fit_rows: FitRows, say: Callable[[str], None]) -> F
     if not fits:
         raise InputError(
             f"{path}: no accelerator has {LEAST_ROWS} measured rows to fit on; there are "
-            f"{len(runs)} measured rows that can be used"
+            f"{len(runs)} measured rows that can be used",
+            *skipped_lines(table),
         )
     return FittedTable(
         path=path,
+        cluster=cluster,
         sha256=hashlib.sha256(table_bytes(path)).hexdigest(),
         every=fit_rows is fit_alone,
         rows=len(runs),
@@ -137,7 +151,8 @@ def _scored(fitted: OwnFit) -> list[Scored]:
 def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
     """Return the document of ``planner calibrate --json``."""
     inputs = {
-        "table": str(fitted.path), "table_sha256": fitted.sha256, "every_row": fitted.every,
+        "table": str(fitted.path), "table_sha256": fitted.sha256, "cluster": fitted.cluster,
+        "every_row": fitted.every,
     }  # fmt: skip
     body = {
         "measured_rows": fitted.rows,

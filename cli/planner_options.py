@@ -161,6 +161,16 @@ Cluster = Annotated[
         "what that does not say stands behind it: FILE,gpus-per-node=8,rates-from=hgx-h100.",
     ),
 ]
+OfCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="NAME|FILE",
+        show_default=False,
+        help="A cluster whose accelerator the table's gpu column names, which need not be in the "
+        "catalogue: its peaks, memory and links stand where a row does not state its own.",
+    ),
+]
 Supernode = Annotated[
     int | None,
     whole(

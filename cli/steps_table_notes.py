@@ -45,13 +45,7 @@ def assumptions(of_rows: Iterable[Mapping[str, str]]) -> tuple[Assumption, ...]:
 
 def print_table_notes(console: Console, table: StepsTable, assumed: Iterable[Assumption]) -> None:
     """Print why rows are skipped, what was assumed of others, and which columns are not read."""
-    reasons: dict[str, list[str]] = {}
-    for row in table.skipped:
-        reasons.setdefault(row.because, []).append(row.name)
-    skipped = []
-    for because, names in reasons.items():
-        more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-        skipped.append(f"{', '.join(names[:_NAMES_SHOWN])}{more}: {because}")
+    skipped = skipped_lines(table)
     guesses = [
         f"{one.name}, {one.rows:,} row{'s' if one.rows > 1 else ''}: {one.because}"
         for one in assumed
@@ -67,6 +61,18 @@ def print_table_notes(console: Console, table: StepsTable, assumed: Iterable[Ass
             console.print(Text(title, style="bold"))
         for line in lines:
             console.print(Text(f"  {line}"))
+
+
+def skipped_lines(table: StepsTable) -> list[str]:
+    """Return each reason that rows are skipped for, behind the names of its first rows."""
+    reasons: dict[str, list[str]] = {}
+    for row in table.skipped:
+        reasons.setdefault(row.because, []).append(row.name)
+    lines = []
+    for because, names in reasons.items():
+        more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+        lines.append(f"{', '.join(names[:_NAMES_SHOWN])}{more}: {because}")
+    return lines
 
 
 def _told(column: str) -> str:

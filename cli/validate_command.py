@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli.planner_options import Json, OwnEfficiency, command_app, writable
+from cli.planner_options import Json, OfCluster, OwnEfficiency, command_app, writable
 
 app = command_app()
 
@@ -48,6 +48,7 @@ Worst = Annotated[
 @app.command("validate")
 def validate(
     table: Table,
+    cluster: OfCluster = None,
     out: Predictions = None,
     efficiency: OwnEfficiency = None,
     refit: Refit = None,
@@ -62,7 +63,9 @@ def validate(
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.validate_report import predictions_text, print_report, report_of, validate_document
 
-    report = report_of(table, efficiency=efficiency, refit=refit, worst=worst, say=note)
+    report = report_of(
+        table, cluster=cluster, efficiency=efficiency, refit=refit, worst=worst, say=note
+    )
     if out is not None:
         write_file(out, predictions_text(report))
         note(f"wrote {out}")

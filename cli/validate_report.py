@@ -19,6 +19,7 @@ from rich.text import Text
 from cli.planner_output import document
 from cli.report_words import plain_cell
 from cli.steps_table_notes import Assumption, assumptions, print_table_notes
+from cli.validate_groups import SMOOTH_LEGEND, group_table, percent, smooth_lines
 from planner.steptime.ranking import Group, ceilings, orders
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, assumed_of, predicted_memory_bytes
@@ -34,12 +35,14 @@ from planner.steptime.validate import (
     scores,
 )
 from planner.units import format_time
+from topologies.cluster_chip import chip_of
 from topologies.efficiency_catalogue import (
     read_efficiencies,
     shipped_efficiencies,
     shipped_halves,
     shipped_left_out,
 )
+from topologies.fabric_catalogue import load_cluster
 from topologies.steps_table import Skipped, StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
@@ -55,11 +58,6 @@ _LEGEND = (
     "for these rows. pairs: of two layouts of one model on one cluster that differ by "
     "2 %, the faster one is predicted faster. regret: how much slower than the fastest "
     "measured layout the one predicted fastest is, worst group."
-)
-_CEILING_LEGEND = (
-    "smooth %: pairs in order if each layout were corrected by what the others of its own group "
-    "are off by, smoothly in its degrees and micro-batch. It has seen them, so it is no "
-    "prediction: what it, too, orders wrongly is scatter from one layout to the next."
 )
 
 
@@ -80,6 +78,7 @@ class Report:
 
     Args:
         path: the table.
+        cluster: whose accelerator its rows may name, or None.
         sha256: hash of its bytes.
         table: its rows.
         step_s: predicted step of each run [s].
@@ -97,6 +96,7 @@ class Report:
     """
 
     path: Path
+    cluster: str | None
     sha256: str
     table: StepsTable
     step_s: NDArray[np.float64]
@@ -116,6 +116,7 @@ class Report:
 def report_of(
     path: Path,
     *,
+    cluster: str | None,
     efficiency: Path | None,
     refit: str | None,
     worst: int,
@@ -125,12 +126,13 @@ def report_of(
 
     Args:
         path: a CSV file.
+        cluster: whose accelerator rows may name beside those of the catalogue, or None.
         efficiency: a file that ``planner calibrate`` wrote, or None for what is shipped.
         refit: ``halves`` or ``sources``: fit on the table itself.
         worst: rows to list [1].
         say: writes a line of progress.
     """
-    table = read_steps(path)
+    table = read_steps(path, chip_of(load_cluster(cluster)) if cluster else None)
     runs = table.runs
     numbers = read_efficiencies(efficiency) if efficiency else shipped_efficiencies()
     basis = f"fitted numbers of {efficiency}" if efficiency else "the shipped numbers"
@@ -164,6 +166,7 @@ def report_of(
     inside["sources"] = inside_share(runs, step_s, numbers)
     return Report(
         path=path,
+        cluster=cluster,
         sha256=hashlib.sha256(table_bytes(path)).hexdigest(),
         table=table,
         step_s=step_s,
@@ -230,6 +233,7 @@ def validate_document(report: Report) -> dict[str, Any]:
     inputs = {
         "table": str(report.path),
         "table_sha256": report.sha256,
+        "cluster": report.cluster,
         "rows": len(report.table.rows),
         "basis": report.basis,
     }
@@ -292,10 +296,10 @@ def print_report(console: Console, report: Report) -> None:
     largest = sorted(report.groups, key=lambda group: (-group.pairs, group.name))
     if largest:
         console.print()
-        console.print(_group_table(tuple(largest[:_GROUPS_SHOWN]), report.ceilings))
+        console.print(group_table(tuple(largest[:_GROUPS_SHOWN]), report.ceilings))
     if report.ceilings:
-        console.print(Text(_CEILING_LEGEND, style="dim"))
-        for line in _ceiling_lines(report.ceilings):
+        console.print(Text(SMOOTH_LEGEND, style="dim"))
+        for line in smooth_lines(report.ceilings):
             console.print(Text(line))
     if report.far:
         console.print()
@@ -329,14 +333,6 @@ def _told(report: Report) -> str:
     )
 
 
-def _percent(value: float) -> str:
-    """Return *value* as a bare number of per cent, the column says so."""
-    if math.isnan(value):
-        return "-"
-    percent = 100.0 * value
-    return f"{percent:.1f}" if abs(percent) < 99.95 else f"{percent:.0f}"
-
-
 def _score_table(found: tuple[Score, ...]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 0))
     table.add_column("source, errors in %", no_wrap=True)
@@ -346,50 +342,16 @@ def _score_table(found: tuple[Score, ...]) -> Table:
         table.add_row(
             Text(score.source),
             Text(f"{score.rows:,}"),
-            Text(_percent(score.mape_share)),
-            Text(_percent(score.median_share)),
-            Text(_percent(score.p90_share)),
+            Text(percent(score.mape_share)),
+            Text(percent(score.median_share)),
+            Text(percent(score.p90_share)),
             Text(f"{100 * score.bias_share:+.1f}"),
-            Text(_percent(score.constant_mfu_share)),
-            Text(_percent(score.published_share)),
-            Text(_percent(score.pairs_right_share)),
-            Text(_percent(score.regret_share)),
+            Text(percent(score.constant_mfu_share)),
+            Text(percent(score.published_share)),
+            Text(percent(score.pairs_right_share)),
+            Text(percent(score.regret_share)),
         )
     return table
-
-
-def _group_table(groups: tuple[Group, ...], smooth: tuple[Group, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 0))
-    table.add_column("layouts of one model on one cluster", overflow="fold")
-    for name in ("layouts", "pairs", "right %", "smooth %", "regret %"):
-        table.add_column(name, justify="right", no_wrap=True)
-    smooth_share = {group.name: _right_share(group) for group in smooth}
-    for group in groups:
-        table.add_row(
-            Text(group.name),
-            Text(str(group.layouts)),
-            Text(f"{group.pairs:,}"),
-            Text(_percent(_right_share(group))),
-            Text(_percent(smooth_share.get(group.name, math.nan))),
-            Text(_percent(group.regret_share)),
-        )
-    return table
-
-
-def _right_share(group: Group) -> float:
-    return group.right / group.pairs if group.pairs else math.nan
-
-
-def _ceiling_lines(smooth: tuple[Group, ...]) -> tuple[str, ...]:
-    """Return one line for each source of groups that have a ceiling."""
-    lines = []
-    for source in dict.fromkeys(group.source for group in smooth):
-        mine = [group for group in smooth if group.source == source]
-        pairs, right = sum(one.pairs for one in mine), sum(one.right for one in mine)
-        share = _percent(right / pairs if pairs else math.nan)
-        regret = _percent(max(one.regret_share for one in mine))
-        lines.append(f"  {source}: smooth {share} % of {pairs:,} pairs, regret {regret} %")
-    return tuple(lines)
 
 
 __all__ = ["predictions_text", "print_report", "report_of", "validate_document"]

@@ -26,8 +26,8 @@ UNFINISHED = "step_efficiency.unfinished"
 """A file beside them while they are written: all are of one fit once it is gone."""
 
 _WRITTEN_BY = "as planner calibrate --out writes them"
-_KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
-         "pace", "source", "assumed", "same_as", "called", "nic", "mesh", "domain")  # fmt: skip
+_KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows", "pace",
+         "clock", "source", "assumed", "same_as", "called", "nic", "mesh", "domain")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +132,22 @@ def shipped_left_out() -> Mapping[str, Mapping[str, Efficiency]]:
     return MappingProxyType(fits)
 
 
-def chip_named(name: str) -> Chip | None:
-    """Return the accelerator that a table calls *name* (``A100``, ``GB200-NVL72`` …)."""
-    wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
+def chip_named(name: str, own: Chip | None = None) -> Chip | None:
+    """Return the accelerator that a table calls *name* (``A100``, ``GB200-NVL72`` …).
+
+    Args:
+        name: as the table has it.
+        own: one that goes before those of the catalogue, known by its own name alone.
+    """
+    wanted = _spelled(name)
+    if own is not None and wanted == _spelled(own.name):
+        return own
     known = _names().get(wanted) or _names().get(wanted.removeprefix("nvidia-"))
     return _chip(known) if known else None
+
+
+def _spelled(name: str) -> str:
+    return name.strip().lower().replace("_", "-").replace(" ", "-")
 
 
 @lru_cache(maxsize=1)
@@ -233,7 +244,8 @@ def _efficiency(node: Node) -> Efficiency:
         step_s=node.time("step"),
         spread=node.number("spread", minimum=0),
         rows=node.count("rows", minimum=0),
-        pace_ratio=_pace(node),
+        pace_ratio=_ratios(node, "pace"),
+        clock_ratio=_ratios(node, "clock"),
         fitted_on=node.text("source"),  # the last line that is written: a file cut off lacks it
     )
 
@@ -243,8 +255,8 @@ def _share(node: Node, key: str) -> float:
     return positive(node, key, node.share) or 1.0
 
 
-def _pace(node: Node) -> dict[str, float]:
-    if not node.has("pace"):
+def _ratios(node: Node, key: str) -> dict[str, float]:
+    if not node.has(key):
         return {}
-    pace = node.map("pace")
-    return {name: pace.number(name, minimum=0.1, maximum=10.0) for name, _ in pace.items()}
+    ratios = node.map(key)
+    return {name: ratios.number(name, minimum=0.1, maximum=10.0) for name, _ in ratios.items()}

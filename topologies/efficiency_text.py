@@ -66,5 +66,6 @@ def _plain(one: Efficiency) -> dict[str, object]:
         "spread": float(f"{one.spread:.3g}"),
         "rows": one.rows,
         "pace": rounded(one.pace_ratio),
+        **({"clock": rounded(one.clock_ratio)} if one.clock_ratio else {}),
         "source": one.fitted_on,
     }

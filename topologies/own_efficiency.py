@@ -21,6 +21,7 @@ from topologies.efficiency_catalogue import efficiency_of, fits_in, fitted_as
 _SIXTEEN_BITS = frozenset({"bf16", "fp16"})
 _SHOWN_HASH = 12  # digits of a hash that tell files apart for a reader
 _LARGEST = 1e9  # beyond every share, ratio, count and duration [s] of a fit
+_LATER = frozenset({"clock_ratio"})  # a plan of before it was there has none
 _LONGEST = 4096  # characters; no path is longer on Linux
 
 
@@ -160,7 +161,7 @@ def _number_faults(filed: Any, name: str) -> list[str]:
     usual = asdict(Efficiency(gemm_share={"bf16": 1.0}, attention_share={}, memory_share={}))
     faults = [f"{name}: unknown key {str(key)[:40]!r}" for key in filed if key not in usual]
     for key, value in usual.items():
-        seen = filed.get(key)
+        seen = filed.get(key, value if key in _LATER else None)
         if isinstance(value, dict):
             good = isinstance(seen, Mapping) and all(_is_amount(one) for one in seen.values())
         elif isinstance(value, str):

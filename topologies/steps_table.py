@@ -67,8 +67,12 @@ class StepsTable:
         return tuple(row for row in self.rows if isinstance(row, Skipped))
 
 
-def read_steps(path: Path) -> StepsTable:
+def read_steps(path: Path, own: Chip | None = None) -> StepsTable:
     """Return the rows of the CSV file *path*.
+
+    Args:
+        path: the file.
+        own: an accelerator that rows may name beside those of the catalogue.
 
     Raises:
         InputError: no such file, not UTF-8, no header, or a needed column is missing.
@@ -77,7 +81,7 @@ def read_steps(path: Path) -> StepsTable:
         text = table_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    return steps_from_text(text, str(path))
+    return steps_from_text(text, str(path), own)
 
 
 def table_bytes(path: Path) -> bytes:
@@ -95,13 +99,13 @@ def table_bytes(path: Path) -> bytes:
     return content
 
 
-def steps_from_text(text: str, name: str) -> StepsTable:
-    """Return the rows of a CSV *text* called *name* in messages."""
+def steps_from_text(text: str, name: str, own: Chip | None = None) -> StepsTable:
+    """Return the rows of a CSV *text* called *name* in messages; *own* as of ``read_steps``."""
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
         header = next(reader, [])
         _check_header(header, name)
-        rows = tuple(_rows(reader, header, name))
+        rows = tuple(_rows(reader, header, name, own))
     except csv.Error as error:
         raise InputError(f"{name}:{reader.line_num}: {error}") from error
     known = {*COLUMNS, *UNREAD, ""}
@@ -122,7 +126,9 @@ def _check_header(header: Sequence[str], name: str) -> None:
         raise InputError(*faults)
 
 
-def _rows(reader: Iterator[list[str]], header: Sequence[str], name: str) -> Iterator[Run | Skipped]:
+def _rows(
+    reader: Iterator[list[str]], header: Sequence[str], name: str, own: Chip | None
+) -> Iterator[Run | Skipped]:
     for number, row in enumerate((row for row in reader if row), start=1):
         if number > MOST_ROWS:
             raise InputError(f"{name}: more than {MOST_ROWS:,} rows")
@@ -133,16 +139,18 @@ def _rows(reader: Iterator[list[str]], header: Sequence[str], name: str) -> Iter
             if len(row) != len(header):
                 needed = "a text with commas needs quotes" if len(row) > len(header) else "too few"
                 raise UnusableError(f"{len(row)} cells, but {len(header)} columns: {needed}")
-            yield _run(Cells(cells), label, source)
+            yield _run(Cells(cells), label, source, own)
         except (SpecError, UnusableError) as error:
             yield Skipped(name=label, source=source, because=str(error))
 
 
-def _run(row: Cells, label: str, source: str) -> Run:
-    chip = chip_named(_gpu(row))
+def _run(row: Cells, label: str, source: str, own: Chip | None) -> Run:
+    chip = chip_named(_gpu(row), own)
     if chip is None:
+        cluster = f"the cluster's, {own.name}" if own else "that of a cluster file, with --cluster"
         raise UnusableError(
-            f"gpu={row.text('gpu')!r} is not in the catalogue: {', '.join(accelerator_names())}"
+            f"gpu={row.text('gpu')!r} is not in the catalogue: {', '.join(accelerator_names())}; "
+            f"or {cluster}"
         )
     model = model_of(row)
     columns = checked_columns(row, model)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.steptime.columns import PRECISIONS, STACKS, Values
+from planner.steptime.odd_machines import CHIP_WIDTH, CLOCK_WIDTH, odd_machines
 from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Batch, Run, batches, predicted_s
 
@@ -39,7 +40,7 @@ _SHORT_S = 0.5
 
 WIDTHS: Mapping[str, float] = {
     "gemm": 0.15, "attention": 0.3, "memory": 0.12, "inner": 0.08, "outer": 0.12,
-    "host": 0.3, "step": 0.3,
+    "host": 0.3, "step": 0.3, "clock": CLOCK_WIDTH,
 }  # fmt: skip
 """Width in log of what is known of a number before the fit; its middle is the default."""
 
@@ -107,7 +108,10 @@ def weights_of(runs: Sequence[Run]) -> NDArray[np.float64]:
 
 
 def fit(runs: Sequence[Run]) -> dict[str, Fitted]:
-    """Return the fit of every accelerator that *runs* name.
+    """Return the fit of every accelerator that *runs*, of several machines, name.
+
+    A chip whose matrix products come out three deviations off what is measured of it alone has an
+    odd machine among its own: that one gets a clock of its own, and the chip keeps its numbers.
 
     Args:
         runs: measured rows to fit on; those without a measured step are left out.
@@ -123,11 +127,13 @@ def fit(runs: Sequence[Run]) -> dict[str, Fitted]:
         mine = thinned([run for run in usable if run.chip == chip])
         if len(mine) < LEAST_ROWS:
             continue
-        answer[chip] = _fit_one(chip, mine)
+        fitted = fit_chip(chip, mine, ())
+        odd = odd_machines(fitted.efficiency, mine)
+        answer[chip] = fit_chip(chip, mine, odd) if odd else fitted
     return answer
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def _names(runs: Sequence[Run], odd: Sequence[str]) -> list[str]:
     precisions = sorted({PRECISIONS[int(run.columns.precision)] for run in runs})
     stacks = sorted({STACKS[int(run.columns.stack)] for run in runs})
     return [
@@ -135,7 +141,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
         *(f"attention.{s}" for s in stacks if s != "unfused"),
         *(f"memory.{s}" for s in stacks),
         *(f"host.{s}" for s in stacks),
-        "inner", "outer", "step",
+        "inner", "outer", "step", *(f"clock.{s}" for s in odd),
     ]  # fmt: skip
 
 
@@ -146,14 +152,19 @@ def _middle(name: str, base: Efficiency) -> float:
         return base.inner_share if kind == "inner" else base.outer_share
     if kind == "step":
         return base.step_s
+    if kind == "clock":
+        return 1.0
     if kind == "attention":
         return base.attention_share[which]
     table = {"gemm": base.gemm_share, "memory": base.memory_share, "host": base.host_s}[kind]
     return table[which] if which in table else next(iter(table.values()))
 
 
-def _width(name: str) -> float:
-    return WIDTHS[name] if name in WIDTHS else WIDTHS[name.partition(".")[0]]
+def _widths(names: Sequence[str]) -> NDArray[np.float64]:
+    """Return the width of every number, a chip's own the narrower where clocks are told apart."""
+    kinds = [name.partition(".")[0] for name in names]
+    chip = {"gemm": CHIP_WIDTH} if "clock" in kinds else {}
+    return np.array([chip.get(kind, WIDTHS[kind]) for kind in kinds])
 
 
 def efficiency_from(
@@ -162,8 +173,9 @@ def efficiency_from(
     """Return an ``Efficiency`` from dotted names to numbers; *base* fills in what is missing."""
 
     def picked(kind: str) -> dict[str, float]:
-        found = {n.split(".")[1]: v for n, v in numbers.items() if n.startswith(f"{kind}.")}
-        return found if kind == "host" else {n: min(v, 1.0) for n, v in found.items()}
+        found = {n.partition(".")[2]: v for n, v in numbers.items() if n.startswith(f"{kind}.")}
+        capped = {n: min(v, 1.0) for n, v in found.items()}
+        return found if kind in ("host", "clock") else capped
 
     return Efficiency(
         gemm_share=picked("gemm"),
@@ -173,6 +185,7 @@ def efficiency_from(
         outer_share=min(numbers["outer"], 1.0),
         host_s=picked("host"),
         step_s=numbers["step"],
+        clock_ratio=picked("clock"),
         spread=spread,
         rows=rows,
         fitted_on=fitted_on,
@@ -215,13 +228,20 @@ def paces_of(runs: Sequence[Run], log_ratio: NDArray[np.float64]) -> dict[str, f
     return paces
 
 
-def _fit_one(chip: str, runs: Sequence[Run]) -> Fitted:
+def fit_chip(chip: str, runs: Sequence[Run], odd: Sequence[str]) -> Fitted:
+    """Return the fit of one accelerator.
+
+    Args:
+        chip: the accelerator.
+        runs: its measured rows.
+        odd: sources whose machine has a clock of its own.
+    """
     from scipy.optimize import least_squares  # noqa: PLC0415 - only a fit pays for SciPy
 
-    names = _names(runs)
+    names = _names(runs, odd)
     base = default_efficiency(runs[0].accelerator)
     middle = np.log([_middle(name, base) for name in names])
-    width = np.array([_width(name) for name in names])
+    width = _widths(names)
     parts, weights = batches(runs), weights_of(runs)
     sources = ", ".join(sorted({run.source for run in runs}))
 

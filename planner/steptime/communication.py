@@ -136,30 +136,44 @@ def gradient_s(
     """Return the gradient reductions and parameter gathers of one stage [s].
 
     Hybrid sharding scatters and gathers in the shard group, then sums each rank's shard over the
-    replicas. A stage without routed experts runs no collective for them.
+    replicas. A stage without routed experts runs no collective for them. Every piece pays the
+    start-ups of its own collective: see ``_pieces``.
     """
     wire = columns.gradient_bytes + columns.widened_bytes
-    dense, experts = parameters.dense * wire, parameters.experts * wire
     plain = columns.zero_stage == 0
+    dense, experts = (_pieces(columns, n) for n in (parameters.layers, parameters.moe_layers))
 
-    def reduced(payload: Values, ground: Wire, shard: Wire | None) -> Values:
-        scattered = gather_s(payload, shard or ground)
+    def reduced(payload: Values, pieces: Values, ground: Wire, shard: Wire | None) -> Values:
+        piece = payload / pieces
+        scattered = gather_s(piece, shard or ground)
         if shard is not None and wires.dp_replicate is not None:
-            scattered = scattered + all_reduce_s(payload / shard.n, wires.dp_replicate)
+            scattered = scattered + all_reduce_s(piece / shard.n, wires.dp_replicate)
         if anywhere(plain):
-            scattered = select(plain, all_reduce_s(payload, ground), scattered)
-        return select(payload > 0, scattered, 0.0)
+            scattered = select(plain, all_reduce_s(piece, ground), scattered)
+        return select(payload > 0, pieces * scattered, 0.0)
 
-    def gathered(payload: Values, ground: Wire) -> Values:
-        return select((payload > 0) * (columns.zero_stage > 0), gather_s(payload, ground), 0.0)
+    def gathered(payload: Values, pieces: Values, ground: Wire) -> Values:
+        sharded = (payload > 0) * (columns.zero_stage > 0)
+        return select(sharded, pieces * gather_s(payload / pieces, ground), 0.0)
 
     weights = columns.parameter_bytes
     return GradientTraffic(
-        reduce_s=reduced(dense, wires.dp, wires.dp_shard),
-        gather_s=gathered(parameters.dense * weights, wires.dp_shard or wires.dp),
-        expert_reduce_s=reduced(experts, wires.edp, wires.edp_shard),
-        expert_gather_s=gathered(parameters.experts * weights, wires.edp_shard or wires.edp),
+        reduce_s=reduced(parameters.dense * wire, dense, wires.dp, wires.dp_shard),
+        gather_s=gathered(parameters.dense * weights, dense, wires.dp_shard or wires.dp),
+        expert_reduce_s=reduced(parameters.experts * wire, experts, wires.edp, wires.edp_shard),
+        expert_gather_s=gathered(
+            parameters.experts * weights, experts, wires.edp_shard or wires.edp
+        ),
     )
+
+
+def _pieces(columns: LayoutColumns, layers: Values) -> Values:
+    """Return the collectives that a stage's parameters are gathered or reduced in [1].
+
+    Full sharding gathers and scatters layer by layer (PyTorch's FSDP and Megatron's take each
+    layer as a unit), so that each pays a ring's start-ups; else all are taken as one.
+    """
+    return larger(1.0, select(columns.zero_stage >= 3, layers, 1.0))
 
 
 def pipeline_hop_s(model: ModelSpec, columns: LayoutColumns, wires: Wires) -> Values:

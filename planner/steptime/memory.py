@@ -10,7 +10,7 @@ s b h (10 + 24/t + 5 a s / (h t)), with SP s b h / t (34 + 5 a s / h)); ZeRO, ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.model import ModelSpec
 from planner.steptime.columns import (
@@ -22,11 +22,11 @@ from planner.steptime.columns import (
     own_kernels,
     repeats_operators,
     select,
+    take,
 )
 from planner.steptime.operators import routed_tokens
 from planner.steptime.parameters import (
     StageLayers,
-    StageParameters,
     stage_layers,
     stage_parameters,
 )
@@ -82,7 +82,7 @@ class Memory:
 
 def dense_layer_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
     """Return the activations a dense layer keeps for the backward of one micro-batch [bytes]."""
-    inside = columns.tokens * model.ffn / columns.tp * columns.activation_bytes * _widths(model)
+    inside = columns.tokens * model.ffn / columns.tp * _width_bytes(model, columns)
     everything = select(
         repeats_operators(columns),
         _kept_operators_bytes(model, columns),
@@ -92,19 +92,37 @@ def dense_layer_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
 
 
 def moe_layer_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
-    """Return the activations a MoE layer keeps for the backward of one micro-batch [bytes]."""
-    t, tokens, e = columns.tp, columns.tokens, columns.activation_bytes
+    """Return the activations a MoE layer keeps for the backward of one micro-batch [bytes].
+
+    Of what the experts take and give only the former is kept: the router's weights are applied
+    between their two products (Megatron-Core, ``weighted_bias_swiglu_impl``), so that the backward
+    of the sum over the experts needs no output of theirs.
+    """
+    t, tokens = columns.tp, columns.tokens
     routed = routed_tokens(model, columns)
     wide = routed * model.expert_ffn / columns.etp + tokens * model.shared_expert_ffn / t
-    inside = 2.0 * routed * model.hidden * e + wide * e * _widths(model)
+    inside = routed * model.hidden * _operand_bytes(columns) + wide * _width_bytes(model, columns)
     scores = 8.0 * tokens / t * model.experts
     everything = _attention_bytes(model, columns) + inside + scores
     return _recomputed_bytes(model, columns, everything)
 
 
-def _widths(model: ModelSpec) -> float:
-    """Tensors of a feed-forward's width that are kept: two, gated three."""
-    return 3.0 if model.gated_mlp else 2.0
+def _operand_bytes(columns: LayoutColumns) -> Values:
+    """Bytes that an element of a product's input is kept in: as it was multiplied.
+
+    Transformer Engine keeps the quantised input alone ("with FP8, TE saves quantized tensors, half
+    the memory"); a scale of one byte for every 16 elements comes on top in FP4. PyTorch's own
+    products in FP8 keep the input in 16 bit.
+    """
+    narrow = take((0.0, 0.0, 1.0, 0.5625), columns.precision)
+    quantised = (columns.stack == 0) * (narrow > 0)
+    return select(quantised, narrow, columns.activation_bytes)
+
+
+def _width_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """Of a feed-forward's width: its first product (gated: two), and its second's input."""
+    made = 2.0 if model.gated_mlp else 1.0
+    return made * columns.activation_bytes + _operand_bytes(columns)
 
 
 def _split_tokens(columns: LayoutColumns) -> Values:
@@ -118,15 +136,21 @@ def _recomputed_bytes(model: ModelSpec, columns: LayoutColumns, everything: Valu
 
 
 def _attention_bytes(model: ModelSpec, columns: LayoutColumns) -> Values:
-    """What norms, residuals and attention keep."""
+    """What norms, residuals and attention keep, and what attention's products take.
+
+    The last of them takes the core's output, which the core keeps itself in 16 bit: quantised it
+    is another tensor.
+    """
     t, tokens, e = columns.tp, columns.tokens, columns.activation_bytes
-    split = _split_tokens(columns)
+    split, operand = _split_tokens(columns), _operand_bytes(columns)
     shape = model.attention
     dropout = 1.0 if model.learned_positions and not model.gated_mlp else 0.0
-    norms = split * model.hidden * (4.0 * e + 2.0 * dropout)
+    norms = split * model.hidden * (2.0 * (e + operand) + 2.0 * dropout)
     kv = larger(1.0, shape.kv_heads / t)
     width = shape.heads / t * (shape.head_dim + shape.v_head_dim)
     attention = tokens * e * (width + kv * (shape.head_dim + shape.v_head_dim))
+    again = select(operand < e, operand, 0.0)
+    attention = attention + tokens * shape.heads / t * shape.v_head_dim * again
     if shape.kind == "mla":
         ranks = shape.q_lora_rank + shape.kv_lora_rank + shape.rope_head_dim
         attention = attention + split * e * ranks * 2.0
@@ -247,7 +271,8 @@ def _stage_parts(
     zero, copies = columns.zero_stage, copies_of_stage(columns)
     if anywhere(copies > 1):
         other = stage_parameters(model, columns, layers, _MIRRORED[stage])
-        held = StageParameters(
+        held = replace(
+            held,
             dense=held.dense + (copies - 1.0) * other.dense,
             experts=held.experts + (copies - 1.0) * other.experts,
         )

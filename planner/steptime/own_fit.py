@@ -17,9 +17,10 @@ from planner.steptime.calibrate import (
     LEAST_ROWS,
     ROW_WIDTH,
     Fitted,
-    fit,
+    fit_chip,
     layout_key,
     robust_spread,
+    thinned,
 )
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, batches, predicted_s
@@ -53,7 +54,7 @@ def fit_and_score(chip: str, runs: Sequence[Run]) -> OwnFit:
         return fit_alone(chip, runs)
     first, second = halves
     unseen = np.concatenate(
-        [_log_ratio(first, fit(second)[chip]), _log_ratio(second, fit(first)[chip])]
+        [_log_ratio(first, _fit(chip, second)), _log_ratio(second, _fit(chip, first))]
     )
     whole = fit_alone(chip, runs)
     return replace(
@@ -65,7 +66,7 @@ def fit_and_score(chip: str, runs: Sequence[Run]) -> OwnFit:
 
 def fit_alone(chip: str, runs: Sequence[Run]) -> OwnFit:
     """Return the fit of all *runs*, measured rows of *chip*, scored by nothing that is unseen."""
-    fitted = fit(runs)[chip]
+    fitted = _fit(chip, runs)
     seen = _log_ratio(runs, fitted)
     return OwnFit(
         chip=chip,
@@ -73,6 +74,10 @@ def fit_alone(chip: str, runs: Sequence[Run]) -> OwnFit:
         seen_log_ratio=seen,
         unseen_log_ratio=np.empty(0),
     )
+
+
+def _fit(chip: str, runs: Sequence[Run]) -> Fitted:
+    return fit_chip(chip, thinned(runs), ())
 
 
 def drawn_spread(log_ratio: NDArray[np.float64]) -> float:
@@ -113,6 +118,7 @@ def with_own_pace(fitted: Efficiency) -> Efficiency:
         host_s={name: one_s * pace for name, one_s in fitted.host_s.items()},
         step_s=fitted.step_s * pace,
         pace_ratio={},
+        clock_ratio={},
     )
 
 

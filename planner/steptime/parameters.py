@@ -80,10 +80,14 @@ class StageParameters:
     Args:
         dense: what the dense gradient group (cp x dp) reduces.
         experts: what the expert data-parallel group reduces.
+        layers: layers of the stage, and one for its tables: what full sharding gathers apart [1].
+        moe_layers: those of them with routed experts [1].
     """
 
     dense: Values
     experts: Values
+    layers: Values
+    moe_layers: Values
 
 
 def stage_parameters(
@@ -116,4 +120,6 @@ def stage_parameters(
     return StageParameters(
         dense=dense / columns.tp,
         experts=routed / (columns.ep * columns.etp),
+        layers=dense_layers + moe_layers + 1.0,
+        moe_layers=moe_layers,
     )

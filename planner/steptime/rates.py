@@ -12,7 +12,7 @@ the host ``host_s``; a layer cannot run faster than the host can launch it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -66,6 +66,8 @@ class Efficiency:
         rows: rows it was fitted on [1].
         pace_ratio: source to how long its own software takes against the fit, where the fit saw
             the source [1]; only rows of that source are multiplied by it.
+        clock_ratio: source to the rate of its machine's matrix units against this, where the fit
+            saw several machines [1]; only rows of that source run at it.
         fitted_on: the tables they come from; empty where nothing was measured.
         machine_spread: the same deviation of a machine's mean, 0 where it is the very machine that
             was fitted on [1].
@@ -81,6 +83,7 @@ class Efficiency:
     spread: float = 0.2
     rows: int = 0
     pace_ratio: Mapping[str, float] = field(default_factory=dict)
+    clock_ratio: Mapping[str, float] = field(default_factory=dict)
     fitted_on: str = ""
     machine_spread: float = MACHINE_SPREAD
 
@@ -98,6 +101,21 @@ class Efficiency:
             faults.append("gemm_share names no precision")
         if faults:
             raise SpecError(*faults)
+
+    def on(self, source: str) -> Efficiency:
+        """Return what the machine of *source* reaches: matrix units at its own clock."""
+        clock = self.clock_ratio.get(source, 1.0)
+        if clock == 1.0:
+            return self
+
+        def clocked(shares: Mapping[str, float]) -> dict[str, float]:
+            return {name: min(1.0, share * clock) for name, share in shares.items()}
+
+        return replace(
+            self,
+            gemm_share=clocked(self.gemm_share),
+            attention_share=clocked(self.attention_share),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,12 +220,23 @@ def of_stack(shares: Mapping[str, float], stack: str, usual_share: Mapping[str, 
     return min(1.0, shares[known] / usual_share[known] * usual_share[stack])
 
 
-def _share_of(shares: Mapping[str, float], precision: str) -> float:
-    """Return the share at *precision*, or at the nearest one there is."""
-    for known in (precision, "bf16", "fp16", "fp8"):
-        if known in shares:
-            return shares[known]
-    return next(iter(shares.values()))
+_NEAREST_PRECISIONS = {
+    "bf16": ("bf16", "fp16", "fp8", "fp4"),
+    "fp16": ("fp16", "bf16", "fp8", "fp4"),
+    "fp8": ("fp8", "bf16", "fp16", "fp4"),
+    "fp4": ("fp4", "fp8", "bf16", "fp16"),
+}
+
+
+def _nearest(shares: Mapping[str, float], precision: str) -> str:
+    return next(known for known in _NEAREST_PRECISIONS[precision] if known in shares)
+
+
+def _share_of(shares: Mapping[str, float], precision: str, usual: Mapping[str, float]) -> float:
+    """Return the share at *precision*, or the nearest one's in the ratio that is usual."""
+    known = _nearest(shares, precision)
+    ratio = usual.get(precision, 1.0) / usual.get(known, 1.0) if precision in usual else 1.0
+    return min(1.0, shares[known] * ratio)
 
 
 def rates_of(
@@ -223,7 +252,10 @@ def rates_of(
     usual = default_efficiency(accelerator)
     reached = efficiency or usual
     code = columns.precision
-    gemm = [_share_of(reached.gemm_share, p) * peak_of(accelerator, p) for p in PRECISIONS]
+    gemm = [
+        _share_of(reached.gemm_share, p, usual.gemm_share) * peak_of(accelerator, p)
+        for p in PRECISIONS
+    ]
     wide = peak_of(accelerator, "bf16")
     attention = [of_stack(reached.attention_share, s, usual.attention_share) * wide for s in STACKS]
     memory = [
@@ -244,7 +276,8 @@ def rates_of(
         precision = PRECISIONS[int(used)]
         if efficiency and precision not in reached.gemm_share:
             assumed[f"efficiency.{precision}"] = (
-                f"no measured step of {accelerator.name} in {precision}: the share of bf16"
+                f"no measured step of {accelerator.name} in {precision}: as in "
+                f"{_nearest(reached.gemm_share, precision)}"
             )
         at = _run_at(accelerator, precision)
         if at != precision:

@@ -67,7 +67,7 @@ def stacked(rows: Sequence[LayoutColumns]) -> LayoutColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Runs that share model, accelerator and links: predicted in one call.
+    """Runs that share model, accelerator, machine and links: predicted in one call.
 
     Args:
         positions: where the runs stand in the table [1].
@@ -84,7 +84,8 @@ def batches(runs: Iterable[Run]) -> tuple[Batch, ...]:
     """Return *runs* grouped so that each group is one call, in order of first appearance."""
     groups: dict[tuple[object, ...], list[tuple[int, Run]]] = {}
     for position, run in enumerate(runs):
-        key = (run.model, run.chip, run.accelerator.name, run.supernode, _key(run.links))
+        key = (run.model, run.chip, run.accelerator.name, run.supernode, run.source,
+               _key(run.links))  # fmt: skip
         groups.setdefault(key, []).append((position, run))
     return tuple(
         Batch(
@@ -112,7 +113,7 @@ def batch_step(batch: Batch, efficiency: Efficiency | None) -> Step:
         accelerator=first.accelerator,
         links=first.links,
         spreads=contiguous_spread(batch.columns, first.supernode),
-        efficiency=efficiency,
+        efficiency=efficiency.on(first.source) if efficiency else None,
     )
 
 

@@ -39,7 +39,7 @@ class _Surface:
 
 
 def told_by_others(
-    doublings: NDArray[np.float64], log_ratio: NDArray[np.float64]
+    log2_ratio: NDArray[np.float64], log_ratio: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return of each layout the residual that the other layouts of its group tell [1].
 
@@ -47,7 +47,7 @@ def told_by_others(
     in doublings of degrees. Left out in closed form: y_i - (C^-1 y)_i / (C^-1)_ii.
 
     Args:
-        doublings: log2 of each layout's degrees, layouts x degrees [1].
+        log2_ratio: log2 of each layout's degrees, layouts x degrees [1].
         log_ratio: log(measured / predicted) of each layout [1].
 
     Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, eq. 5.12 and 5.8.
@@ -58,7 +58,7 @@ def told_by_others(
     >>> np.round(told_by_others(degree, 0.02 * degree[:, 0])[4], 3)
     np.float64(0.08)
     """
-    squares = np.sum((doublings[:, None, :] - doublings[None, :, :]) ** 2, axis=-1)
+    squares = np.sum((log2_ratio[:, None, :] - log2_ratio[None, :, :]) ** 2, axis=-1)
     choices = product(_WIDTHS, _NOISES, _DOUBLINGS)
     surfaces = [_surface(squares, log_ratio, *one) for one in choices]
     return min(surfaces, key=lambda surface: surface.misfit).others_say

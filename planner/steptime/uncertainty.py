@@ -15,12 +15,15 @@ SHARED_SHARE = 0.33
 Measured on the published steps, each predicted by a fit that had not seen its layout.
 """
 
-MACHINE_SPREAD = 0.07
+MACHINE_SPREAD = 0.13
 """How far a table's mean is off, in log, by a fit that has not seen the table [1].
 
-Root mean square over the twelve pairs of table and accelerator of which another table has the
-accelerator, too. So far one machine and its software differ from those that were fitted on; all of
-its layouts have it in common, so that it says nothing of which is the faster.
+Root mean square over 37 means: 0.07 of the twelve pairs of table and accelerator of which another
+table that is fitted on has the accelerator, too, and 0.15 of 25 tables of clusters, frameworks and
+models that nothing is fitted on (``tests/accuracy``). So far one machine and its software differ
+from those that were fitted on; all of its layouts have it in common, so that it says nothing of
+which is the faster. The 25 are those whose rows in the interval are counted: set on all tables but
+the one in question, the width holds 86 % of their 180 rows instead of 88 %.
 """
 
 _NINETY_PERCENT = 1.645

@@ -237,11 +237,26 @@ def test_what_is_no_whole_fit_is_refused(
     assert words in ran.err
 
 
+def test_a_plan_from_before_machines_had_clocks_is_read(
+    planner: Planner, own: Path, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.json"
+    planner("place", *CLUSTER, *JOB, *LAYOUT, "--efficiency", str(own), "--out", str(plan))
+    document = json.loads(plan.read_text(encoding="utf-8"))
+    del document["inputs"]["efficiency"]["clock_ratio"]
+    plan.write_text(json.dumps(document), encoding="utf-8")
+
+    ran = planner("step", "--placement", str(plan), "--json")
+
+    assert ran.code == 0, ran.err
+    assert step_of(ran)["step"]["total_s"] == pytest.approx(document["step"]["total_s"])
+
+
 def test_two_plans_are_not_timed_anew(planner: Planner, own: Path) -> None:
     ran = planner("compare", "a.json", "b.json", "--efficiency", str(own))
 
     assert ran.code == 2
-    assert "plans are compared with each other" in ran.err
+    assert "two plans are compared as they are" in ran.err
 
 
 @pytest.mark.parametrize("call", ["os.replace", "os.fsync"])

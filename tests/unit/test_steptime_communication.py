@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import combinations
 from math import comb
 
@@ -12,11 +13,14 @@ from planner.layout import Layout
 from planner.model import Attention, ModelSpec
 from planner.steptime.columns import columns_of
 from planner.steptime.communication import (
+    GradientTraffic,
+    gradient_s,
     pipeline_hop_s,
     reached_share,
     tensor_s,
     volume_bytes,
 )
+from planner.steptime.parameters import stage_layers, stage_parameters
 from planner.steptime.spread import Spreads, contiguous_spread, strided_spread
 from planner.steptime.wires import Wires, wires_of
 from planner.traffic import activation_bytes
@@ -136,3 +140,42 @@ def test_a_placement_may_say_how_its_groups_sit() -> None:
         return float(tensor_s(SMALL, columns, wires_of(spreads, LINKS))[0])
 
     assert seconds(split) > seconds(whole)
+
+
+def apart(layout: Layout, model: ModelSpec, latency_s: float) -> GradientTraffic:
+    """Return what start-ups of *latency_s* each add to a step's data parallelism."""
+    columns = columns_of(layout)
+    held = stage_parameters(model, columns, stage_layers(model, columns), "first")
+    spreads = contiguous_spread(columns, 8.0)
+
+    def taken(start_s: float) -> GradientTraffic:
+        links = two_tiers(inside_bytes_per_s=400e9, nic_bytes_per_s=50e9,
+                          inside_latency_s=start_s, nic_latency_s=start_s)  # fmt: skip
+        return gradient_s(columns, held, wires_of(spreads, links))
+
+    late, soon = taken(latency_s), taken(0.0)
+    return GradientTraffic(
+        **{f.name: getattr(late, f.name) - getattr(soon, f.name) for f in fields(GradientTraffic)}
+    )
+
+
+DENSE = ModelSpec(
+    name="dense", hidden=8192, vocab=128256, layers=80, ffn=28672,
+    attention=Attention(heads=64, kv_heads=8, head_dim=128, v_head_dim=128),
+)  # fmt: skip
+
+
+def test_full_sharding_pays_the_start_ups_of_a_ring_for_each_layer_and_the_tables() -> None:
+    layout = Layout(dp=64, zero_stage=3, global_batch=64, seq=4096)
+
+    added = apart(layout, DENSE, 10e-6)
+
+    # 64 ranks, 8 to a node: one collective hands on 63 times, 81 of them run
+    assert added.gather_s == pytest.approx(81 * 63 * 10e-6, rel=1e-6)
+    assert added.reduce_s == pytest.approx(81 * 63 * 10e-6, rel=1e-6)
+
+
+def test_gradients_that_are_not_sharded_in_full_pay_them_once() -> None:
+    added = apart(Layout(dp=64, zero_stage=1, global_batch=64, seq=4096), DENSE, 10e-6)
+
+    assert added.gather_s == pytest.approx(63 * 10e-6, rel=1e-6)

@@ -1,0 +1,153 @@
+"""Runs on a chip that only a user's cluster file describes: calibrated, validated, planned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.steptime.rates import Efficiency
+from planner.steptime.runs import batches, predicted_s
+from topologies.cluster_chip import chip_of
+from topologies.fabric_catalogue import load_cluster
+from topologies.steps_table import steps_from_text
+
+Planner = Callable[..., Any]
+
+CLUSTER = """\
+name: ours
+about: 64 chips, 16 to a box
+source: the data sheet of its maker
+accelerator:
+  name: Nova-1
+  peak: {bf16: 1500 TFLOP/s, fp8: 3000 TFLOP/s}
+  memory: 128 GiB
+  memory_rate: 4 TB/s
+  power: 900 W
+  efficiency: {bf16: 0.7, fp8: 0.65, memory: 0.85}
+gpus: 64
+supernode: {size: 16, kind: switched, rate: 600 GB/s, latency: 3 us, links: 12, switches: 4}
+nic:
+  {rate: 400 Gb/s, in_flight: 8, transaction: 512 KiB, turnaround: 20 us, pcie: 63 GB/s,
+   startup: 2.35 us}
+network:
+  kind: rail_optimised
+  rails: 16
+  leaf: {gpus: 32, uplinks: 32, uplink_rate: 400 Gb/s, radix: 64, latency: 0.225 us}
+  spine: {radix: 64, latency: 0.45 us}
+"""
+HEADER = (
+    "id,model,layers,hidden,heads,kv_heads,ffn,vocab,seq,gpu,n_gpus,tp,pp,dp,sp,micro_batch,"
+    "global_batch,precision,gated_mlp,measured_step_s"
+)
+SHAPES = ("8b,32,4096,32,8,14336,128256,4096", "70b,80,8192,64,8,28672,128256,4096")
+LAYOUTS = (
+    (0, 16, 1, 1, 16, 1, 128), (0, 16, 2, 1, 8, 2, 128), (0, 64, 1, 1, 64, 1, 512),
+    (0, 64, 4, 2, 8, 2, 512), (1, 64, 8, 2, 4, 1, 128), (1, 64, 8, 4, 2, 1, 128),
+    (1, 64, 4, 4, 4, 1, 128),
+)  # fmt: skip
+TRUE = Efficiency(
+    gemm_share={"bf16": 0.5}, attention_share={"fused": 0.3}, memory_share={"fused": 0.5},
+    inner_share=0.75, outer_share=0.65, host_s={"fused": 20e-6}, step_s=0.03,
+)  # fmt: skip
+
+
+def rows_of(steps_s: Sequence[float]) -> str:
+    lines = [HEADER]
+    for number, (layout, one_s) in enumerate(zip(LAYOUTS, steps_s, strict=True)):
+        shape, gpus, tp, pp, dp, micro, batch = layout
+        lines.append(
+            f"r{number},{SHAPES[shape]},nova_1,{gpus},{tp},{pp},{dp},{int(tp > 1)},{micro},"
+            f"{batch},bf16,1,{one_s:.5g}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    path = tmp_path / "ours.yaml"
+    path.write_text(CLUSTER, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path, cluster: Path) -> Path:
+    """Seven steps that a chip of half its peak would take, 2 % of noise about them."""
+    chip = chip_of(load_cluster(cluster))
+    runs = steps_from_text(rows_of([1.0] * len(LAYOUTS)), "made.csv", chip).runs
+    steps_s = predicted_s(batches(runs), {"Nova-1": TRUE}, len(runs))
+    noise = np.exp(np.random.default_rng(3).normal(0.0, 0.02, len(runs)))
+    path = tmp_path / "mine.csv"
+    path.write_text(rows_of(list(steps_s * noise)), encoding="utf-8")
+    return path
+
+
+def test_without_its_cluster_the_reason_names_the_option(planner: Planner, table: Path) -> None:
+    ran = planner("calibrate", str(table))
+
+    assert ran.code == 2
+    told = " ".join(ran.err.split())
+    assert "gpu='nova_1' is not in the catalogue" in told
+    assert "--cluster" in told
+
+
+def test_seven_runs_on_a_chip_of_the_cluster_file_are_fitted_and_predict_the_eighth(
+    planner: Planner, table: Path, cluster: Path, tmp_path: Path
+) -> None:
+    fit = tmp_path / "fit.yaml"
+
+    ran = planner("calibrate", str(table), "--cluster", str(cluster), "--out", str(fit))
+
+    assert ran.code == 0, ran.err
+    assert "Nova-1" in ran.out
+    assert "the domain of Nova-1" in ran.out
+    validated = planner(
+        "validate", str(table), "--cluster", str(cluster), "--efficiency", str(fit), "--json"
+    )
+    document = json.loads(validated.out)
+    assert document["sources"][0]["mape_share"] < 0.03
+    assert document["inputs"]["cluster"] == str(cluster)
+    eighth = ("step", "--cluster", str(cluster), "--model", "llama-3.1-70b", "--gpus", "64",
+              "--tp", "8", "--pp", "1", "--micro-batch", "1", "--global-batch", "128",
+              "--seq", "4096", "--recompute", "none", "--json")  # fmt: skip
+    default_s = json.loads(planner(*eighth).out)["step"]["total_s"]
+    fitted_s = json.loads(planner(*eighth, "--efficiency", str(fit)).out)["step"]["total_s"]
+    assert fitted_s / default_s == pytest.approx(0.616 / 0.5, rel=0.08)  # GEMMs are most of it
+
+
+def test_a_row_is_timed_on_the_links_of_the_cluster_but_for_what_it_states(cluster: Path) -> None:
+    chip = chip_of(load_cluster(cluster))
+    text = rows_of([1.0] * len(LAYOUTS))
+    stated = text.replace(HEADER, f"{HEADER},scaleup_domain,inter_bw_GBps_per_gpu", 1)
+    lines = stated.splitlines()
+    text_stated = "\n".join([lines[0], *(f"{line},8,25" for line in lines[1:])])
+
+    run = steps_from_text(text, "t.csv", chip).runs[0]
+    other = steps_from_text(text_stated, "t.csv", chip).runs[0]
+
+    assert (run.chip, run.supernode, other.supernode) == ("Nova-1", 16, 8)
+    assert run.links.inside.bytes_per_s == 600e9
+    assert (run.links.outer[0].bytes_per_s, other.links.outer[0].bytes_per_s) == (50e9, 25e9)
+
+
+def test_a_chip_of_the_catalogue_in_a_cluster_file_keeps_its_fit() -> None:
+    chip = chip_of(load_cluster("hgx-h200"))
+
+    assert (chip.name, chip.fitted_as, chip.domain_gpus) == ("H200-SXM", "H100-SXM", 8)
+    assert chip.efficiency is not None
+    assert replace(chip, mesh_gpus=0) == chip
+    assert chip_of(load_cluster("mi300x")).mesh_gpus == 8
+
+
+def test_the_catalogue_is_not_written_with_a_chip_of_a_cluster_file(
+    planner: Planner, table: Path, cluster: Path, tmp_path: Path
+) -> None:
+    ran = planner("calibrate", str(table), "--cluster", str(cluster), "--catalogue", str(tmp_path))
+
+    assert ran.code == 2
+    assert "--cluster" in ran.err
