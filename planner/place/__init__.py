@@ -60,6 +60,8 @@ __all__ = [
 
 _CHECK_SHARE = 1e-9  # relative; two orders of the same floating-point sum
 _TIERS_S = 0.5  # seconds that the tiers besides the asked one may take at least
+_TIERS_LIMITS = 4.0  # time limits that they may take: they count their work, and the clock only
+# stops what a machine with much else to do has not ended by then
 
 
 def place(
@@ -94,8 +96,8 @@ def place(
         tier_weights: of some tiers, instead of 1 / rate of all its borders [s/byte].
         rules: what no placement may break, such as ``ep within supernode``: ``rules.py``.
         seed: of everything random.
-        time_limit_s: seconds a solver may take, 0 to do without one; once more for the other tiers
-            and for rules [s].
+        time_limit_s: seconds a solver may take, 0 to do without one; once more for rules. The other
+            tiers count their work and begin nothing new after four times that [s].
         progress: called with every better seating or bound of the asked tier's cut. Ctrl-C while
             that is looked for keeps the best so far, and the placement is ``interrupted``.
 
@@ -157,7 +159,9 @@ def place(
         weights=weights,
         fixed=border is not None,
         favoured=favoured,
-        ends_s=-inf if answer.interrupted else monotonic() + max(time_limit_s, _TIERS_S),
+        ends_s=-inf
+        if answer.interrupted
+        else monotonic() + max(_TIERS_LIMITS * time_limit_s, _TIERS_S),
     )
     rank_to_gpu = seats(seated.home, fabric, tree.names[0])
     checked = _checked(layout, families, fabric, rank_to_gpu)

@@ -137,7 +137,7 @@ def _seated(
     if len(seats) == 1:
         return in_order[: len(cells)]
     inside = None if shape.sizes is None else box_question(question, shape.sizes, seats)
-    answer = None if inside is None else labour.answer(inside)
+    answer = None if inside is None else labour.quick(inside)
     if answer is not None:
         return np.array(answer.home)
     spare = len(in_order) - len(cells)

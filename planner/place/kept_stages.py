@@ -7,7 +7,7 @@ are the cells of an outer tier's question. Proof: ``FORMULATION.md``, *Tiers*.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import gcd, inf, prod
 from typing import TYPE_CHECKING
 
@@ -77,7 +77,7 @@ def stage_boxes(
         inner = tree.outward(np.arange(len(tree.capacities[before])), before, tier)
         counts = np.bincount(inner, minlength=len(tree.capacities[tier]))
         outer = coarsen(questions[tier], sides, counts.tolist())
-        return WholeBoxes(sides=sides, question=_without_ends(outer))
+        return WholeBoxes(sides=sides, question=outer)
     return None
 
 
@@ -87,7 +87,7 @@ def _staged(question: Question) -> _Staged | None:
     chains = {c.axes for c in question.charges if c.kind is Kind.CHAIN and len(c.axes) == 1}
     for (axis,) in sorted(chains):
         inside = tuple(other for other in live if other != axis)
-        allowed = {(inside, Kind.TOUCH), ((axis,), Kind.CHAIN), ((axis,), Kind.ENDS)}
+        allowed = {(inside, Kind.TOUCH), ((axis,), Kind.CHAIN)}
         if inside and {(_live(c.axes, live), c.kind) for c in question.charges} <= allowed:
             return _Staged(axis=axis, inside=inside)
     return None
@@ -123,8 +123,3 @@ def _box(question: Question, cut: _Staged, held: int) -> tuple[int, ...] | None:
         sides[axis] = gcd(question.sizes[axis], left)
         left //= sides[axis]
     return tuple(sides) if left == 1 else None
-
-
-def _without_ends(question: Question) -> Question:
-    """Return *question* without closing links, which other seatings may keep better than boxes."""
-    return replace(question, charges=tuple(c for c in question.charges if c.kind is not Kind.ENDS))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.place.question import Question
 
 _QUESTIONS = 24  # each takes up to a second or two of one core
-_MULTIPLICATIONS = 6 * 10**9  # of all exchanges together: some three seconds of one core
+_MULTIPLICATIONS = 3 * 10**9  # of all exchanges together: some two seconds of one core
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,34 +50,41 @@ class Labour:
         multiplications: that exchanges may still take [1].
         ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
         answers: to what was asked before.
+        narrowed: those of them that a solver was asked about, too.
     """
 
     questions: int = _QUESTIONS
     multiplications: int = _MULTIPLICATIONS
     ends_s: float = inf
     answers: dict[Question, Answer] = field(default_factory=dict)
+    narrowed: set[Question] = field(default_factory=set)
 
     @property
     def over(self) -> bool:
         """Whether nothing new may begin."""
         return monotonic() > self.ends_s
 
-    def answer(self, question: Question) -> Answer | None:
-        """Return what is found and proved of *question* with few nodes of a solver.
+    def quick(self, question: Question) -> Answer | None:
+        """Return what is found and proved of *question* without a solver.
 
         None if no more questions may be asked.
         """
-        known = self.answers.get(question)
-        if known is not None:
-            return known
-        if self.over or self.questions <= 0:
-            return None
-        self.questions -= 1
-        answer = solve_within(question, time_limit_s=0.0)
-        if answer.proof is Proof.INCUMBENT and not self.over:
-            answer = _narrowed(question, answer, self.ends_s)
-        self.answers[question] = answer
-        return answer
+        if question not in self.answers:
+            if self.over or self.questions <= 0:
+                return None
+            self.questions -= 1
+            self.answers[question] = solve_within(question, time_limit_s=0.0)
+        return self.answers[question]
+
+    def answer(self, question: Question) -> Answer | None:
+        """Return the same with few nodes of a solver."""
+        answer = self.quick(question)
+        if answer is None or answer.proof is not Proof.INCUMBENT or question in self.narrowed:
+            return answer
+        if not self.over:
+            self.narrowed.add(question)
+            self.answers[question] = _narrowed(question, answer, self.ends_s)
+        return self.answers[question]
 
 
 def _narrowed(question: Question, answer: Answer, ends_s: float) -> Answer:

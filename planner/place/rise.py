@@ -109,7 +109,7 @@ def _by_question(
     """
     counts = np.bincount(parents)
     coarse = coarsen(question, tile, counts.tolist())
-    answer = labour.answer(coarse)
+    answer = labour.quick(coarse)
     if answer is None:
         return []
     grid = content.reshape(tuple(reversed(question.sizes)))

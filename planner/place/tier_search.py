@@ -20,12 +20,15 @@ from planner.place.question import Question, cut_bytes, refine_home
 from planner.place.rise import risen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from planner.place.answer import Answer
     from planner.place.labour import Labour
     from planner.place.tree import Tree
+
+    Answering = Callable[[Question], Answer | None]
 
 MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
@@ -158,12 +161,8 @@ def search(state: Search, asked: int, home: NDArray[np.int64]) -> None:
     if state.met() or (state.home is not None and state.cells > TILED_CELLS):
         return
     grow(state, asked, home)
-    for tier in state.order[1:]:
-        if not meets(state.cuts[tier], state.bounds[tier]):
-            if state.weights is None and tier > asked:
-                _solve_whole(state, asked, tier)
-            if not state.met_at(asked, tier):
-                _solve_alone(state, asked, tier)
+    _ask(state, asked, state.labour.quick)
+    _ask(state, asked, state.labour.answer)
     if state.cells <= _MORE_CELLS:
         for other in _as_cheap(state, asked, home):
             if state.labour.over or all(state.met_at(asked, tier) for tier in state.order):
@@ -171,14 +170,23 @@ def search(state: Search, asked: int, home: NDArray[np.int64]) -> None:
             grow(state, asked, other)
 
 
-def _solve_whole(state: Search, asked: int, tier: int) -> None:
+def _ask(state: Search, asked: int, answer_to: Answering) -> None:
+    """Ask the questions of the tiers that do not meet their bounds."""
+    for tier in state.order[1:]:
+        if not state.met_at(asked, tier) and state.weights is None and tier > asked:
+            _solve_whole(state, asked, tier, answer_to)
+        if not (state.met_at(asked, tier) or state.known_as_good(asked, tier).bound_bytes):
+            _solve_alone(state, asked, tier, answer_to)
+
+
+def _solve_whole(state: Search, asked: int, tier: int, answer_to: Answering) -> None:
     """Seat whole boxes in the domains of an outer tier; bound what keeps them."""
     before, least = state.cuts[asked:tier], Least()
     for boxes_of in (stage_boxes, whole_boxes):
         boxes = boxes_of(state.questions, state.tree, state.cuts, asked, tier)
         if boxes is None or holdings(boxes.question) > HOLDINGS_FEW:
             continue
-        answer = state.labour.answer(boxes.question)
+        answer = answer_to(boxes.question)
         if answer is None:
             return
         if answer.lower_bound_bytes > least.bound_bytes:
@@ -189,11 +197,11 @@ def _solve_whole(state: Search, asked: int, tier: int) -> None:
             return
 
 
-def _solve_alone(state: Search, asked: int, tier: int) -> None:
+def _solve_alone(state: Search, asked: int, tier: int, answer_to: Answering) -> None:
     """Ask the question of one tier as if it were the only one."""
     if holdings(state.questions[tier]) > HOLDINGS_FEW:
         return
-    answer = state.labour.answer(state.questions[tier])
+    answer = answer_to(state.questions[tier])
     if answer is None:
         return
     if answer.lower_bound_bytes > state.bounds[tier]:

@@ -28,13 +28,11 @@ def random_case(seed: int) -> Case:
     random = np.random.default_rng(8_000_000 + seed)
     stage, stages, held, outer = SHAPES[random.integers(len(SHAPES))]
     inside = tuple(range(len(stage)))
-    weights = random.integers(1, 7, 3) if random.random() < 0.5 else random.uniform(0.2, 6, 3)
+    weights = random.integers(1, 7, 2) if random.random() < 0.5 else random.uniform(0.2, 6, 2)
     charges = [
         Charge(axes=inside, kind=Kind.TOUCH, weight_bytes=float(weights[0])),
         Charge(axes=(len(stage),), kind=Kind.CHAIN, weight_bytes=float(weights[1]) / 2.0),
     ]
-    if random.random() < 0.3:
-        charges.append(Charge(axes=(len(stage),), kind=Kind.ENDS, weight_bytes=float(weights[2])))
     domains = sum(outer)
     parents = np.repeat(np.arange(len(outer)), outer)
     capacities = (
@@ -85,9 +83,7 @@ def wrong_claims(seeds: Iterable[int], told: Counter[str]) -> list[str]:
             answer = Labour().answer(boxes.question)
             assert answer is not None
             bound = answer.lower_bound_bytes
-            if not any(charge.kind is Kind.ENDS for charge in case.charges):
-                told["met"] += abs(bound - least) <= 1e-6 * least
-                told["plain"] += 1
+            told["met"] += abs(bound - least) <= 1e-6 * least
             if bound > least * (1 + 1e-7) + 1e-7:
                 wrong.append(f"seed {seed}: bound {bound} above {least} up to {cut}: {case}")
             if stages_held(case, homes[as_good]).max() > 1:
@@ -100,7 +96,7 @@ def test_no_seating_as_good_parts_an_inner_domain_said_to_stay_in_a_stage() -> N
 
     assert wrong_claims(range(150), told) == []
     assert told["boxes"] > 80
-    assert told["met"] > 0.9 * told["plain"] > 0
+    assert told["met"] > 0.9 * told["boxes"]
 
 
 @pytest.mark.nightly
