@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.place.question import Question, coarsen
 from planner.place.spread import Share, closing_weights, plain_weights, tables
-from planner.place.together import tied_bytes
+from planner.place.together import beyond_bytes
 from planner.place.touch_search import least_cost
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _domain_bound(
     question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
 ) -> float:
     found = tables(question, held, split_axis, shares)
-    return _least_of(question, found, partial(tied_bytes, found) if found.coupled else None)
+    return _least_of(question, found, partial(beyond_bytes, found))
 
 
 def _least_of(question: Question, found: Tables, beyond: Beyond | None) -> float:

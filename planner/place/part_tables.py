@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.spread import part_limit
-from planner.place.together import tied_bytes
+from planner.place.others import part_limit
+from planner.place.together import beyond_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,7 +112,7 @@ class Seen:
         self.paid = plain.by_family(touches, families)
         self.parts = [
             np.maximum(
-                part_limit(plain.terms[i], plain.others(i, touches, families), len(touches)), 1
+                part_limit(plain.terms[i].size, plain.others(i, touches, families), len(touches)), 1
             )
             for i in families
         ]
@@ -123,7 +123,7 @@ class Seen:
     def tied(self) -> NDArray[np.float64]:
         """What all families pay together without prices, shape [shapes] [bytes]."""
         if self._tied is None:
-            beyond = tied_bytes(self.plain, self.touches, self.families)
+            beyond = beyond_bytes(self.plain, self.touches, self.families)
             self._tied = beyond + sum(self.paid)
         return self._tied
 

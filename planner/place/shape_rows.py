@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.spread import tables
-from planner.place.together import tied_bytes
+from planner.place.together import beyond_bytes
 from planner.place.touch_search import least_cost, vectors_below
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def shapes_below(question: Question, held: int, shares: Sequence[Share], limit: 
         priced.cost_bytes,
         held,
         priced.totals if priced.coupled else None,
-        partial(tied_bytes, priced) if priced.coupled else None,
+        partial(beyond_bytes, priced),
         limit,
     )
     plain = tables(question, held)
@@ -81,8 +81,7 @@ def shapes_below(question: Question, held: int, shares: Sequence[Share], limit: 
     touches = found.touches[:, columns]
     known = plain.of(families)
     cost_bytes = known.totals(touches, range(len(families)))
-    if plain.coupled:
-        cost_bytes = cost_bytes + tied_bytes(plain, touches, families)
+    cost_bytes = cost_bytes + beyond_bytes(plain, touches, families)
     rest = [i for i in range(len(axes)) if i not in families]
     cost_bytes = cost_bytes + least_cost(
         question.sizes,

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.others import holding, others_of, part_limit
 from planner.place.question import Kind, held_units
 
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from planner.place.others import Others
     from planner.place.question import Question
-
-    Others = Sequence[tuple[NDArray[np.int64], int, int]]  # t_j, n_(i and j), n_(j without i)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,8 +269,8 @@ class Tables:
         return self._tied(bare, touches[:, i], self.others(i, touches, range(len(self.terms))))
 
     def _tied(self, term: Term, t: NDArray[np.int64], others: Others) -> NDArray[np.float64]:
-        part = part_limit(term, others, len(t))
-        return paid(term, self.held, t, part, partial(holding, term, others, len(t)))
+        part = part_limit(term.size, others, len(t))
+        return paid(term, self.held, t, part, partial(holding, term.groups, others, len(t)))
 
     def most_pieces(self, i: int, touches: NDArray[np.int64], most: int) -> NDArray[np.int64]:
         """Return the most that sum_g ceil(n_g / most) can be, over the groups of family i.
@@ -283,10 +282,10 @@ class Tables:
         """
         term, t = self.terms[i], touches[:, i]
         others = self.others(i, touches, range(len(self.terms)))
-        parted = np.minimum(t, holding(term, others, len(t), most + 1))
+        parted = np.minimum(t, holding(term.groups, others, len(t), most + 1))
         pieces: NDArray[np.int64] = t + np.minimum(
             np.maximum(self.held - t, 0) // most,
-            parted * ((part_limit(term, others, len(t)) - 1) // most),
+            parted * ((part_limit(term.size, others, len(t)) - 1) // most),
         )
         return pieces
 
@@ -306,37 +305,10 @@ class Tables:
         return fewest
 
     def others(self, i: int, touches: NDArray[np.int64], families: Sequence[int]) -> Others:
-        """Return (t_j, n_(i and j), n_(j without i)) of the other families looked at."""
-        return [(touches[:, k], *self._shared(i, j)) for k, j in enumerate(families) if j != i]
-
-    def _shared(self, i: int, j: int) -> tuple[int, int]:
-        """Return (n_(i and j), n_(j without i))."""
-        both = prod(self.sizes[a] for a in self.terms[j].axes if a in self.terms[i].axes)
-        return both, self.terms[j].size // both
-
-
-def part_limit(term: Term, others: Others, vectors: int) -> NDArray[np.int64]:
-    """Return the most cells of one group that the touches of the others leave room for.
-
-    A group of family i meets a group of family j in at most n_(i and j) cells, so a part of M
-    cells touches M / n_(i and j) of them.
-    """
-    part = np.full(vectors, term.size)
-    for t, both, _ in others:
-        part = np.minimum(part, t * both)
-    return part
-
-
-def holding(term: Term, others: Others, vectors: int, cells: int) -> NDArray[np.int64]:
-    """Return the most groups of family i of which *cells* or more can be held.
-
-    Groups that meet the same groups of j differ along axes of j alone: n_(j without i) of
-    them. Each such class touches at least cells / n_(i and j) groups of j, and no two the same.
-    """
-    most = np.full(vectors, term.groups)
-    for t, both, aside in others:
-        most = np.minimum(most, aside * (t // -(-cells // both)))
-    return most
+        """Return what the other families looked at leave family i room for."""
+        columns = [k for k, j in enumerate(families) if j != i]
+        among = tuple(self.terms[families[k]].axes for k in columns)
+        return others_of(self.sizes, self.terms[i].axes, among, touches[:, columns])
 
 
 def _by_parts(term: Term) -> bool:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.spread import holding, part_limit
+from planner.place.layers import room_for
+from planner.place.others import holding, part_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from planner.place.spread import Tables
 
+_ROOM_MOST = 3000  # vectors of touches whose layers are looked at, each for itself
 _STEPS = 10  # numbers of whole groups looked at; between them what is proved for the lower holds
 
 
@@ -52,6 +54,23 @@ def tied_bytes(
     return best
 
 
+def beyond_bytes(
+    tables: Tables, touches: NDArray[np.int64], families: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return ``tied_bytes``, infinite also for touches that layers leave too little room for.
+
+    Of many vectors the layers are not asked.
+    """
+    more = np.zeros(len(touches))
+    if len(touches) <= _ROOM_MOST:
+        axes = [tables.terms[i].axes for i in families]
+        more = np.where(room_for(tables.sizes, axes, touches, tables.held), 0.0, np.inf)
+    left = np.isfinite(more)
+    if tables.coupled and left.any():
+        more[left] += tied_bytes(tables, touches[left], families)
+    return more
+
+
 class _Families:
     """The families of one domain at some vectors of touches."""
 
@@ -62,7 +81,8 @@ class _Families:
             tables.others(i, touches, range(len(tables.terms))) for i in range(len(tables.terms))
         ]
         self.part = [
-            part_limit(term, self.others[i], len(touches)) for i, term in enumerate(tables.terms)
+            part_limit(term.size, self.others[i], len(touches))
+            for i, term in enumerate(tables.terms)
         ]
         self.whole = [self._most_whole(i) for i in range(len(tables.terms))]
 
@@ -79,7 +99,7 @@ class _Families:
         term, held = self.tables.terms[i], self.tables.held
         vectors = len(self.touches)
         most = np.minimum(self.touches[:, i], held // term.size)
-        most = np.minimum(most, holding(term, self.others[i], vectors, term.size))
+        most = np.minimum(most, holding(term.groups, self.others[i], vectors, term.size))
         for f in range(len(self.tables.terms)):
             met = term.size // self._common(i, f)
             if met < term.size:
@@ -148,7 +168,7 @@ class _Families:
                 levels |= {k * self._common(j, f) for k in _doublings(met)}
         for level in sorted(levels):
             if 0 < level < term.size:
-                most = holding(term, self.others[j], vectors, level + 1)
+                most = holding(term.groups, self.others[j], vectors, level + 1)
                 slopes.append(np.full(vectors, level))
                 starts.append(np.maximum(self.part[j] - level, 0) * most)
         if i is not None and whole:

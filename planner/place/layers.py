@@ -1,0 +1,142 @@
+"""How many cells touches leave room for, layer by layer.
+
+Finner's inequality holds for boxes with sides of any real length. Cut along an axis a set falls
+into layers: of families that do not run along it the layers touch groups of their own, which add
+up; of those that do, every layer touches no more than all together. Whole touches of every layer,
+each with Finner's inequality to itself, rule out what real boxes do not. Proof: ``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.finner import covers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_SPLITS_MOST = 300  # touches of a layer that are told apart; the square of it is what a layer costs
+_ROUNDING = 1e-9  # relative; keeps what there is room for on the safe side of floating point
+
+
+def room_for(
+    sizes: tuple[int, ...],
+    families: Sequence[tuple[int, ...]],
+    touches: NDArray[np.int64],
+    held: int,
+) -> NDArray[np.bool_]:
+    """Return whether *held* cells can lie in so many groups, as far as layers tell.
+
+    Args:
+        sizes: axis sizes n_i [1].
+        families: axes S along which the groups of each family run.
+        touches: groups touched of each family, shape [vectors, families].
+        held: cells [1].
+
+    >>> import numpy as np
+    >>> tight = np.array([[5, 16, 65], [5, 15, 72]])  # 5 x 16 x 65 is more than 72 x 72
+    >>> room_for((16, 16, 4), ((0,), (1,), (2,)), tight, 72).tolist()
+    [False, True]
+    """
+    return np.array(
+        [_least_room(sizes, tuple(families), tuple(t), held) >= held for t in touches.tolist()],
+        dtype=bool,
+    )
+
+
+def _least_room(
+    sizes: tuple[int, ...], families: tuple[tuple[int, ...], ...], t: tuple[int, ...], held: int
+) -> int:
+    """Return the most cells by the axis that leaves the least room, or the first too little."""
+    least = prod(sizes)
+    for axis, n in enumerate(sizes):
+        if n < 2:
+            continue
+        apart = sorted((k for k, f in enumerate(families) if axis not in f), key=lambda k: t[k])
+        split, work = [], 1
+        for k in apart:
+            if work * (t[k] + 1) > _SPLITS_MOST:
+                break
+            split.append(k)
+            work *= t[k] + 1
+        along = [k for k, f in enumerate(families) if axis in f and t[k] < held]
+        if not split or not along:
+            continue
+        layer = tuple(1 if a == axis else size for a, size in enumerate(sizes))
+        sets = tuple(tuple(a for a in families[k] if a != axis) for k in (*split, *along))
+        caps, shared = tuple(t[k] for k in split), tuple(t[k] for k in along)
+        least = min(least, _most_in_layers(layer, n, sets, caps, shared))
+        if least < held:
+            break
+    return least
+
+
+@lru_cache(maxsize=50_000)
+def _most_in_layers(
+    layer: tuple[int, ...],
+    layers: int,
+    sets: tuple[tuple[int, ...], ...],
+    split: tuple[int, ...],
+    along: tuple[int, ...],
+) -> int:
+    """Return the most cells of *layers* layers, sum_j V(t_j) with sum_j t_j <= split.
+
+    Args:
+        layer: axis sizes of a layer.
+        layers: how many there are [1].
+        sets: axes of the families in a layer, first those whose touches are split.
+        split: touches to be split among layers.
+        along: touches of the other families, of every layer.
+    """
+    one = _cells_of_a_layer(layer, sets, split, along)
+    best, twice, left = np.zeros_like(one), one, layers
+    while left:
+        if left & 1:
+            best = _together(best, twice)
+        left >>= 1
+        if left:
+            twice = _together(twice, twice)
+    return int(best[tuple(split)])
+
+
+def _cells_of_a_layer(
+    layer: tuple[int, ...],
+    sets: tuple[tuple[int, ...], ...],
+    split: tuple[int, ...],
+    along: tuple[int, ...],
+) -> NDArray[np.int64]:
+    """Return the most cells of one layer by its touches, shape [split + 1]; 0 if it has none."""
+    live = [a for a, n in enumerate(layer) if n > 1]
+    index = {a: k for k, a in enumerate(live)}
+    shape = tuple(t + 1 for t in split)
+    if not live:
+        most = np.ones(shape)
+    else:
+        vertices = covers(tuple(tuple(index[a] for a in s if a in index) for s in sets), len(live))
+        lambdas, mus = vertices[:, : len(sets)], vertices[:, len(sets) :]
+        logs = mus @ np.log([layer[a] for a in live])
+        logs = logs + lambdas[:, len(split) :] @ np.log(along)
+        told = np.indices(shape).reshape(len(split), -1)
+        total = lambdas[:, : len(split)] @ np.log(np.maximum(told, 1)) + logs[:, None]
+        most = np.exp(total.min(axis=0)).reshape(shape)
+    cells: NDArray[np.int64] = np.floor(most * (1 + _ROUNDING) + _ROUNDING).astype(np.int64)
+    for axis in range(len(split)):
+        cells[(slice(None),) * axis + (0,)] = 0
+    return cells
+
+
+def _together(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the most cells of two sets of layers by the touches of both."""
+    found = a.copy()
+    for t in np.ndindex(*b.shape):
+        if b[t]:
+            to = tuple(slice(k, None) for k in t)
+            of = tuple(slice(None, n - k) for k, n in zip(t, b.shape, strict=True))
+            found[to] = np.maximum(found[to], a[of] + b[t])
+    return found
