@@ -136,12 +136,15 @@ def proof_sentence(placement: Placement) -> str:
     )  # fmt: skip
     if placement.rule_price is not None and placement.lower_bound_bytes > 0:
         least = f"every placement that keeps the rules crosses at least {bound}"
+    why = (
+        "the search was interrupted" if placement.interrupted else "more --time-limit may close it"
+    )
     how = {
         Proof.BOUND: f"Proved: {least}, and this one crosses no more; gap 0 %",
         Proof.SOLVER: f"Proved by the solver: {least}; gap {format_share(placement.gap)}",
         Proof.INCUMBENT: (
             f"Not proved: {least}, this one {format_bytes(placement.objective_bytes)}; gap "
-            f"{format_share(placement.gap)} (more --time-limit may close it)"
+            f"{format_share(placement.gap)} ({why})"
         ),
     }[placement.proof]
     return (

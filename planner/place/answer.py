@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+_ROUNDING = 1e-9  # relative; two orders of the same floating-point sum
+
 
 class Proof(Enum):
     """How the answer is known to be no worse than its gap says."""
@@ -31,8 +33,9 @@ class Progress:
 
     @property
     def gap(self) -> float:
-        """(cut - bound) / cut, 0 when both are 0 [share]."""
-        return 1 - self.lower_bound_bytes / self.cut_bytes if self.cut_bytes > 0 else 0.0
+        """(cut - bound) / cut, 0 when both are 0 or rounding is all that parts them [share]."""
+        apart_bytes = self.cut_bytes - self.lower_bound_bytes
+        return apart_bytes / self.cut_bytes if apart_bytes > _ROUNDING * self.cut_bytes else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

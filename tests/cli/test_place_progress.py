@@ -76,6 +76,26 @@ def test_ctrl_c_prints_the_best_placement_with_its_gap_and_exits_130(
     assert sorted(document["placement"]["rank_to_gpu"]) == list(range(256))
 
 
+def test_an_interrupted_placement_says_so_where_it_says_that_it_is_not_proved(
+    planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(line: ProgressLine, progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "__call__", interrupt)
+
+    ran = planner("place", *UNEVEN)
+
+    assert ran.code == 130
+    assert "(the search was interrupted)" in " ".join(ran.out.split())
+
+
+def test_a_gap_that_rounding_leaves_is_none() -> None:
+    progress = Progress(cut_bytes=7.89e12, lower_bound_bytes=7.89e12 * (1 - 1e-14), method="tiles")
+
+    assert progress.gap == 0.0
+
+
 def test_a_terminal_gets_one_line_that_is_written_over(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
