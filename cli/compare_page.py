@@ -62,7 +62,7 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         for line in plotted(found):
             console.print(Text(line))
     _section(console, "What it is made of, and what it takes", _bill_table(found))
-    for line in _money_lines(found):
+    for line in (*_idle_lines(found), *_money_lines(found)):
         console.print(Text(line))
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
@@ -75,6 +75,16 @@ def _unfilled_lines(found: Comparison) -> list[str]:
         names = [domain.name for domain in one.fabric.tier("supernode").domains]
         said[one.name] = unfilled_words("supernode", one.fabric.capacities("supernode"), names)
     return [f"{name}: {words}" for name, words in said.items() if words]
+
+
+def _idle_lines(found: Comparison) -> list[str]:
+    """Return which clusters have more GPUs than the job, all of which the bill counts."""
+    return [
+        f"{one.name} is counted whole, with {len(one.fabric.gpus):,} GPUs, of which the job takes "
+        f"{one.gpus:,}: its graph is fixed."
+        for one in found.asked.candidates
+        if len(one.fabric.gpus) != one.gpus
+    ]
 
 
 def _section(console: Console, title: str, table: Table) -> None:

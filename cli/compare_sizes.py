@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,7 +17,7 @@ from cli.planner_inputs import (
     read_inputs,
     read_question,
 )
-from planner.errors import InfeasibleError, InputError, LayoutError
+from planner.errors import InfeasibleError, InputError, LayoutError, SpecError
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import Cost, format_money, money_of, parse_amount, power_of
 from planner.procure.run import DAY_S, run_of
@@ -94,11 +95,13 @@ class _Cluster:
         self.name = fabric.name
         self.supernode = max(fabric.capacities("supernode"))
         self.unit = self.supernode
-        self.most = MOST_GPUS // self.unit
-        self.why = ""
+        smallest = read_fabric(replace(asked, gpus=self.unit))
+        fixed = len(smallest.gpus) != self.unit
+        self.most = max(1, (len(smallest.gpus) if fixed else MOST_GPUS) // self.unit)
+        self.why = self.why_no_larger = ""
         self._asked, self._goal = asked, goal
         self.rate_of: Callable[[int], float] = cache(self._rate)
-        self.cost_of: Callable[[int], float] = cache(lambda count: self.cost(count).amount)
+        self.cost_of: Callable[[int], float] = cache(self._amount)
 
     def in_parts(self) -> _Cluster:
         """Return the cluster growing by parts of a supernode, the last one partly filled."""
@@ -114,18 +117,40 @@ class _Cluster:
 
     def why_no_money(self) -> str:
         """Return why nobody knows what a run costs, or nothing."""
-        bill = bill_of_materials(self._built(self.supernode), self._goal.prices)
+        fabric = read_fabric(replace(self._asked, gpus=self.supernode))
+        bill = bill_of_materials(fabric, self._goal.prices)
         return run_of(1.0, self.supernode, bill, self._goal.prices, 1.0).why_no_cost
+
+    def _amount(self, count: int) -> float:
+        """Return what *count* units cost, infinite where so many cannot be built."""
+        try:
+            return self.cost(count).amount
+        except SpecError as error:
+            if count == 1:
+                raise
+            self.why_no_larger = error.faults[0]
+            return math.inf
 
     def _built(self, gpus: int) -> Fabric:
         fabric = read_fabric(replace(self._asked, gpus=gpus))
-        if len(fabric.gpus) < gpus:
-            raise InputError(f"{self.name}: cannot be built with {gpus} GPUs: its graph is fixed")
+        if len(fabric.gpus) != gpus:
+            raise InputError(
+                f"cannot be built with {gpus:,} GPUs, only with its {len(fabric.gpus):,}: its file "
+                "or what is dead in it fixes its graph; compare it at --equal gpus"
+            )
         return fabric
 
     def _rate(self, count: int) -> float:
         """Return tokens a second with *count* units, 0 where no layout fits or can run."""
-        if count * self.unit < self.supernode:
+        gpus = count * self.unit
+        if gpus < self.supernode:
+            return 0.0
+        try:
+            read_fabric(replace(self._asked, gpus=gpus))
+        except SpecError as error:
+            if count == 1:
+                raise
+            self.why = f"{gpus:,} GPUs: {error.faults[0]}"
             return 0.0
         try:
             inputs = read_inputs(replace(self._asked, gpus=count * self.unit))
@@ -197,7 +222,7 @@ def _each(found: list[_Cluster], size: Callable[[_Cluster], Sized]) -> tuple[Siz
         except InfeasibleError as error:
             impossible += [f"{one.name}: {fault}" for fault in error.faults]
         except InputError as error:
-            faults += error.faults
+            faults += [f"{one.name}: {fault}" for fault in error.faults]
     if faults:
         raise InputError(*dict.fromkeys(faults))
     if impossible:
@@ -276,6 +301,8 @@ def _within(one: _Cluster, budget: float, goal: Goal) -> Sized:
         )
     elif most == one.most:
         why = f"no more than {MOST_GPUS:,} GPUs are looked at"
+    elif math.isinf(one.cost_of(most + 1)):
+        why = f"it cannot be built larger: {one.why_no_larger}"
     else:
         why = f"the {one.unit:,} GPUs of {part} cost more than that"
     return Sized(gpus=count * one.unit, spent=one.cost_of(count), why_unspent=why)
@@ -294,14 +321,14 @@ def _for_run(one: _Cluster, goal: Goal) -> Sized:
     if goal.tokens is None or goal.days is None:
         raise InputError("--days needs --tokens, the tokens of the whole run")
     wanted = goal.tokens / (goal.days * DAY_S * goal.goodput_share)
-    base = max(1, DEFAULT_GPUS // one.unit)
+    base = min(max(1, DEFAULT_GPUS // one.unit), one.most)
     rate = one.rate_of(base)
     start = round(base * wanted / rate) if rate > 0 else base
     count = least_for(one.rate_of, wanted, one.most, max(1, min(start, one.most)))
     if not count:
         raise InfeasibleError(
-            f"no size up to {MOST_GPUS:,} GPUs trains {goal.tokens:.4g} tokens in {goal.days:g} "
-            f"days{f'; {one.why}' if one.why else ''}"
+            f"no size up to {one.most * one.unit:,} GPUs trains {goal.tokens:.4g} tokens in "
+            f"{goal.days:g} days{f'; {one.why}' if one.why else ''}"
         )
     return Sized(gpus=count * one.unit, spent=None)
 

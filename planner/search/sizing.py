@@ -85,13 +85,21 @@ def least_for(
     36
     >>> least_for(lambda count: 3.0 * count if count % 4 == 0 else 1.0, 20.0, 1000, 14)
     8
+    >>> least_for(lambda count: 3.0 * count if count <= 20 else 0.0, 30.0, 1000, 128)
+    10
     """
     counts = supernode_counts(most)
     high = min(bisect_right(counts, start), len(counts) - 1)
+    fewer_run = rate_of(counts[high]) == 0  # so many cannot be built, or no layout divides them
+    first = high
     while rate_of(counts[high]) < wanted_per_s:
-        if high == len(counts) - 1:
+        if high < len(counts) - 1:
+            high = min(high + 4, len(counts) - 1)
+            continue
+        below = range(first - 1, -1, -1) if fewer_run else ()
+        high = next((at for at in below if rate_of(counts[at]) >= wanted_per_s), -1)
+        if high < 0:
             return 0
-        high = min(high + 4, len(counts) - 1)
     low = high
     while low >= 0 and rate_of(counts[low]) >= wanted_per_s:
         low, high = low - 4, low

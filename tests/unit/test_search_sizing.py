@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 from random import Random
 
 import pytest
@@ -164,3 +165,21 @@ def test_no_fewer_supernodes_would_do_whatever_degrees_divide(seed: int) -> None
     found = least_for(lambda count: rates[count], wanted, 300, start)
 
     assert found == next(one for one in counts if rates[one] >= wanted)
+
+
+def test_a_run_that_nothing_is_fast_enough_for_asks_few_sizes() -> None:
+    asked: list[int] = []
+
+    def rate(count: int) -> float:
+        asked.append(count)
+        return float(count)
+
+    assert least_for(rate, 1e9, 1000, 16) == 0
+    assert min(asked) >= 16
+
+
+def test_what_cannot_be_built_larger_is_bought_as_large_as_it_can_be() -> None:
+    def cost(count: int) -> float:
+        return 10.0 * count if count <= 20 else inf
+
+    assert most_within(cost, 1e9, 1000) == 20
