@@ -168,6 +168,7 @@ def compare(
     from cli.planner_inputs import efficiency_notes
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
+    from cli.progress_line import StageLine
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
@@ -203,10 +204,15 @@ def compare(
             tokens=wanted_tokens, days=days, prices=listed, goodput_share=goodput,
         ),
     )  # fmt: skip
-    found = make_comparison(
-        read_candidates(wanted), seed=seed, time_limit_s=time_limit, prices=listed,
-        tokens=wanted_tokens,
-    )  # fmt: skip
+    stage = StageLine()
+    try:
+        stage("reading the clusters" if wanted.goal.equal == "gpus" else "sizing the clusters")
+        found = make_comparison(
+            read_candidates(wanted), seed=seed, time_limit_s=time_limit, prices=listed,
+            tokens=wanted_tokens, stage=stage,
+        )  # fmt: skip
+    finally:
+        stage("")
     for line in (*price_notes(listed, found.bills.values()), *efficiency_notes(found.asked.inputs)):
         note(line)
     document = compare_document(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from planner.search.gains import Gain, gains, worth
 from planner.search.pareto import pareto_front
 from planner.search.price_flips import Bid, cheapest, price_flips, price_now
 from planner.search.seated_flips import SeatedFlip, SeatedFlips, Today, seated_flips
+from planner.words import counted
 
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
@@ -77,9 +78,20 @@ def make_comparison(
     time_limit_s: float | None = None,
     prices: PriceList | None = None,
     tokens: float | None = None,
+    stage: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
-    """Return the comparison of *asked*; ``time_limit_s`` is for seating each layout [s]."""
+    """Return the comparison of *asked*.
+
+    Args:
+        asked: the clusters and layouts.
+        seed: of everything random in a seating.
+        time_limit_s: for seating each layout [s].
+        prices: the user's list, if any.
+        tokens: of the run, if asked [1].
+        stage: told what begins.
+    """
     limit_s = FINALIST_LIMIT_S if time_limit_s is None else time_limit_s
+    stage(f"searching layouts on {counted(len(asked.candidates), 'cluster')}, seating the best")
     if asked.layouts:
         found = compare_layouts(asked.candidates, asked.layouts, seed=seed, time_limit_s=limit_s)
     else:
@@ -98,7 +110,9 @@ def make_comparison(
         for one in found.ranked
     ] if found.pools else []  # fmt: skip
     priced = prices is not None and all(one.cost_per_token is not None for one in runs.values())
+    stage("looking where the winner flips")
     flipped = _seated_flips(asked, found)
+    stage("looking where to spend")
     return Comparison(
         asked=asked,
         compared=found,

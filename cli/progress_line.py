@@ -53,3 +53,20 @@ class ProgressLine:
         if self.live and self.shown:
             sys.stderr.write("\r" + " " * _WIDTH + "\r")
             sys.stderr.flush()
+
+
+class StageLine:
+    """Tells a terminal what a command of many seconds is at, on one line that is written over."""
+
+    def __init__(self) -> None:
+        self._starts_s = monotonic()
+        self._live = sys.stderr.isatty()
+
+    def __call__(self, stage: str) -> None:
+        """Say what begins, and how long it took so far; an empty *stage* leaves the line empty."""
+        if not self._live:
+            return
+        passed_s = monotonic() - self._starts_s
+        line = f"{stage} ({format_time(round(passed_s, 1))} so far)" if stage else ""
+        sys.stderr.write(f"\r{line[:_WIDTH].ljust(_WIDTH)}" + ("" if stage else "\r"))
+        sys.stderr.flush()

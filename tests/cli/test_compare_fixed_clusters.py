@@ -15,7 +15,8 @@ from planner.procure.price_file import read_prices
 from tests.conftest import ROOT, Ran
 
 Planner = Callable[..., Ran]
-JOB = ("--model", "llama-3.1-8b", "--global-batch", "64")
+JOB = ("--model", "llama-3.1-8b", "--global-batch", "64", "--cp", "1", "--vpp", "1", "--tp", "2",
+       "--micro-batch", "1", "--zero", "1", "--recompute", "selective")  # fmt: skip
 PRICE = "{{price: {}, power: {} W, source: list, date: 2026-01-01}}"
 PARTS = {"H100-SXM": (30000, 700), "server": (60000, 2000), "nic": (1500, 25),
          "scale_up_switch": (8000, 300), "leaf": (40000, 1500), "spine": (40000, 1500),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from cli.progress_line import ProgressLine
+from cli.progress_line import ProgressLine, StageLine
 from planner.place import Progress, Proof, solve_question
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from tests.conftest import Ran
@@ -124,3 +125,24 @@ def test_a_log_gets_a_line_only_now_and_then(capsys: pytest.CaptureFixture[str])
     line(progress)
 
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_stage_is_told_to_a_terminal_alone_and_leaves_its_line_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for terminal in (True, False):
+        told = io.StringIO()
+        monkeypatch.setattr(told, "isatty", lambda terminal=terminal: terminal)
+        monkeypatch.setattr("sys.stderr", told)
+        stage = StageLine()
+
+        stage("looking where the winner flips")
+        stage("")
+
+        written = told.getvalue().split("\r")
+        if terminal:
+            assert written[1].startswith("looking where the winner flips (0 s so far)")
+            assert [written[2].strip(), written[3]] == ["", ""]
+            assert max(map(len, written)) < 80
+        else:
+            assert written == [""]
