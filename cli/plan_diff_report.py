@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def read_plan(path: Path) -> dict[str, Any]:
         InputError: it is none; every fault is named.
     """
     try:
-        plan = json.loads(read_bytes(path))
+        plan = json.loads(read_bytes(path), parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         where = f":{error.lineno}:{error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise InputError(f"{path}{where}: is no JSON; expected a plan of planner place") from None
@@ -42,6 +43,14 @@ def read_plan(path: Path) -> dict[str, Any]:
     if faults:
         raise InputError(*faults)
     return dict(plan)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    return value if isfinite(value := float(text)) else _no_number(text)
 
 
 def diff_document(

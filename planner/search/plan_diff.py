@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
@@ -90,6 +91,7 @@ _INPUTS = (
 EFFICIENCY = "efficiency"
 """The input that changes seconds and nothing of a placement."""
 _SHOWN_HASH = 12
+_LARGEST = 1e300  # of a figure, whole or not; more is no figure, and its square no float
 _NEEDED = {
     "inputs": ("layout", "cluster", "model"),
     "placement": ("rank_to_gpu", "domains"),
@@ -128,6 +130,9 @@ def plan_faults(plan: Any, name: str) -> list[str]:
     seats, domains = plan["placement"]["rank_to_gpu"], plan["placement"]["domains"]
     if not isinstance(seats, list) or not all(isinstance(seat, int) for seat in seats):
         faults.append(f"{name}: placement.rank_to_gpu is no list of whole numbers")
+    elif len(set(seats)) < len(seats):
+        twice = next(gpu for gpu, ranks in Counter(seats).items() if ranks > 1)
+        faults.append(f"{name}: placement.rank_to_gpu has GPU {twice} for several ranks")
     elif not _are_domains(domains, len(seats)):
         faults.append(f"{name}: placement.domains do not hold every rank once")
     return faults
@@ -287,4 +292,4 @@ def _are_domains(domains: Any, ranks: int) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST

@@ -198,3 +198,39 @@ def test_what_is_no_plan_is_refused_with_its_name(
     assert "bad.json" in ran.err
     assert "missing.json" in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [("NaN", "is no JSON"), ("-Infinity", "is no JSON"), ("1e999", "is no JSON")],
+)
+def test_a_figure_that_is_no_number_is_refused(
+    planner: Planner, tmp_path: Path, number: str, said: str
+) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
+    document = json.loads(one.read_text())
+    document["step"]["compute_s"] = "here"
+    two = tmp_path / "b.json"
+    two.write_text(json.dumps(document).replace('"here"', number))
+
+    ran = planner("compare", str(one), str(two), "--json")
+
+    assert ran.code == 2, ran.err
+    assert said in ran.err
+
+
+def test_two_ranks_on_one_gpu_are_no_plan(planner: Planner, tmp_path: Path) -> None:
+    one = plan(planner, tmp_path / "a.json", "--supernode", "8", "--tp", "8")
+    document = json.loads(one.read_text())
+    document["placement"]["rank_to_gpu"][0] = document["placement"]["rank_to_gpu"][5]
+    two = tmp_path / "b.json"
+    two.write_text(json.dumps(document))
+
+    ran = planner("compare", str(one), str(two))
+
+    assert ran.code == 2
+    forged = json.loads(one.read_text())
+    forged["step"]["total_s"] = 10**400
+    two.write_text(json.dumps(forged))
+    assert "step.total_s is no number" in planner("compare", str(one), str(two)).err
+    assert f"has GPU {document['placement']['rank_to_gpu'][5]} for several ranks" in ran.err
