@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +41,6 @@ _SOLVER_SEATS = 240  # cells x domains past which the model is not worth buildin
 _SEARCH_CELLS = 20_000
 _STARTS = 3  # seatings that exchanges start from
 _TILES = 60
-_BOUND_S = 4.0  # seconds that bounds may take at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,22 +84,21 @@ def least_busy(
         InputError: a domain among several has no uplink.
         SolverError: the solver failed without an answer.
     """
-    ends_s = monotonic() + max(time_limit_s, _BOUND_S)
     home = np.array(total.home)
     if len(question.capacities) < 2:
         return _answer(home, 0.0, 0.0, Proof.BOUND, total.method)
     _refuse_dead_ends(uplink_bytes_per_s)
-    state = _Search(question, uplink_bytes_per_s, total, ends_s, seed)
+    state = _Search(question, uplink_bytes_per_s, total, seed)
     state.offer(home, total.method)
     if state.busy_s == 0.0:
         return _answer(home, 0.0, 0.0, Proof.BOUND, total.method)
-    state.raise_bound(question)
+    state.raise_bound()
     state.try_candidates()
     state.exchange()
-    if not state.met() and not state.late():
-        state.raise_bound(question)  # less busy seatings than before are left to look at
+    if not state.met():
+        state.raise_bound()  # less busy seatings than before are left to look at
     proof = Proof.BOUND
-    if not state.met() and state.narrow(time_limit_s > 0):
+    if not state.met() and time_limit_s > 0 and state.solve(time_limit_s):
         proof = Proof.SOLVER
     elif not state.met():
         proof = Proof.INCUMBENT
@@ -117,12 +114,12 @@ class _Search:
         question: Question,
         uplink_bytes_per_s: Sequence[float],
         total: Answer,
-        ends_s: float,
         seed: int,
     ) -> None:
         self.question, self.rates, self.total = question, uplink_bytes_per_s, total
         self.speeds = np.asarray(uplink_bytes_per_s, np.float64)
-        self.ends_s, self.seed, self.bound_s = ends_s, seed, 0.0
+        self.seed, self.bound_s = seed, 0.0
+        self.sides = (1,) * len(question.sizes)
         self.starts: list[tuple[float, NDArray[np.int64], str]] = []
 
     @property
@@ -144,10 +141,6 @@ class _Search:
         """Return whether the bound proves the best seating."""
         return _meets(self.busy_s, self.bound_s, share)
 
-    def late(self) -> bool:
-        """Return whether the time is over."""
-        return monotonic() > self.ends_s
-
     def offer(self, home: NDArray[np.int64], method: str) -> None:
         """Keep *home* if it is among the best few, before those that it beats by a hair or more."""
         took_s = float(border_times_s(self.question, self.speeds, home).max())
@@ -155,17 +148,22 @@ class _Search:
         self.starts.insert(place, (took_s, home, method))
         del self.starts[_STARTS:]
 
-    def raise_bound(self, question: Question) -> None:
-        """Take the bound of *question*, the whole or boxes that every better seating keeps."""
-        found_s = border_bound_s(
-            question, self.rates, self.total.lower_bound_bytes, self.busy_s, self.ends_s
-        )
+    @property
+    def boxes(self) -> Question:
+        """The question of the boxes that every less busy seating keeps, as far as known."""
+        volume = prod(self.sides)
+        return coarsen(self.question, self.sides, [c // volume for c in self.question.capacities])
+
+    def raise_bound(self) -> None:
+        """Take the bound of the boxes that every less busy seating keeps."""
+        self.sides = boxes_kept(self.question, self.home, self.rates, self.busy_s)
+        found_s = border_bound_s(self.boxes, self.rates, self.total.lower_bound_bytes, self.busy_s)
         self.bound_s = max(self.bound_s, found_s)
 
     def try_candidates(self) -> None:
         """Offer tiles, fillings and baselines."""
         for home, method in _candidates(self.question, self.seed):
-            if self.met() or self.late():
+            if self.met():
                 return
             self.offer(home, method)
 
@@ -178,7 +176,7 @@ class _Search:
             if (home != start).any():
                 self.offer(home, f"{method}, then stages exchanged")
         for _, start, method in list(self.starts):
-            if self.met() or self.late():
+            if self.met():
                 return
             home = less_busy(
                 self.question, self.speeds, start, enough_s=self.bound_s, seed=self.seed
@@ -187,19 +185,14 @@ class _Search:
             if (home != start).any():
                 self.offer(home, f"{method}, then exchanges between borders")
 
-    def narrow(self, may_solve: bool) -> bool:
-        """Look at the boxes alone that better seatings keep; return whether a solver closed it."""
-        question = self.question
-        sides = boxes_kept(question, self.home, self.rates, self.busy_s)
-        coarse = coarsen(question, sides, [c // prod(sides) for c in question.capacities])
-        if prod(sides) > 1:
-            self.raise_bound(coarse)
-        if not may_solve or self.met() or self.late() or not _is_small(coarse, self.rates):
+    def solve(self, time_limit_s: float) -> bool:
+        """Let a solver seat these boxes where they are few; return whether it closed the gap."""
+        question, sides, coarse = self.question, self.sides, self.boxes
+        if not _is_small(coarse, self.rates):
             return False
         start = coarse_home(question, sides, self.home)
-        left_s = self.ends_s - monotonic()
         solved_s, found, closed = _solved(
-            coarse, self.speeds, start, self.busy_s, left_s, self.seed
+            coarse, self.speeds, start, self.busy_s, time_limit_s, self.seed
         )
         if found is not None:
             words = "solver" if prod(sides) == 1 else f"solver on {coarse.cells} blocks"

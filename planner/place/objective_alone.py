@@ -26,6 +26,7 @@ Limits = tuple[tuple[tuple[int, ...], int, int], ...]  # (axes, most here, most 
 
 _SAFE = 1 - 1e-12  # relative; keeps a bound on the safe side of floating point
 _ROUNDS = 3  # of limits that sharpen the bound that sharpens them
+_HELD_FEW = 40  # sizes of a domain's content up to which each is looked at
 
 
 def group_limits(
@@ -47,13 +48,12 @@ def group_limits(
     """
     axes_of = [c.axes for c in question.charges if c.kind is Kind.TOUCH]
     kinds = list(zip(question.capacities, uplink_bytes_per_s, strict=True))
-    full = sum(question.capacities) == question.cells
     most = [
         {axes: _most_by_groups(question, axes, c, rate * busy_s) for axes in axes_of}
         for c, rate in kinds
     ]
     limits = _limits(axes_of, most)
-    for _ in range(_ROUNDS if full else 0):
+    for _ in range(_ROUNDS if all(contents(question, c) for c, _ in kinds) else 0):
         known: dict[tuple[int, float, Limits], dict[tuple[int, ...], int]] = {}
         for (c, rate), given in zip(kinds, limits, strict=True):
             if (c, rate, given) not in known:
@@ -66,6 +66,19 @@ def group_limits(
             break
         limits = sharper
     return limits
+
+
+def contents(question: Question, capacity: int) -> range:
+    """Return the sizes of content that a domain may have besides none; none if they are many.
+
+    >>> line = Question(sizes=(10,), charges=(), capacities=(6, 7))
+    >>> list(contents(line, 7))
+    [4, 5, 6, 7]
+    """
+    spare = sum(question.capacities) - question.cells
+    if spare >= _HELD_FEW:
+        return range(0)
+    return range(max(1, capacity - spare), min(capacity, question.cells) + 1)
 
 
 def _limits(
@@ -107,14 +120,21 @@ def _most_by_groups(question: Question, axes: tuple[int, ...], seats: int, budge
 
 
 def _most_by_all(
-    question: Question, axes: tuple[int, ...], held: int, budget: float, limits: Limits
+    question: Question, axes: tuple[int, ...], capacity: int, budget: float, limits: Limits
 ) -> int:
-    """Return the same of a domain of *held* cells, by all that it sends at these limits."""
-    alone = replace(question, charges=_alone_charges(question, held, limits, None))
+    """Return the same by all that a domain sends at these limits, whatever it holds."""
+    alone = {
+        held: replace(question, charges=_alone_charges(question, held, limits, None))
+        for held in contents(question, capacity)
+    }
     low, high = 1, next(here for known, here, _ in limits if known == axes)
     while low < high:
         middle = (low + high + 1) // 2
-        if _holding_bytes(alone, axes, middle, held) * _SAFE <= budget:
+        if any(
+            _holding_bytes(asked, axes, middle, held) * _SAFE <= budget
+            for held, asked in alone.items()
+            if held >= middle
+        ):
             low = middle
         else:
             high = middle - 1

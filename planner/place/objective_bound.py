@@ -10,14 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from math import inf, prod
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.place.bound import domain_bound, lower_bound, rebate_bytes, split_bound
 from planner.place.merge import least_split
-from planner.place.objective_alone import alone_bound_bytes, group_limits, least_sent
+from planner.place.objective_alone import (
+    alone_bound_bytes,
+    contents,
+    group_limits,
+    least_sent,
+)
 from planner.place.question import Kind, Question, coarsen
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 _SAFE = 1 - 1e-12  # relative; keeps a bound on the safe side of floating point
 _STEPS = 40  # halvings between a time that no filling allows and one that some does
+_SPARE_MOST = 160  # spare seats up to which a domain's bound is worked out for every content
 _TABLE_LIMIT = 60_000_000  # domains x spare seats x cells of one step past which fillings are left
 
 
@@ -37,7 +42,6 @@ def border_bound_s(
     uplink_bytes_per_s: Sequence[float],
     total_bound_bytes: float,
     reached_s: float,
-    ends_s: float = inf,
 ) -> float:
     """Return seconds that the busiest border takes at least, in every seating [s].
 
@@ -51,7 +55,6 @@ def border_bound_s(
         uplink_bytes_per_s: uplink of each domain [bytes/s].
         total_bound_bytes: what every seating cuts at least [bytes].
         reached_s: the busiest border of some seating [s].
-        ends_s: leave out what has not begun when ``time.monotonic()`` is past this [s].
 
     >>> from planner.place.question import Charge
     >>> ring = Charge(axes=(0,), kind=Kind.RING, weight_bytes=6.0)
@@ -72,9 +75,9 @@ def border_bound_s(
         endless_s = _without_ends_s(question, uplink_bytes_per_s, limits)
         return min(reached_s, max(together_s, alone_s * _SAFE, endless_s * _SAFE))
     fillings = _Fillings(question, uplink_bytes_per_s, limits, alone)
-    if fillings.work > _TABLE_LIMIT or monotonic() > ends_s:
+    if fillings.work > _TABLE_LIMIT or fillings.spare > _SPARE_MOST:
         return together_s
-    return max(together_s, fillings.least_s(together_s, reached_s, ends_s) * _SAFE)
+    return max(together_s, fillings.least_s(together_s, reached_s) * _SAFE)
 
 
 def _without_ends_s(
@@ -137,26 +140,25 @@ def _kept(
     takes as long. And two domains send what a part of every group along the axis costs, besides
     what else they must; where all domains but one take longer for that, no line is parted.
     """
-    together = float(sum(uplink_bytes_per_s))
-    if parted_bound_bytes(question, axis) * _SAFE >= busy_s * together:
+    each = list(zip(question.capacities, uplink_bytes_per_s, strict=True))
+    along = [c for c in question.charges if axis in c.axes and c.kind is not Kind.ENDS]
+    part = sum(least_sent(question, charge) for charge in along) * _SAFE
+    if sum(part < busy_s * rate for _, rate in each) < 2:
         return True
-    spare = sum(question.capacities) - question.cells
     limits = group_limits(question, uplink_bytes_per_s, busy_s)
 
     @cache
     def parted(capacity: int, limits: Limits) -> float:
-        if spare:
-            along = [c for c in question.charges if axis in c.axes and c.kind is not Kind.ENDS]
-            return sum(least_sent(question, charge) for charge in along)
-        return alone_bound_bytes(question, capacity, limits, split_axis=axis)
+        held = contents(question, capacity)
+        alone = (alone_bound_bytes(question, c, limits, split_axis=axis) for c in held)
+        return min(alone, default=0.0) * _SAFE
 
     able = sum(
-        parted(capacity, most) * _SAFE < busy_s * rate
-        for capacity, most, rate in zip(
-            question.capacities, limits, uplink_bytes_per_s, strict=True
-        )
+        parted(capacity, most) < busy_s * rate
+        for (capacity, rate), most in zip(each, limits, strict=True)
     )
-    return able < 2
+    together = float(sum(uplink_bytes_per_s))
+    return able < 2 or parted_bound_bytes(question, axis) * _SAFE >= busy_s * together
 
 
 def parted_bound_bytes(question: Question, axis: int) -> float:
@@ -192,13 +194,14 @@ class _Fillings:
         self.work = len(uplink_bytes_per_s) * (self.spare + 1) * question.cells
         self.shares = cache(lambda held: domain_bound(question, held))
 
-    def least_s(self, low_s: float, high_s: float, ends_s: float) -> float:
+    def least_s(self, low_s: float, high_s: float) -> float:
         """Return a time between the two that no filling keeps, *low_s* if some keeps that."""
-        if not self._costs(ends_s) or self._allows(low_s):
+        self._costs()
+        if self._allows(low_s):
             return low_s
         for _ in range(_STEPS):
             middle_s = (low_s + high_s) / 2.0
-            if monotonic() > ends_s or not low_s < middle_s < high_s:
+            if not low_s < middle_s < high_s:
                 break
             if self._allows(middle_s):
                 high_s = middle_s
@@ -206,18 +209,15 @@ class _Fillings:
                 low_s = middle_s
         return low_s
 
-    def _costs(self, ends_s: float) -> bool:
-        """Work out the domain bounds of every filling; False if time runs out first."""
+    def _costs(self) -> None:
+        """Work out the domain bounds of every filling."""
         self.tables: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
         for capacity, most in zip(self.question.capacities, self.limits, strict=True):
             low = max(0, capacity - self.spare)
             held = np.arange(low, min(capacity, self.question.cells) + 1)
-            if monotonic() > ends_s:
-                return False
             share = np.array([self.shares(int(c)) for c in held])
             own = np.array([self.alone(int(c), most) for c in held])
             self.tables.append((held, share, own))
-        return True
 
     def _allows(self, time_s: float) -> bool:
         """Return whether some filling has sum f(c_s) - rebate <= T sum_used u_s, g(c_s) <= T u_s.
