@@ -36,8 +36,10 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     first = found.first
     console.print(Text(
         f"{first.candidate.model.name} on {_job(found)}."
-        + ("" if found.asked.layouts else " Each cluster has the fastest layout found for it.")
+        + ("" if found.asked.layouts else " Each cluster has the layout that place takes there.")
     ))  # fmt: skip
+    for line in _fastest_lines(found):
+        console.print(Text(line))
     for line in [*size_lines(found), *_unfilled_lines(found)]:
         console.print(Text(line))
     _section(console, "Ranked", _ranked_table(found))
@@ -66,6 +68,29 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         console.print(Text(line))
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
+
+
+def _fastest_lines(found: Comparison) -> list[str]:
+    """Return how far what is taken is behind the fastest, by which flips are found."""
+    behind = {
+        one.candidate.name: one.finalist.token_s / fastest.token_s - 1.0
+        for one in found.compared.ranked
+        if (fastest := found.compared.fastest.get(one.candidate.name)) is not None
+    }
+    said = [
+        f"{format_share(share)} on {name}"
+        for name, share in behind.items()
+        if share >= _ALIKE_SHARE
+    ]
+    if not said:
+        return []
+    other = found.flips_from
+    led = "" if other is found.first else f"; by these {other.candidate.name} is first"
+    text = (
+        "Of those within 2 % of the fastest it has the fewest stages; flips are found by the "
+        f"fastest, which is faster by {', '.join(said)}{led}."
+    )
+    return [text]
 
 
 def _unfilled_lines(found: Comparison) -> list[str]:

@@ -20,6 +20,7 @@ from planner.errors import InputError
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import money_of
 from planner.procure.run import Run, run_of
+from planner.search.chosen import Fastest
 from planner.search.compare import Compared, Entry, compare, compare_layouts
 from planner.search.flips import Flip, Looked, Varied, flips
 from planner.search.gains import Gain, gains, worth
@@ -69,6 +70,11 @@ class Comparison:
     def first(self) -> Entry:
         """The winner."""
         return self.compared.ranked[0]
+
+    @property
+    def flips_from(self) -> Entry:
+        """The winner by the fastest layouts of all, from which flips are looked for."""
+        return _flips_from(self.asked, self.compared)
 
 
 def make_comparison(
@@ -143,17 +149,24 @@ def _seated_flips(asked: Compare, found: Compared) -> _Flipped:
     """Return where the winner flips; for a run that all do in time, only where its layout does."""
     if not found.pools:
         return _Flipped(seated=SeatedFlips(held=(), contradicted=()))
-    first = found.ranked[0]
+    first = _flips_from(asked, found)
     raced = [one for one in found.ranked if one is first or asked.sizes.goal.equal != "run"]
     names = {one.candidate.name for one in raced}
     varied = Varied([pool for pool in found.pools if pool.name in names], first.candidate.name)
     today = Today(
-        token_s={one.candidate.name: one.finalist.token_s for one in raced},
-        layout=first.finalist.layout,
+        token_s={name: found.fastest[name].token_s for name in sorted(names)},
+        layout=found.fastest[first.candidate.name].layout,
     )
     ordered = flips(varied)
     seated = seated_flips(ordered.found, varied, found.seats, today)
     return _Flipped(seated=seated, looked=ordered.looked)
+
+
+def _flips_from(asked: Compare, found: Compared) -> Entry:
+    """Return the entry whose fastest layout is first; of a run the one that needs least."""
+    if not found.fastest or asked.sizes.goal.equal == "run":
+        return found.ranked[0]
+    return min(found.ranked, key=lambda one: found.fastest[one.candidate.name].token_s)
 
 
 def _by_need(ranked: Sequence[Entry], runs: Mapping[int, Run]) -> tuple[Entry, ...]:
@@ -225,7 +238,16 @@ def _entry(one: Entry, found: Comparison) -> dict[str, Any]:
         "gpus": one.candidate.gpus,
         "label": one.label,
         **finalist_document(one.finalist, found.first.finalist),
+        "fastest": _fastest(found.compared.fastest.get(one.candidate.name)),
     }
+
+
+def _fastest(one: Fastest | None) -> dict[str, Any] | None:
+    """Return the fastest layout of a cluster in quick seats, None where layouts were given."""
+    if one is None:
+        return None
+    return {"layout": layout_document(one.layout), "step_s": one.step_s,
+            "timed": "in quick seats"}  # fmt: skip
 
 
 def _flip(one: Flip, found: Comparison) -> dict[str, Any]:
@@ -243,14 +265,15 @@ def flip_value(one: Flip, found: Comparison) -> float:
     """Return the property's value on the winner at the flip: bytes/s, s, 1, tokens or money."""
     if one.name.startswith("price ") and found.prices is not None:
         return price_now(one.name.removeprefix("price "), found.prices) * one.factor
-    fabric = found.first.candidate.fabric
+    winner = found.flips_from
+    fabric = winner.candidate.fabric
     now = {
         "nic_rate": fabric.nic.line_bytes_per_s,
         "nic_latency": float(fabric.tiers[-1].latency_s),
         "in_flight": float(fabric.nic.in_flight),
         "oversubscription": float(fabric.tiers[-1].oversubscription),
-        "seq": float(found.first.finalist.layout.seq),
-        "experts": float(found.first.candidate.model.experts),
+        "seq": float(winner.finalist.layout.seq),
+        "experts": float(winner.candidate.model.experts),
     }
     return now[one.name] * one.factor
 

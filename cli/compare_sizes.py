@@ -13,14 +13,15 @@ from cli.planner_inputs import (
     DEFAULT_GPUS,
     Asked,
     Question,
+    job_of,
     read_fabric,
-    read_inputs,
     read_question,
 )
 from planner.errors import InfeasibleError, InputError, LayoutError, SpecError
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import Cost, format_money, money_of, parse_amount, power_of
 from planner.procure.run import DAY_S, run_of
+from planner.search.defaults import best_layout
 from planner.search.sizing import best_within, least_for, most_within
 from planner.units import format_power, parse_power
 
@@ -153,11 +154,12 @@ class _Cluster:
             self.why = f"{gpus:,} GPUs: {error.faults[0]}"
             return 0.0
         try:
-            inputs = read_inputs(replace(self._asked, gpus=count * self.unit))
+            question = read_question(replace(self._asked, gpus=count * self.unit))
+            choice = best_layout(job_of(question, self._asked.where))
         except (InfeasibleError, LayoutError) as error:
             self.why = error.faults[0]
             return 0.0
-        return inputs.layout.global_batch * inputs.layout.seq / inputs.choice.fastest_s
+        return choice.layout.global_batch * choice.layout.seq / choice.fastest_s
 
 
 def cost_of(fabric: Fabric, gpus: int, goal: Goal) -> Cost:

@@ -153,7 +153,7 @@ def place(
     from cli.planner_inputs import DEFAULT_GPUS, DEFAULT_SUPERNODE, Asked, read_inputs
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
-    from cli.progress_line import ProgressLine
+    from cli.progress_line import ProgressLine, SeatingLine
     from cli.report_json import place_document
     from topologies.own_efficiency import read_own_fits
 
@@ -166,13 +166,16 @@ def place(
         "zero_stage": zero, "micro_batch": micro_batch, "global_batch": global_batch, "seq": seq,
         "recompute": recompute, "precision": precision, "dp_shard": dp_shard,
     }  # fmt: skip
+    choosing = SeatingLine()
     inputs = read_inputs(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
             layout=given, order=order, ignore_memory=ignore_memory, free=free,
             own_fits=read_own_fits(efficiency),
-        )
+        ),
+        choosing,
     )  # fmt: skip
+    choosing.close()
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
     told = ProgressLine(limit_s)
     plan = make_plan(

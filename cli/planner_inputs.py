@@ -21,15 +21,16 @@ from cli.gpu_counts import (
     too_few,
     whose_gpus,
 )
-from planner.collectives.links import links_of
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.fabric import Fabric
 from planner.layout import Layout, layout_values
 from planner.model import ModelSpec
-from planner.search.defaults import Choice, best_layout
+from planner.search.chosen import Chooser
+from planner.search.defaults import Choice, Job
 from planner.search.given import given_faults
-from planner.search.placed import tier_indices
 from planner.search.rules import Rule
+from planner.search.seated_rows import Told, untold
+from planner.search.seated_steps import SeatedSteps
 from planner.search.training import usual_batch
 from planner.steptime.rates import Efficiency
 from topologies.fabric_catalogue import generic_cluster, load_cluster
@@ -120,35 +121,41 @@ class Inputs(Question):
     Args:
         layout: as given or chosen.
         choice: what it was chosen from.
+        steps: of the layouts that were seated for it.
     """
 
     layout: Layout
     choice: Choice
+    steps: SeatedSteps
 
 
-def read_inputs(asked: Asked) -> Inputs:
+def read_inputs(asked: Asked, told: Told = untold) -> Inputs:
     """Return the cluster, the model and the layout that *asked* names or leaves to be chosen.
+
+    Args:
+        asked: what the user gave.
+        told: is told after each layout that is seated to choose one.
 
     Raises:
         InputError: every fault of the cluster, the model and the given part of the layout.
         InfeasibleError: no layout fits, or more ranks than seats.
     """
     question = read_question(asked)
-    choice = best_layout(
-        question.model,
-        accelerator=question.fabric.accelerator,
-        links=links_of(question.fabric),
-        homes=tier_indices(question.fabric),
-        gpus=question.gpus,
-        fixed=question.fixed,
-        efficiency=question.efficiency,
-        ignore_memory=asked.ignore_memory,
-        rules=asked.where,
-    )
+    steps = SeatedSteps(question.fabric, question.efficiency)
+    chooser = Chooser(job_of(question, asked.where), steps, told=told)
+    choice = chooser.taken(ignore_memory=asked.ignore_memory)
     known = {f.name: getattr(question, f.name) for f in fields(Question)}
     if not choice.layout.dp_shard and "dp" in question.given:  # as if it had been left out
         known["given"] = tuple(name for name in question.given if name != "dp_shard")
-    return Inputs(**known, layout=choice.layout, choice=choice)
+    return Inputs(**known, layout=choice.layout, choice=choice, steps=steps)
+
+
+def job_of(question: Question, rules: tuple[Rule, ...] = ()) -> Job:
+    """Return what a layout is wanted for."""
+    return Job(
+        model=question.model, fabric=question.fabric, gpus=question.gpus, fixed=question.fixed,
+        efficiency=question.efficiency, rules=rules,
+    )  # fmt: skip
 
 
 def read_question(asked: Asked) -> Question:

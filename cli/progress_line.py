@@ -7,45 +7,38 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from planner.units import format_bytes, format_share, format_time
+from planner.words import counted
 
 if TYPE_CHECKING:
     from planner.place.answer import Progress
+    from planner.search.seated_rows import Seating
 
 _QUIET_S = 1.0  # a search that ends sooner says nothing
 _EVERY_S = 10.0  # seconds between lines where nobody can write over them
 _WIDTH = 79
 
 
-class ProgressLine:
-    """Tells a terminal of every better seating or bound, and a log of one every ten seconds.
+class _Line:
+    """A line on stderr, once a second has passed."""
 
-    Args:
-        limit_s: seconds that the solver may take [s].
-    """
-
-    def __init__(self, limit_s: float) -> None:
-        self.limit_s = limit_s
+    def __init__(self) -> None:
         self.starts_s = monotonic()
         self.told_s = self.starts_s
         self.live = sys.stderr.isatty()
         self.shown = False
 
-    def __call__(self, progress: Progress) -> None:
-        """Say what is in hand."""
+    def due(self) -> bool:
+        """Return whether anything is to be said now, and take it for said."""
         now_s = monotonic()
         if now_s - self.starts_s < _QUIET_S or not (self.live or now_s - self.told_s > _EVERY_S):
-            return
+            return False
         self.told_s = now_s
-        passed_s, limit_s = format_time(float(round(now_s - self.starts_s))), self.limit_s
-        line = (
-            f"{format_bytes(progress.cut_bytes)} cross, at least "
-            f"{format_bytes(progress.lower_bound_bytes)} must: gap {format_share(progress.gap)}; "
-            f"{passed_s} of about {format_time(limit_s)}"
-        )
+        return True
+
+    def say(self, line: str) -> None:
+        """Write *line*, over the last one where that can be."""
         self.shown = True
-        if self.live:
-            line = f"\r{line}; Ctrl-C keeps it"[:_WIDTH].ljust(_WIDTH)
-        sys.stderr.write(line if self.live else line + "\n")
+        sys.stderr.write(f"\r{line}"[: _WIDTH + 1].ljust(_WIDTH) if self.live else f"{line}\n")
         sys.stderr.flush()
 
     def close(self) -> None:
@@ -53,6 +46,42 @@ class ProgressLine:
         if self.live and self.shown:
             sys.stderr.write("\r" + " " * _WIDTH + "\r")
             sys.stderr.flush()
+
+
+class ProgressLine(_Line):
+    """Tells a terminal of every better seating or bound, and a log of one every ten seconds.
+
+    Args:
+        limit_s: seconds that the solver may take [s].
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__()
+        self.limit_s = limit_s
+
+    def __call__(self, progress: Progress) -> None:
+        """Say what is in hand."""
+        if not self.due():
+            return
+        passed_s = format_time(float(round(self.told_s - self.starts_s)))
+        line = (
+            f"{format_bytes(progress.cut_bytes)} cross, at least "
+            f"{format_bytes(progress.lower_bound_bytes)} must: gap {format_share(progress.gap)}; "
+            f"{passed_s} of about {format_time(self.limit_s)}"
+        )
+        self.say(f"{line}; Ctrl-C keeps it" if self.live else line)
+
+
+class SeatingLine(_Line):
+    """Tells how many layouts were seated so far to choose one."""
+
+    def __call__(self, seating: Seating) -> None:
+        """Say how far it is."""
+        if self.due():
+            self.say(
+                f"choosing: {counted(seating.seated, 'layout')} seated, the shortest step so far "
+                f"{format_time(seating.shortest_s)}"
+            )
 
 
 class StageLine:

@@ -138,6 +138,8 @@ def choice_document(choice: Choice, given: tuple[str, ...]) -> Mapping[str, Any]
         "layouts_feasible": choice.feasible,
         "rejected": choice.rejected,
         "estimated_step_s": choice.step_s,
+        "seated_step_s": choice.seated_s or None,
+        "layouts_seated": choice.seated,
         "runner_up": None if choice.runner_up is None else spelled_layout(choice.runner_up),
         "runner_up_step_s": choice.runner_up_step_s or None,
     }

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cli.planner_inputs import Inputs
     from cli.planner_plan import Plan
     from planner.fabric import Fabric
+    from planner.search.defaults import Choice
 
 _SEATED_SLOWER = 0.02  # as close as layouts are taken for alike when one is chosen
 _DOMAINS_SHOWN = 8
@@ -221,27 +222,34 @@ def _chosen(plan: Plan) -> str:
     if choice.considered == 1:
         return stated
     text = (
-        f"{stated}; of {choice.considered:,} considered {choice.feasible:,} fit; within 2 % of "
-        "their shortest step, the one with the fewest pipeline stages"
+        f"{stated}; of {choice.considered:,} considered {choice.feasible:,} fit; "
+        f"{_sure(choice)}within 2 % of their shortest step, the one with the fewest pipeline stages"
     )
     falls = sorted(choice.rejected.items(), key=lambda item: (-item[1], item[0]))
     if falls:
         most = "; ".join(f"{count:,} {_as_verb(count, reason)}" for reason, count in falls[:3])
         text += f". Out: {most}"
     if choice.runner_up is not None:
-        apart = choice.runner_up_step_s / choice.step_s - 1
+        apart = choice.runner_up_step_s / (choice.seated_s or choice.step_s) - 1
         text += (
             f". Next: {spelled_layout(choice.runner_up)}, "
             + (f"{format_share(abs(apart))} {'slower' if apart > 0 else 'faster'}"
                if abs(apart) >= 5e-4 else "as fast")
         )  # fmt: skip
     seated_s = float(plan.step.total_s)
-    if seated_s > choice.step_s * (1 + _SEATED_SLOWER):
+    if choice.seated_s and seated_s > choice.seated_s * (1 + _SEATED_SLOWER):
         text += (
-            f". {format_time(choice.step_s)} were estimated before seating; seated it takes "
-            f"{format_time(seated_s)}, and another may be faster: planner compare seats several"
+            f". It was chosen for {format_time(choice.seated_s)} in quick seats; where least "
+            f"crosses it takes {format_time(seated_s)}: planner search seats it as is faster"
         )
     return text
+
+
+def _sure(choice: Choice) -> str:
+    """Return how it is known that no other is faster."""
+    if not choice.seated:
+        return ""
+    return f"{choice.seated:,} of them seated, so that no other can be faster in any seats; "
 
 
 def _as_verb(count: int, reason: str) -> str:

@@ -147,6 +147,7 @@ def search(
     from cli.planner_inputs import Asked, efficiency_notes
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
+    from cli.progress_line import SeatingLine
     from cli.search_inputs import read_searched
     from cli.search_page import print_search
     from cli.search_report import make_search, search_csv, search_document
@@ -189,16 +190,19 @@ def search(
         refuse_other_formats(plot)
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
     listed = None if prices is None else read_prices(prices)
+    choosing = SeatingLine()
     inputs = read_searched(
         Asked(
             cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
             layout=given, order=order, where=rules, own_fits=read_own_fits(efficiency),
-        )
+        ),
+        choosing,
     )  # fmt: skip
     found = make_search(
         inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed, tokens=wanted_tokens,
-        rules=rules,
+        rules=rules, told=choosing,
     )  # fmt: skip
+    choosing.close()
     for line in (*price_notes(listed, [found.bill]), *efficiency_notes([inputs])):
         note(line)
     document = search_document(found)

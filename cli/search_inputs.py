@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from cli.planner_inputs import Asked, Inputs, read_inputs
 from planner.errors import InfeasibleError
+from planner.search.seated_rows import Told, untold
 
 
-def read_searched(asked: Asked) -> Inputs:
+def read_searched(asked: Asked, told: Told = untold) -> Inputs:
     """Return the inputs of a search; refusals name only what a search can do about them."""
     try:
-        return read_inputs(asked)
+        return read_inputs(asked, told)
     except InfeasibleError as error:
         raise InfeasibleError(
             *(fault.replace(", or --ignore-memory to seat it anyway", "") for fault in error.faults)

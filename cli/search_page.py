@@ -63,7 +63,7 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
             "tell apart at 90 %."
         ))  # fmt: skip
     console.print()
-    console.print(Text("The best, seated", style="bold"))
+    console.print(Text("The best, seated: every rank in its seat, links shared", style="bold"))
     console.print(_best_table(found))
     for line in _notes(found):
         console.print(Text(line))
@@ -101,7 +101,8 @@ def _led_lines(found: Search) -> list[str]:
         "its number, "
     )
     return [
-        text + "a tie to the model; of ties that with whole weights and few stages leads."
+        text + "a tie to the model; of those within 2 % of the fastest the one with the fewest "
+        "stages leads."
         if is_tie(first, fastest)
         else text + "which the model tells apart: place seats it with its layout in a file."
     ]

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cli.planner_inputs import Inputs, question_document
+from cli.planner_inputs import Inputs, job_of, question_document
 from cli.planner_output import document
 from planner.layout import Layout, layout_values
 from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.run import Run, run_of
+from planner.search.chosen import Chooser
 from planner.search.finalist import Finalist, differences, finalists, is_tie
 from planner.search.pareto import pareto_front
 from planner.search.search import Swept, machine_of, sweep
+from planner.search.seated_rows import Told, untold
+from planner.search.whole import Whole
 from planner.steptime.document import memory_document, step_document
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from planner.steptime.memory import Memory
 
 FINALIST_LIMIT_S = 1.0
+_UNSEATED = "before seating"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +69,17 @@ def make_search(
     prices: PriceList | None = None,
     tokens: float | None = None,
     rules: Sequence[Rule] = (),
+    told: Told = untold,
 ) -> Search:
     """Return the search of *inputs*; ``time_limit_s`` is for seating each finalist [s]."""
     started = time.perf_counter()
     limit_s = FINALIST_LIMIT_S if time_limit_s is None else time_limit_s
     machine = machine_of(inputs.fabric, inputs.gpus, inputs.efficiency)
     swept = sweep(inputs.model, machine, inputs.gpus, inputs.fixed, rules=rules)
+    whole = Whole.of(inputs.model, swept.space, inputs.fixed, machine)
+    chooser = Chooser(job_of(inputs, tuple(rules)), inputs.steps, whole=whole, told=told)
     found = finalists(
-        inputs.model, inputs.fabric, swept, most=best, first=inputs.layout, seed=seed,
-        time_limit_s=limit_s,
+        chooser, swept, inputs.layout, most=best, seed=seed, time_limit_s=limit_s
     )  # fmt: skip
     some = swept.evaluated
     front = pareto_front(np.stack([some.total_s, some.worst_bytes], axis=1))
@@ -120,6 +126,7 @@ def finalist_document(one: Finalist, first: Finalist) -> dict[str, Any]:
         "seating": one.seating,
         "seated_bytes": one.seated_bytes,
         "crossed_bytes": one.crossed,
+        "timed": "seated",
         "estimated_step_s": one.estimated_s,
         "twins": one.twins,
         "tie_with_first": is_tie(first, one),
@@ -166,6 +173,7 @@ def front_rows(found: Search) -> list[dict[str, Any]]:
         {
             "layout": layout_document(found.swept.layout(entry)),
             "step_s": some.total_s[entry],
+            "timed": _UNSEATED,
             "memory_bytes": some.worst_bytes[entry] + margin,
             "head_room_bytes": capacity - margin - some.worst_bytes[entry],
             "tokens_per_s": _tokens(found) / some.total_s[entry],

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.errors import InfeasibleError, LayoutError
+from planner.search.chosen import Chooser, Fastest
+from planner.search.defaults import Job
 from planner.search.fastest import fastest_on
-from planner.search.finalist import Finalist, fastest_seated, seat
+from planner.search.finalist import Finalist, seat
 from planner.search.pool import Pool
 from planner.search.search import Swept, machine_of
 from planner.search.seated_steps import SeatedSteps
@@ -51,6 +53,14 @@ class Candidate:
     bigger: Fabric | None = None
     rules: tuple[Rule, ...] = ()
 
+    @property
+    def job(self) -> Job:
+        """What a layout on it is wanted for."""
+        return Job(
+            model=self.model, fabric=self.fabric, gpus=self.gpus, fixed=self.fixed,
+            efficiency=self.efficiency, rules=self.rules,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -72,23 +82,26 @@ class Compared:
     """A comparison.
 
     Args:
-        ranked: every cluster with its best (or each given) layout, fastest first.
-        moved: the other clusters' best layouts on each cluster, to see what falls on its cut.
+        ranked: every cluster with the layout that is taken on it, or each given one, fastest first.
+        moved: the first one's layout on each other cluster, to see what falls on its cut.
         pools: each cluster with a few layouts that are good on some of them, in the order asked;
             empty where layouts were given.
         seats: cluster to the steps of layouts that were seated on it.
+        fastest: cluster to the fastest layout of all as seated, which what is taken ties with;
+            empty where layouts were given.
     """
 
     ranked: tuple[Entry, ...]
     moved: tuple[Entry, ...]
     pools: tuple[Pool, ...]
     seats: Mapping[str, SeatedSteps]
+    fastest: Mapping[str, Fastest]
 
 
 def compare(
     candidates: Sequence[Candidate], *, seed: int = 0, time_limit_s: float = 1.0
 ) -> Compared:
-    """Return each cluster with the best layout found for it, ranked.
+    """Return each cluster with the layout that is taken on it, ranked.
 
     Args:
         candidates: the clusters.
@@ -97,16 +110,28 @@ def compare(
     """
     searched = _searched(candidates)
     seats = _seats(candidates)
-    own = [
-        Entry(candidate=one, label="own best", finalist=fastest_seated(
-            seats[one.name], one.model, found.swept, seed=seed, time_limit_s=time_limit_s))
-        for one, found in zip(candidates, searched, strict=True)
-    ]  # fmt: skip
+    own: list[Entry] = []
+    fastest: dict[str, Fastest] = {}
+    for one, found in zip(candidates, searched, strict=True):
+        steps = seats[one.name]
+        chooser = Chooser(one.job, steps, whole=found.pool.whole)
+        choice = chooser.taken()
+        fastest[one.name] = chooser.fastest(choice)
+        finalist = seat(
+            steps, one.model, choice.layout, seed=seed, time_limit_s=time_limit_s,
+            estimated_s=choice.step_s,
+        )  # fmt: skip
+        own.append(Entry(candidate=one, label="own best", finalist=finalist))
+    ranked = _ranked(own)
     return Compared(
-        ranked=_ranked(own),
-        moved=_moved(own, seats, seed, time_limit_s),
-        pools=tuple(found.seated(entry) for found, entry in zip(searched, own, strict=True)),
+        ranked=ranked,
+        moved=_moved(ranked[0], own, seats, seed, time_limit_s),
+        pools=tuple(
+            found.seated(fastest[entry.candidate.name].step_s, entry.finalist.step.spread)
+            for found, entry in zip(searched, own, strict=True)
+        ),
         seats=seats,
+        fastest=fastest,
     )
 
 
@@ -121,10 +146,10 @@ class _Searched:
     swept: Swept
     pool: Pool
 
-    def seated(self, own: Entry) -> Pool:
+    def seated(self, step_s: float, spread: float) -> Pool:
         """Return the pool with how much longer its best takes in its seats, and how sure it is."""
-        ratio = own.finalist.step_s / float(self.swept.evaluated.total_s.min())
-        return replace(self.pool, seated_ratio=ratio, spread=own.finalist.step.spread)
+        ratio = step_s / float(self.swept.evaluated.total_s.min())
+        return replace(self.pool, seated_ratio=ratio, spread=spread)
 
 
 def _searched(candidates: Sequence[Candidate]) -> list[_Searched]:
@@ -186,7 +211,7 @@ def compare_layouts(
         for one in candidates
         for name, layout in layouts.items()
     ]  # fmt: skip
-    return Compared(ranked=_ranked(entries), moved=(), pools=(), seats=seats)
+    return Compared(ranked=_ranked(entries), moved=(), pools=(), seats=seats, fastest={})
 
 
 def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -196,10 +221,10 @@ def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def _moved(
-    own: Sequence[Entry], seats: Mapping[str, SeatedSteps], seed: int, time_limit_s: float
-) -> tuple[Entry, ...]:
-    """Return the winner's layout on every other cluster of the same model and GPUs."""
-    first = _ranked(own)[0]
+    first: Entry, own: Sequence[Entry], seats: Mapping[str, SeatedSteps], seed: int,
+    time_limit_s: float,
+) -> tuple[Entry, ...]:  # fmt: skip
+    """Return the first one's layout on every other cluster of the same model and GPUs."""
     layout = first.finalist.layout
     return tuple(
         Entry(

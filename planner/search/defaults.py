@@ -1,14 +1,14 @@
-"""The layout that is taken where none, or only part of one, is given: the fastest that fits.
+"""The usual ways to train, and the layout that is fastest among them before ranks have seats.
 
 Every combination of dividing degrees, virtual stages, micro-batches and recomputation is timed by
-the step-time model; what cannot be is counted by reason. The seating is not yet known here: a
-layout gets the better of the two seatings that the two rank orders give, on the domains as they
-are (384+384+256, dead GPUs). ``planner search`` lists this layout first.
+the step-time model; what cannot be is counted by reason. A layout gets the better of the two
+seatings that the two rank orders give, on the domains as they are (384+384+256, dead GPUs).
+``chosen.py`` seats what may be the fastest of these before it takes one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from planner.errors import InfeasibleError, LayoutError
 from planner.layout import Layout
 from planner.search.evaluate import Evaluated, Machine, evaluate
 from planner.search.given import out_of_memory
-from planner.search.seats import RankOrderSeats
+from planner.search.search import machine_of
 from planner.search.space import (
     USUAL,
     Space,
@@ -35,8 +35,7 @@ from planner.steptime.uncertainty import faster
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from planner.collectives.links import LinkNumbers
-    from planner.fabric import Accelerator
+    from planner.fabric import Fabric
     from planner.model import ModelSpec
     from planner.search.rules import Rule
     from planner.steptime.rates import Efficiency
@@ -57,9 +56,12 @@ class Choice:
         considered: combinations looked at [1].
         feasible: of them, those that can run and fit [1].
         rejected: reason to how many fell to it, each counted once.
-        runner_up: the fastest with other parallel degrees, where there is one.
-        runner_up_step_s: its step [s], 0 where there is none.
-        fastest_s: the shortest step of all, whatever the choice rests on [s].
+        runner_up: the next with other parallel degrees, where there is one.
+        runner_up_step_s: its step, timed as *seated_s* is, or as *step_s* where nothing was seated
+            [s]; 0 where there is none.
+        fastest_s: the shortest step of all, timed likewise, whatever the choice rests on [s].
+        seated_s: its step in quick seats, links shared [s]; 0 where nothing was seated.
+        seated: layouts that were seated before it was taken [1].
     """
 
     layout: Layout
@@ -70,21 +72,33 @@ class Choice:
     runner_up: Layout | None
     runner_up_step_s: float
     fastest_s: float
+    seated_s: float = 0.0
+    seated: int = 0
 
 
-def best_layout(
-    model: ModelSpec,
-    *,
-    accelerator: Accelerator,
-    links: LinkNumbers,
-    homes: Sequence[NDArray[np.int64]],
-    gpus: int,
-    fixed: Mapping[str, Any],
-    efficiency: Efficiency | None = None,
-    ignore_memory: bool = False,
-    rules: Sequence[Rule] = (),
-) -> Choice:
-    """Return the layout with the shortest step among those that *fixed* leaves open.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a layout is wanted for.
+
+    Args:
+        model: the transformer's shape.
+        fabric: the cluster.
+        gpus: GPUs the layout must occupy [1].
+        fixed: fields of ``Layout`` that are given; ``seq`` and ``global_batch`` must be.
+        efficiency: as of ``step_time``.
+        rules: conditions that every layout must meet.
+    """
+
+    model: ModelSpec
+    fabric: Fabric
+    gpus: int
+    fixed: Mapping[str, Any]
+    efficiency: Efficiency | None = None
+    rules: tuple[Rule, ...] = ()
+
+
+def best_layout(job: Job, *, ignore_memory: bool = False) -> Choice:
+    """Return the layout with the shortest estimated step among those that *job* leaves open.
 
     Of those within 2 % of the shortest, closer than the model can tell apart, the one with the
     fewest pipeline stages, then the one that rests least on communication being hidden: least
@@ -93,39 +107,50 @@ def best_layout(
     shorter by so much that the model tells the two apart at 90 %.
 
     Args:
-        model: the transformer's shape.
-        accelerator: what every GPU is.
-        links: nominal rates of the tiers, supernode first.
-        homes: domain of each usable GPU at each tier from the supernode outwards but the last.
-        gpus: GPUs the layout must occupy [1].
-        fixed: fields of ``Layout`` that are given; ``seq`` and ``global_batch`` must be.
-        efficiency: as of ``step_time``.
+        job: what it is wanted for.
         ignore_memory: also take layouts that do not fit.
-        rules: conditions that every layout must meet.
+
+    Raises:
+        LayoutError, InfeasibleError: as ``usual_spaces``.
+    """
+    some = usual_spaces(job, ignore_memory=ignore_memory)
+    best = some[0]
+    for other in some[1:]:
+        least_s, usual_s = other.some.total_s.min(), best.some.total_s.min()
+        if least_s < usual_s and faster(least_s, usual_s, best.spread).told_apart:
+            best = other
+    return best.estimated(min(float(one.some.total_s.min()) for one in some))
+
+
+def usual_spaces(job: Job, *, ignore_memory: bool = False) -> list[Fitting]:
+    """Return the usual layouts that fit: with ZeRO 1, and with ZeRO 3 what does not fit with 1.
+
+    Args:
+        job: what they are wanted for.
+        ignore_memory: also return layouts that do not fit.
 
     Raises:
         LayoutError: no combination can run; says how many fell to each reason.
         InfeasibleError: none fits in memory; says by how much the nearest misses.
     """
-    machine = Machine(
-        accelerator=accelerator, links=links, efficiency=efficiency,
-        seats=RankOrderSeats([home[:gpus] for home in homes]),
-    )  # fmt: skip
+    model, fixed, rules = job.model, job.fixed, job.rules
+    machine = machine_of(job.fabric, job.gpus, job.efficiency)
     stages = (fixed["zero_stage"],) if "zero_stage" in fixed else (_USUAL_STAGE, _SHARDED_STAGE)
-    found: list[_Found] = []
+    found: list[Fitting] = []
     usual = on_request(USUAL, model, rules)
     # A rule may ask for what is not usual.
     for choices in (usual, wide_choices(model, rules)) if rules else (usual,):
         for stage in stages:
             given = {**fixed, "zero_stage": stage}
             space = layout_space(
-                model, gpus, given, choices, rules=rules, domain_gpus=machine.seats.supernode_gpus
-            )
+                model, job.gpus, given, choices, rules=rules,
+                domain_gpus=machine.seats.supernode_gpus,
+            )  # fmt: skip
             if space.size:
                 # What fits with whole weights is no faster with gathered ones.
                 alike = bool(found) and found[0].space.size == space.size
                 found.append(
-                    _found(model, space, given, machine, ignore_memory=ignore_memory,
+                    _fitting(model, space, given, machine, ignore_memory=ignore_memory,
                            without=found[0].some.rows if alike else None)
                 )  # fmt: skip
         if found:
@@ -133,22 +158,23 @@ def best_layout(
     if not found:
         counted = "; ".join(f"{count:,}: {reason}" for reason, count in space.rejected.items())
         raise LayoutError(
-            f"no layout for {gpus} GPUs is left: of {space.considered:,} considered, {counted}"
+            f"no layout for {job.gpus} GPUs is left: of {space.considered:,} considered, {counted}"
         )
     some = [one for one in found if len(one.some.rows)]
     if not some:
-        raise _none_fits(model, found[-1], accelerator.memory_bytes)
-    best = some[0]
-    for other in some[1:]:
-        least_s, usual_s = other.some.total_s.min(), best.some.total_s.min()
-        if least_s < usual_s and faster(least_s, usual_s, _spread(best)).told_apart:
-            best = other
-    return _choice(best, min(float(one.some.total_s.min()) for one in some))
+        raise _none_fits(model, found[-1], machine.accelerator.memory_bytes)
+    return some
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """A space, the layouts of it that fit, and what they share."""
+class Fitting:
+    """A space, the layouts of it that fit, and what they share.
+
+    Args:
+        space, fixed, machine: whose layouts.
+        some: those that fit.
+        left_out: that fit and are looked at elsewhere [1].
+    """
 
     space: Space
     some: Evaluated
@@ -156,8 +182,42 @@ class _Found:
     machine: Machine
     left_out: int
 
+    @property
+    def spread(self) -> float:
+        """The fit's spread, in log [1]."""
+        columns = columns_of(self.layout(0))
+        return rates_of(self.machine.accelerator, columns, self.machine.efficiency).spread
 
-def _found(
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Reason to how many layouts fell to it, each counted once."""
+        rejected = dict(self.space.rejected)
+        if self.left_out:
+            rejected[WHOLE_FITS] = self.left_out
+        if self.some.too_large > self.left_out:
+            rejected[TOO_LARGE] = self.some.too_large - self.left_out
+        return rejected
+
+    def layout(self, entry: int) -> Layout:
+        """Return the layout of one entry of *some*."""
+        return self.space.layout(int(self.some.rows[entry]), self.fixed)
+
+    def estimated(self, fastest_s: float) -> Choice:
+        """Return the best of them before seating; *fastest_s* is of all that were looked at [s]."""
+        best = _ranked(self.space, self.some)
+        return Choice(
+            layout=self.layout(best[0]),
+            step_s=float(self.some.total_s[best[0]]),
+            considered=self.space.considered,
+            feasible=len(self.some.rows),
+            rejected=self.rejected,
+            runner_up=self.layout(best[1]) if len(best) > 1 else None,
+            runner_up_step_s=float(self.some.total_s[best[1]]) if len(best) > 1 else 0.0,
+            fastest_s=fastest_s,
+        )
+
+
+def _fitting(
     model: ModelSpec,
     space: Space,
     fixed: Mapping[str, Any],
@@ -165,7 +225,7 @@ def _found(
     *,
     ignore_memory: bool,
     without: NDArray[np.int64] | None,
-) -> _Found:
+) -> Fitting:
     """Return which layouts fit with the margin; where none does, which fit without it."""
     limits = (np.inf,) if ignore_memory else (None, machine.accelerator.memory_bytes)
     for limit in limits:
@@ -173,28 +233,7 @@ def _found(
         if len(some.rows):
             break
     left_out = 0 if without is None else len(without)
-    return _Found(space=space, some=some, fixed=fixed, machine=machine, left_out=left_out)
-
-
-def _choice(found: _Found, fastest_s: float) -> Choice:
-    space, some = found.space, found.some
-    best = _ranked(space, some)
-    layouts = [space.layout(int(some.rows[entry]), found.fixed) for entry in best[:2]]
-    rejected = dict(space.rejected)
-    if found.left_out:
-        rejected[WHOLE_FITS] = found.left_out
-    if some.too_large > found.left_out:
-        rejected[TOO_LARGE] = some.too_large - found.left_out
-    return Choice(
-        layout=layouts[0],
-        step_s=float(some.total_s[best[0]]),
-        considered=space.considered,
-        feasible=len(some.rows),
-        rejected=rejected,
-        runner_up=layouts[1] if len(layouts) > 1 else None,
-        runner_up_step_s=float(some.total_s[best[1]]) if len(layouts) > 1 else 0.0,
-        fastest_s=fastest_s,
-    )
+    return Fitting(space=space, some=some, fixed=fixed, machine=machine, left_out=left_out)
 
 
 def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:
@@ -214,13 +253,7 @@ def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:
     )  # fmt: skip
 
 
-def _spread(found: _Found) -> float:
-    """Return the fit's spread, in log [1]."""
-    columns = columns_of(found.space.layout(int(found.some.rows[0]), found.fixed))
-    return rates_of(found.machine.accelerator, columns, found.machine.efficiency).spread
-
-
-def _none_fits(model: ModelSpec, found: _Found, capacity_bytes: float) -> InfeasibleError:
+def _none_fits(model: ModelSpec, found: Fitting, capacity_bytes: float) -> InfeasibleError:
     nearest = found.space.layout(found.some.nearest, found.fixed)
     memory = step_memory(model, columns_of(nearest), capacity_bytes)
     return InfeasibleError(out_of_memory(model, nearest, memory, found.space.size))

@@ -7,12 +7,16 @@ from dataclasses import dataclass, fields
 from math import log
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from planner.layout import Layout
 from planner.place import place
 from planner.place.check import CheckedEntry, judged
 from planner.search.defaults import AS_GOOD_SHARE
 from planner.search.search import Swept, unlike
-from planner.search.seated_steps import SeatedSteps, until_kept
+from planner.search.seated_steps import SeatedSteps
+from planner.search.sets import degrees_of
+from planner.search.space import DEGREES
 from planner.search.ties import told_apart
 from planner.steptime.memory import Memory
 from planner.steptime.step import Step, layout_memory
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
     from planner.model import ModelSpec
     from planner.place.answer import Placement
+    from planner.search.chosen import Chooser
+    from planner.search.seated_rows import SeatedRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,85 +71,69 @@ class Finalist:
 
 
 def finalists(
-    model: ModelSpec,
-    fabric: Fabric,
+    chooser: Chooser,
     swept: Swept,
+    first: Layout,
     *,
     most: int,
-    first: Layout | None = None,
     seed: int = 0,
     time_limit_s: float = 1.0,
 ) -> tuple[Finalist, ...]:
-    """Return the best *most* layouts as seated, fastest first, but *first* before all others.
+    """Return *first*, and then the fastest layouts as seated, *most* in all.
 
-    Layouts that the model cannot tell apart at all, by step or memory, are shown as one.
+    Which are the fastest is sure in quick seats: see ``SeatedRows.best_of_sets``. Sets of degrees
+    that the model cannot tell apart before seating, by step or memory, are shown as one; the
+    degrees of *first* again only where they are run faster by more than a default may be slower.
 
     Args:
-        model: the transformer's shape.
-        fabric: the cluster.
+        chooser: of the cluster.
         swept: its evaluated space.
+        first: a layout that leads the list, however fast the others are.
         most: layouts wanted, of different degrees [1].
-        first: one of the space that leads the list, however fast the others are.
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating [s].
     """
     entries = unlike(swept.evaluated, swept.best)
-    leader = None if first is None else swept.entry(first)
-    if leader is not None:
-        entries = _led_by(leader, entries, swept)
-    steps = SeatedSteps(fabric, swept.machine.efficiency)
+    twins = {degrees_of(swept.space, int(swept.evaluated.rows[one])): n for one, n in entries}
+    wanted = [(first, 0)]
+    for one in _fastest_of_sets(chooser, swept, first, entries, most - 1):
+        layout = swept.space.layout(one.row, swept.fixed)
+        wanted.append((layout, twins[degrees_of(swept.space, one.row)]))
     seated = [
-        seat(steps, model, swept.layout(entry), seed=seed, time_limit_s=time_limit_s,
-             estimated_s=float(swept.evaluated.total_s[entry]), twins=twins)
-        for entry, twins in entries[:most]
+        seat(chooser.steps, chooser.job.model, layout, seed=seed, time_limit_s=time_limit_s,
+             estimated_s=_estimated_s(swept, layout), twins=alike)
+        for layout, alike in wanted
     ]  # fmt: skip
-    fixed = 0 if leader is None else 1
-    return (*seated[:fixed], *sorted(seated[fixed:], key=_by_step))
+    return (seated[0], *sorted(seated[1:], key=_by_step))
 
 
-def fastest_seated(
-    steps: SeatedSteps, model: ModelSpec, swept: Swept, *, seed: int = 0, time_limit_s: float = 1.0
-) -> Finalist:
-    """Return the fastest layout as seated.
+def _fastest_of_sets(
+    chooser: Chooser, swept: Swept, first: Layout, entries: Sequence[tuple[int, int]], most: int
+) -> list[SeatedRow]:
+    """Return the fastest row of each of the *most* fastest sets of degrees, in quick seats."""
+    if not most:
+        return []
+    space, steps, model = swept.space, chooser.steps, chooser.job.model
+    own = tuple(getattr(first, name) for name in DEGREES)
+    faster_s = steps.quick_s(model, first) / (1.0 + AS_GOOD_SHARE)
 
-    The first whose quick seats keep what its closed form promised is placed; where one falls short
-    of that, the next is seated too, a few of them, and the fastest in quick seats is placed.
+    def no_other(found: SeatedRow) -> bool:
+        return degrees_of(space, found.row) == own and found.step_s >= faster_s
 
-    Args:
-        steps: of the cluster.
-        model: the transformer's shape.
-        swept: the cluster's evaluated space.
-        seed: of everything random in the seating.
-        time_limit_s: seconds a solver may take for it [s].
-
-    Raises:
-        ValueError: no layout was evaluated.
-    """
-    entries = dict(unlike(swept.evaluated, swept.best))
-    if not entries:
-        raise ValueError("no layout was evaluated")
-    promised = [(entry, float(swept.evaluated.total_s[entry])) for entry in entries]
-    found = until_kept(promised, lambda entry: steps.quick_s(model, swept.layout(entry)))
-    best = min(found, key=lambda entry: found[entry])
-    return seat(
-        steps, model, swept.layout(best), seed=seed, time_limit_s=time_limit_s,
-        estimated_s=float(swept.evaluated.total_s[best]), twins=entries[best],
-    )  # fmt: skip
+    good = [steps.quick_s(model, swept.layout(entry)) for entry, _ in entries[: most + 1]]
+    enough_s = max(good) if len(good) > most else np.inf
+    sets = space.sets(swept.evaluated.rows)
+    unlike_sets = np.isin(sets, sets[[entry for entry, _ in entries]])
+    rows = np.intersect1d(
+        swept.evaluated.rows[unlike_sets], chooser.whole().near(1.0, enough_s), assume_unique=True
+    )
+    return chooser.rows_of(rows, enough_s).best_of_sets(most, no_other)
 
 
-def _led_by(leader: int, entries: list[tuple[int, int]], swept: Swept) -> list[tuple[int, int]]:
-    """Return *entries* with *leader* before them, and others of its degrees only if faster.
-
-    What is within the share by which a default may be slower is taken for the same.
-    """
-    rows, total_s = swept.evaluated.rows, swept.evaluated.total_s
-    own = swept.space.degrees(rows[[leader]])[0]
-    least_s = total_s[leader] / (1.0 + AS_GOOD_SHARE)
-    others = [
-        (entry, twins) for entry, twins in entries
-        if (swept.space.degrees(rows[[entry]])[0] != own).any() or total_s[entry] < least_s
-    ]  # fmt: skip
-    return [(leader, 0), *others]
+def _estimated_s(swept: Swept, layout: Layout) -> float:
+    """Return the step of *layout* before seating, 0 where the space has no such row [s]."""
+    entry = swept.entry(layout)
+    return 0.0 if entry is None else float(swept.evaluated.total_s[entry])
 
 
 def _by_step(one: Finalist) -> tuple[float, float]:

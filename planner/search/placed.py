@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,8 @@ def placed_spreads(layout: Layout, rank_to_gpu: Sequence[int], fabric: Fabric) -
     """Return how *layout*'s groups sit when rank r is on GPU ``rank_to_gpu[r]``.
 
     A collective is as slow as its slowest group, and ranks wait for each other all through the
-    pipeline, so every digit is represented by its worst group: the one that touches most
-    supernodes, among those the one with fewest members together.
+    pipeline, so every digit is represented by its worst group: see ``worst_spread``; of chains
+    the one that crosses most often.
     """
     seats = np.asarray(rank_to_gpu, dtype=np.int64)
     return spreads_of(layout, [index[seats] for index in tier_indices(fabric)])
@@ -52,7 +52,10 @@ def spreads_of(layout: Layout, homes: Homes) -> Spreads:
 
 
 def worst_spread(members: NDArray[np.int64], homes: Homes) -> Spread:
-    """Return the spread of the worst of several groups.
+    """Return the spread of the worst of several groups: the one with fewest members somewhere.
+
+    Where a group has fewest, there fewest NICs carry what a ring brings, and each of them most of
+    an all-to-all.
 
     Args:
         members: ranks of each group, shape [groups, n].
@@ -62,7 +65,8 @@ def worst_spread(members: NDArray[np.int64], homes: Homes) -> Spread:
     >>> worst_spread(np.array([[0, 1, 2, 3], [4, 5, 6, 7]]), [homes]).least_members
     1.0
     """
-    return _worst(members, [np.sort(home[members], axis=1) for home in homes])
+    counted = [_counts(np.sort(home[members], axis=1)) for home in homes]
+    return _worst(members, counted, lambda inner: (inner.least, -inner.touched, inner.most))
 
 
 def worst_chain_spread(members: NDArray[np.int64], homes: Homes) -> Spread:
@@ -73,7 +77,8 @@ def worst_chain_spread(members: NDArray[np.int64], homes: Homes) -> Spread:
     >>> worst_chain_spread(np.array([[0, 1, 2, 3]]), [np.array([0, 1, 0, 1])]).domains
     (4.0,)
     """
-    return _worst(members, [home[members] for home in homes])
+    counted = [_counts(home[members]) for home in homes]
+    return _worst(members, counted, lambda inner: (-inner.touched, inner.most, inner.least))
 
 
 WORST_SPREAD = {
@@ -82,16 +87,19 @@ WORST_SPREAD = {
 """How the worst group of each digit is found: pipelines are chains."""
 
 
-def _worst(members: NDArray[np.int64], tiers: Sequence[NDArray[np.int64]]) -> Spread:
-    """Return the worst group's spread; *tiers* are its members' domains, equal ones together."""
+def _worst(
+    members: NDArray[np.int64],
+    counted: Sequence[_Counts],
+    keys: Callable[[_Counts], Sequence[NDArray[np.int64]]],
+) -> Spread:
+    """Return the spread of the group that is first by *keys* of its supernodes."""
     groups, n = members.shape
-    if not tiers or n == 1:
-        alone = (float(n),) * len(tiers)
-        return Spread(group_size=float(n), members=alone, domains=(1.0,) * len(tiers),
+    if not counted or n == 1:
+        alone = (float(n),) * len(counted)
+        return Spread(group_size=float(n), members=alone, domains=(1.0,) * len(counted),
                       least_members=float(n))  # fmt: skip
-    counted = [_counts(tier) for tier in tiers]
     inner = counted[0]
-    worst = int(np.lexsort((np.arange(groups), inner.least, inner.most, -inner.touched))[0])
+    worst = int(np.lexsort((np.arange(groups), *reversed(keys(inner))))[0])
     return Spread(
         group_size=float(n),
         members=tuple(float(tier.most[worst]) for tier in counted),
@@ -115,7 +123,7 @@ class _Counts:
 
 
 def _counts(ordered: NDArray[np.int64]) -> _Counts:
-    """Return how groups sit whose members are in the domains *ordered*, equal ones together."""
+    """Return how groups sit whose members are in the domains *ordered*, runs of one told as one."""
     groups, n = ordered.shape
     starts = np.ones((groups, n), dtype=bool)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

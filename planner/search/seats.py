@@ -1,8 +1,9 @@
 """How groups sit when ranks fill the GPUs in rank order, on the domains as they are.
 
-Where all domains are equal the closed form of ``contiguous_spread`` says it. Where they are not
-(384+384+256, dead GPUs) a group may straddle two: the worst group of each digit is then counted on
-the seats themselves, once for each size and stride, and looked up for every layout.
+Where all domains are equal, and groups divide them or they groups, the closed form of
+``contiguous_spread`` says it. Where not (384+384+256, dead GPUs, groups of 16 in racks of 72) a
+group may straddle two: the worst group of each digit is then counted on the seats themselves, once
+for each size and stride, and looked up for every layout.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class RankOrderSeats:
         if not self._homes:
             return inside_spreads(columns)
         few, which = _unique_degrees(columns)
-        if self._uneven:
+        if self._uneven or not self._divide(few):
             digits = (*DIGITS, *SHARDING) if anywhere(columns.shard_gpus > 0) else DIGITS
             found = [
                 stacked([self._of(degrees, order, digits) for degrees in few]) for order in SEATINGS
@@ -69,6 +70,15 @@ class RankOrderSeats:
             some = replace(columns, **degrees)
             found = [contiguous_spread(some, self._domain_gpus, order) for order in SEATINGS]
         return rows_of(_by_order(found), which)
+
+    def _divide(self, few: Sequence[tuple[int, ...]]) -> bool:
+        """Return whether no group of some sets of degrees begins or ends inside of another's."""
+        tp, cp, ep, etp, dp, pp, shards = np.array(few, dtype=np.int64).T
+        blocks = np.stack([tp, tp * cp, etp, etp * ep, tp * cp * dp, tp * cp * pp,
+                           tp * np.maximum(shards, 1), tp * np.maximum(shards, 1) * pp,
+                           etp * ep * pp])  # fmt: skip
+        sizes = np.array(self._domain_gpus, dtype=np.int64)[:, None, None]
+        return bool(((sizes % blocks == 0) | (blocks % sizes == 0)).all())
 
     def _of(self, degrees: tuple[int, ...], order: str, digits: Sequence[str]) -> Spreads:
         key = (degrees, order, len(digits))

@@ -39,8 +39,10 @@ def test_supernodes_are_ranked_with_what_falls_on_each_cut(planner: Planner) -> 
     by_size = {one["supernode"]: one for one in ranked}
     assert by_size[64]["seated_bytes"] == 0
     assert by_size[8]["seated_bytes"] > 0
-    assert by_size[64]["step"]["total_s"] <= by_size[8]["step"]["total_s"]
+    assert by_size[64]["fastest"]["step_s"] <= by_size[8]["fastest"]["step_s"]
     for one in ranked:
+        # what is taken ties with the fastest: within 2 %, and what placing it changes
+        assert one["step"]["total_s"] <= 1.03 * one["fastest"]["step_s"]
         assert sum(one["crossed_bytes"].values()) == pytest.approx(one["seated_bytes"])
 
 

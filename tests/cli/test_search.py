@@ -89,16 +89,17 @@ def test_the_same_search_says_the_same_but_for_the_time_it_took(planner: Planner
     assert {**first, "wall_s": 0} == {**second, "wall_s": 0}
 
 
-def test_a_faster_way_to_run_the_degrees_that_lead_is_not_left_out(planner: Planner) -> None:
+def test_a_way_to_run_that_nobody_but_search_tries_leads_where_it_is_surely_faster(
+    planner: Planner,
+) -> None:
     # Groups of 8 straddle supernodes of 5: what sequence parallelism sends costs most of the step.
     document = documented(planner, "--supernode", "5", "--gpus", "24", "--model", "llama-3.1-8b",
                           "--tp", "8", "--best", "2")  # fmt: skip
 
-    first, second = document["best"]
+    first, _ = document["best"]
     least_s = min(point["step_s"] for point in document["pareto"])
-    assert first["estimated_step_s"] > 1.02 * least_s
-    assert second["estimated_step_s"] == pytest.approx(least_s, rel=1e-9)
-    assert (first["layout"]["dp"], second["layout"]["dp"]) == (3, 3)
+    assert first["estimated_step_s"] == pytest.approx(least_s, rel=1e-9)
+    assert (first["layout"]["dp"], first["layout"]["sequence_parallel"]) == (3, False)
 
 
 def test_what_is_given_stays_and_the_rest_is_searched(planner: Planner) -> None:

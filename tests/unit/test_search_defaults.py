@@ -13,9 +13,9 @@ from planner.errors import InfeasibleError, LayoutError
 from planner.fabric import Fabric
 from planner.layout import Layout, check_layout, groups_along
 from planner.model import Attention, ModelSpec
-from planner.search.defaults import TOO_LARGE, WHOLE_FITS, Choice, best_layout
+from planner.search.defaults import TOO_LARGE, WHOLE_FITS, Choice, Job, best_layout
 from planner.search.given import given_faults
-from planner.search.placed import placed_spreads, tier_indices, worst_chain_spread, worst_spread
+from planner.search.placed import placed_spreads, worst_chain_spread, worst_spread
 from planner.search.space import layout_space
 from planner.search.training import usual_batch
 from planner.steptime.columns import columns_of
@@ -38,10 +38,7 @@ MOE = ModelSpec(
 
 
 def chosen(model: ModelSpec, fabric: Fabric, gpus: int, **fixed: Any) -> Choice:
-    return best_layout(
-        model, accelerator=fabric.accelerator, links=links_of(fabric),
-        homes=tier_indices(fabric), gpus=gpus, fixed=fixed,
-    )  # fmt: skip
+    return best_layout(Job(model=model, fabric=fabric, gpus=gpus, fixed=fixed))
 
 
 def every_layout(model: ModelSpec, gpus: int, seq: int, batch: int) -> list[Layout]:
@@ -171,9 +168,8 @@ def test_sharded_weights_are_taken_where_the_model_tells_that_they_are_faster() 
 
     choice, whole = (
         best_layout(
-            model, accelerator=fabric.accelerator, links=links_of(fabric),
-            homes=tier_indices(fabric), gpus=1008, efficiency=fitted,
-            fixed={"seq": 4096, "global_batch": 16128, **more},
+            Job(model=model, fabric=fabric, gpus=1008, efficiency=fitted,
+                fixed={"seq": 4096, "global_batch": 16128, **more})
         )
         for more in ({}, {"zero_stage": 1})
     )  # fmt: skip

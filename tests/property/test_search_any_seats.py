@@ -1,0 +1,103 @@
+"""No seating is faster than the bound by which layouts are left out unseated."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from planner.fabric import Fabric
+from planner.model import ModelSpec
+from planner.search.any_seats import AnySeats, most_least
+from planner.search.search import machine_of, space_on
+from planner.search.seated_steps import SeatedSteps
+from topologies.efficiency_catalogue import efficiency_of
+from topologies.fabric_catalogue import generic_cluster, load_cluster
+from topologies.model_reader import read_model
+
+GPUS = 32
+CLUSTERS = {
+    "8": lambda: generic_cluster(8, 32),
+    "9, the last of 5": lambda: generic_cluster(9, 32),
+    "12+12+8": lambda: generic_cluster(12, 32),
+    "one": lambda: generic_cluster(32, 32),
+    "5 with GPUs to spare": lambda: generic_cluster(5, 40),
+}
+OTHERS = (
+    "hgx-a100",
+    "mi300x",
+    "rail-only",
+    "tpu-torus",
+    "ub-mesh-64",
+    "gb200-nvl72",
+    "dragonfly-plus",
+)
+
+
+def seatings(fabric: Fabric, gpus: int, random: np.random.Generator) -> list[tuple[int, ...]]:
+    """Rank order, some GPUs left out anywhere, and ranks in blocks that are dealt at random."""
+    found = [tuple(range(gpus))]
+    for block in (1, 2, 4, 8):
+        seats = np.sort(random.permutation(len(fabric.gpus))[:gpus])
+        blocks = seats[: gpus // block * block].reshape(-1, block)
+        found.append(tuple(random.permutation(blocks).ravel().tolist()))
+    axes = random.permutation(5)  # ranks counted along the axes of 2 in another order
+    found.append(tuple(np.arange(gpus).reshape([2] * 5).transpose(axes).ravel().tolist()))
+    return [one for one in found if len(one) == gpus]
+
+
+def held(model: ModelSpec, fabric: Fabric, count: int, seed: int) -> float:
+    """Return the least of seated step over bound, of random layouts in random seats."""
+    random = np.random.default_rng(seed)
+    machine = machine_of(fabric, GPUS, efficiency_of(fabric.accelerator.name))
+    fixed = {"seq": 4096, "global_batch": 512, "precision": "bf16"}
+    space = space_on(model, (machine,), GPUS, fixed)
+    rows = np.sort(random.choice(space.size, count, replace=False))
+    some = AnySeats(fabric, GPUS)
+    first = some.least_s(model, machine, space, fixed, rows)
+    closer = np.maximum(first, some.closer_s(model, machine, space, fixed, rows))
+    steps, ratio = SeatedSteps(fabric, machine.efficiency), np.inf
+    for row, least_s in zip(rows.tolist(), closer.tolist(), strict=True):
+        layout = space.layout(row, fixed)
+        seated = [steps.on(model, layout, one) for one in seatings(fabric, GPUS, random)]
+        shortest_s = min(float(one.total_s) for one in seated)
+        ratio = min(ratio, shortest_s / least_s, steps.quick_s(model, layout) / least_s)
+    return ratio
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_no_seating_is_faster_than_the_bound(name: str, model: str) -> None:
+    assert held(read_model(model), CLUSTERS[name](), 12, seed=len(name)) >= 1.0 - 1e-9
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b", "qwen3-30b-a3b"])
+def test_no_seating_of_many_layouts_is_faster_than_the_bound(
+    name: str, model: str, seed: int
+) -> None:
+    assert held(read_model(model), CLUSTERS[name](), 60, seed) >= 1.0 - 1e-9
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-30b-a3b"])
+def test_no_seating_on_another_network_is_faster_than_the_bound(name: str, model: str) -> None:
+    fabric = load_cluster(name)
+    assert held(read_model(model), fabric, 40, seed=len(name)) >= 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+def test_what_a_domain_can_hold_of_each_group_at_least_is_what_filling_it_finds(n: int) -> None:
+    def fillings(room: int, r: int) -> bool:
+        """Whether parts of r to n - r, and whole groups, fill a domain."""
+        if room == 0:
+            return True
+        parts = {n, *range(r, n - r + 1)}
+        return any(fillings(room - part, r) for part in parts if part <= room)
+
+    for held_ranks, r in product(range(1, 20), range(1, n // 2 + 1)):
+        assert fillings(held_ranks, r) == (r <= most_least(held_ranks, n)) or held_ranks % n == 0
