@@ -6,8 +6,7 @@ that is at most.
 
 from __future__ import annotations
 
-from math import gcd, inf, prod
-from time import monotonic
+from math import gcd, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 LARGE_CELLS = 20_000  # grids past which boxes are seated
 _COARSE_CELLS = 4096  # boxes that are left to seat, if possible
 _MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
-_BOUND_SHARE = 0.1  # of the time limit, for the bound of the ranks
 
 
 def solve_large(
@@ -51,8 +49,7 @@ def solve_large(
     home = refine_home(question, sides, np.array(found.home))
     cut, bound = cut_bytes(question, home), lower_bound(question)
     if cut - bound > _MET * cut:
-        ends_s = monotonic() + _BOUND_SHARE * time_limit_s if time_limit_s else inf
-        bound = max(bound, sharpened_bound(question, cut, ends_s))
+        bound = max(bound, sharpened_bound(question, cut))
     met = cut - bound <= _MET * max(cut, 1e-300)
     return Answer(
         home=tuple(home.tolist()),

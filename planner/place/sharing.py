@@ -7,8 +7,7 @@ parts of a group are n together.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, inf, log
-from time import monotonic
+from math import ceil, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +32,7 @@ _DOMAINS_PRICED = 1200  # bounds of single domains, over all prices tried
 _PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 
 
-def sharpened_bound(question: Question, target_bytes: float, ends_s: float = inf) -> float:
+def sharpened_bound(question: Question, target_bytes: float) -> float:
     """Return a bound that also counts what the domains must share [bytes].
 
     Whatever the parts n_s of a group of n, sum_s ceil(n_s / m) >= ceil(n / m): a group of which no
@@ -44,14 +43,11 @@ def sharpened_bound(question: Question, target_bytes: float, ends_s: float = inf
     Args:
         question: the grid and its charges.
         target_bytes: stop when this is reached [bytes].
-        ends_s: stop when ``time.monotonic()`` is past this [s].
     """
-    return priced_shares(question, target_bytes, ends_s)[0]
+    return priced_shares(question, target_bytes)[0]
 
 
-def priced_shares(
-    question: Question, target_bytes: float, ends_s: float = inf
-) -> tuple[float, tuple[Share, ...]]:
+def priced_shares(question: Question, target_bytes: float) -> tuple[float, tuple[Share, ...]]:
     """Return the bound of ``sharpened_bound`` [bytes] and the prices that give it."""
     best = lower_bound(question)
     shares: tuple[Share, ...] = ()
@@ -59,7 +55,7 @@ def priced_shares(
     prices = prices_by_axes(question)
     for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
-            if best >= target_bytes * (1 - 1e-12) or monotonic() > ends_s or not left:
+            if best >= target_bytes * (1 - 1e-12) or not left:
                 return best, shares
 
             rule = _Rule(question=question, shares=shares, axes=axes, most=most)

@@ -246,7 +246,7 @@ def _sharper_bound(state: Search, tier: int) -> TierBound:
     if holdings(question) > HOLDINGS_FEW:
         return _plain_bound(state, tier)
     cut = state.cuts[tier]
-    return _bounded(cut, sharpened_bound(question, cut, state.labour.ends_s), "all", Proof.BOUND)
+    return _bounded(cut, sharpened_bound(question, cut), "all", Proof.BOUND)
 
 
 def _bound_as_good(state: Search, asked: int, tier: int) -> TierBound:
@@ -258,7 +258,7 @@ def _bound_as_good(state: Search, asked: int, tier: int) -> TierBound:
     for boxes_of in (whole_boxes, stage_boxes):
         boxes = boxes_of(state.questions, state.tree, state.cuts, asked, tier)
         if boxes is not None and holdings(boxes.question) <= HOLDINGS_FEW:
-            sharper = sharpened_bound(boxes.question, cut, state.labour.ends_s)
+            sharper = sharpened_bound(boxes.question, cut)
             if sharper > found.lower_bound_bytes:
                 found = _bounded(cut, sharper, _AS_GOOD, Proof.BOUND)
         if found.proof is not Proof.INCUMBENT:
