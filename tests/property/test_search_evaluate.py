@@ -10,6 +10,7 @@ import pytest
 from cli.planner_inputs import Asked, Inputs, read_inputs
 from planner.search.evaluate import evaluate
 from planner.search.placed import spreads_of, tier_indices
+from planner.search.rules import Rule, parse_rule
 from planner.search.search import machine_of
 from planner.search.space import Space, layout_space, wide_choices
 from planner.steptime.columns import columns_of
@@ -23,10 +24,11 @@ CASES = {
 }
 
 
-def differs_most(inputs: Inputs, count: int, seed: int) -> float:
+def differs_most(inputs: Inputs, count: int, seed: int, rules: tuple[Rule, ...] = ()) -> float:
     """Largest relative difference between both ways, over *count* random layouts that fit."""
     fixed = inputs.fixed
-    space = layout_space(inputs.model, inputs.gpus, fixed, wide_choices(inputs.model))
+    choices = wide_choices(inputs.model, rules)
+    space = layout_space(inputs.model, inputs.gpus, fixed, choices, rules=rules)
     machine = machine_of(inputs.fabric, inputs.gpus, inputs.efficiency)
     many = min(3 * count, space.size)
     rows = np.random.default_rng(seed).choice(space.size, size=many, replace=False)
@@ -65,6 +67,13 @@ def differs_most(inputs: Inputs, count: int, seed: int) -> float:
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_arrays_and_single_layouts_agree(name: str) -> None:
     assert differs_most(read_inputs(CASES[name]), 200, seed=1) < 1e-9
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_arrays_and_single_layouts_of_any_shard_group_agree(name: str) -> None:
+    rules = (parse_rule("dp_replicate > 1"),)
+
+    assert differs_most(read_inputs(CASES[name]), 100, seed=3, rules=rules) < 1e-9
 
 
 @pytest.mark.nightly
