@@ -39,10 +39,10 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
     """
     grid = kept(work.question, work.best.home, work.best.cut_bytes)
     found: list[SheetPrices] = []
-    for axes in sheet_axes(grid.question, grid.home)[:_KINDS_TRIED]:
+    for axes in sheet_axes(grid.question)[:_KINDS_TRIED]:
         if monotonic() > ends_s:
             break
-        prices = sheet_prices(sheeted(grid.question, axes))
+        prices = sheet_prices(sheeted(grid.question, axes), work.best.cut_bytes)
         if work.raise_bound(prices.bound_bytes):
             return True
         found.append(prices)
@@ -52,7 +52,7 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
 
 def _chosen(work: Work, prices: SheetPrices, grid: Kept, ends_s: float, effort: Effort) -> bool:
     """Choose and seat parts while that is better; return whether that proves."""
-    cuttings, before_bytes = Cuttings(prices.of), inf
+    cuttings, before_bytes = Cuttings(prices.of, effort.sheet_s), inf
     for _ in range(_TURNS):
         if monotonic() > ends_s or work.best.cut_bytes >= before_bytes * (1 - MET):
             break
@@ -60,13 +60,13 @@ def _chosen(work: Work, prices: SheetPrices, grid: Kept, ends_s: float, effort: 
         chosen = part_choice(prices, cuttings, before_bytes, ends_s, effort)
         if work.believe(chosen.bound_bytes):
             return True
-        if chosen.cuttings and _take(work, prices, grid, chosen):
+        if chosen.cuttings and _take(work, prices, grid, chosen, effort):
             return True
     return work.proved
 
 
-def _take(work: Work, prices: SheetPrices, grid: Kept, chosen: PartChoice) -> bool:
-    home = seated_parts(prices.of, chosen)
+def _take(work: Work, prices: SheetPrices, grid: Kept, chosen: PartChoice, effort: Effort) -> bool:
+    home = seated_parts(prices.of, chosen, effort.sheet_s)
     if work.offer(refine_home(work.question, grid.sides, home), _METHOD):
         return True
     better = improved(prices.of.question, home, seed=work.seed)

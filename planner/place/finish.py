@@ -29,7 +29,7 @@ from planner.place.stage_choice import choice_of
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_seats import seated
 from planner.place.stages import staged
-from planner.place.whole_numbers import Effort
+from planner.place.whole_numbers import PROMPT_S, Effort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,8 @@ _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _SHEETS_SHARE = 0.4  # of the time left, for parts of sheets
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
-_FEW, _MANY = Effort(listed=1500, nodes=300), Effort(listed=30_000, nodes=20_000)
+_FEW = Effort(listed=1500, nodes=300, solve_s=PROMPT_S)
+_MANY = Effort(listed=30_000, nodes=20_000, sheet_s=1.0)
 _STAGED = "the cells of every stage chosen for all domains"
 _SHAPES_S = 10.0  # seconds for the choice of shapes at most
 _SLICES_SHARE = 0.5  # of the time left, for slices; the rest is for one binary each seat

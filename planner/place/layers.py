@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SPLITS_MOST = 300  # touches of a layer that are told apart; the square of it is what a layer costs
+_SPLITS_MOST = 200  # touches of a layer that are told apart; the square of it is what a layer costs
+_CLOSE = 1.15  # times the cells: touches with more room as a real box are not looked at
 _ROUNDING = 1e-9  # relative; keeps what there is room for on the safe side of floating point
 
 
@@ -44,10 +45,25 @@ def room_for(
     >>> room_for((16, 16, 4), ((0,), (1,), (2,)), tight, 72).tolist()
     [False, True]
     """
-    return np.array(
-        [_least_room(sizes, tuple(families), tuple(t), held) >= held for t in touches.tolist()],
-        dtype=bool,
-    )
+    room = np.ones(len(touches), dtype=bool)
+    close = _real_room(sizes, tuple(families), touches) < _CLOSE * held
+    for row in np.flatnonzero(close).tolist():
+        t = tuple(touches[row].tolist())
+        room[row] = _least_room(sizes, tuple(families), t, held) >= held
+    return room
+
+
+def _real_room(
+    sizes: tuple[int, ...], families: tuple[tuple[int, ...], ...], touches: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the cells of the real box with so many touches, by Finner's inequality."""
+    live = [a for a, n in enumerate(sizes) if n > 1]
+    index = {a: k for k, a in enumerate(live)}
+    vertices = covers(tuple(tuple(index[a] for a in f if a in index) for f in families), len(live))
+    lambdas, mus = vertices[:, : len(families)], vertices[:, len(families) :]
+    logs = np.log(np.maximum(touches, 1)) @ lambdas.T + mus @ np.log([sizes[a] for a in live])
+    room: NDArray[np.float64] = np.exp(logs.min(axis=1))
+    return room
 
 
 def _least_room(
@@ -71,7 +87,7 @@ def _least_room(
         layer = tuple(1 if a == axis else size for a, size in enumerate(sizes))
         sets = tuple(tuple(a for a in families[k] if a != axis) for k in (*split, *along))
         caps, shared = tuple(t[k] for k in split), tuple(t[k] for k in along)
-        least = min(least, _most_in_layers(layer, n, sets, caps, shared))
+        least = min(least, _most_in_layers(layer, n, sets, caps, shared, held))
         if least < held:
             break
     return least
@@ -84,6 +100,7 @@ def _most_in_layers(
     sets: tuple[tuple[int, ...], ...],
     split: tuple[int, ...],
     along: tuple[int, ...],
+    enough: int,
 ) -> int:
     """Return the most cells of *layers* layers, sum_j V(t_j) with sum_j t_j <= split.
 
@@ -93,16 +110,17 @@ def _most_in_layers(
         sets: axes of the families in a layer, first those whose touches are split.
         split: touches to be split among layers.
         along: touches of the other families, of every layer.
+        enough: once there is room for so many, no more are counted [1].
     """
     one = _cells_of_a_layer(layer, sets, split, along)
     best, twice, left = np.zeros_like(one), one, layers
-    while left:
+    while left and best[split] < enough:
         if left & 1:
-            best = _together(best, twice)
+            best = np.maximum(twice, _together(best, twice))
         left >>= 1
-        if left:
+        if left and best[split] < enough:
             twice = _together(twice, twice)
-    return int(best[tuple(split)])
+    return int(best[split])
 
 
 def _cells_of_a_layer(
@@ -134,9 +152,11 @@ def _cells_of_a_layer(
 def _together(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the most cells of two sets of layers by the touches of both."""
     found = a.copy()
-    for t in np.ndindex(*b.shape):
-        if b[t]:
-            to = tuple(slice(k, None) for k in t)
-            of = tuple(slice(None, n - k) for k, n in zip(t, b.shape, strict=True))
-            found[to] = np.maximum(found[to], a[of] + b[t])
+    more = b > 0  # what fewer touches hold as well is left out
+    for axis in range(b.ndim):
+        more &= np.diff(b, axis=axis, prepend=0) > 0
+    for t in map(tuple, np.argwhere(more).tolist()):
+        to = tuple(slice(k, None) for k in t)
+        of = tuple(slice(None, n - k) for k, n in zip(t, b.shape, strict=True))
+        found[to] = np.maximum(found[to], a[of] + b[t])
     return found

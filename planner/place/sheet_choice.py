@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.answer import Proof
 from planner.place.bound import rebate_bytes
 from planner.place.question import Question
+from planner.place.sheet_prices import Fillings
 from planner.place.whole_numbers import Model, least_choice
 
 if TYPE_CHECKING:
@@ -38,8 +41,10 @@ _SHARES = (
     1e-3,
     1e-4,
 )  # of the slack, till few enough
+_SHARE_HALVINGS = 3  # between a share that is not too much and one that is
 _SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
 _TURNS = 30  # times that cuttings are worked out and the choice is made again
+_EXCHANGED_MOST = 96  # cells of a sheet, past which exchanges take a second and need a time limit
 _SEATS_MOST = 8000  # cells x parts of all cuttings that are worked out at a time
 
 Parts = tuple[int, ...]
@@ -76,19 +81,47 @@ class _Listed:
 
 
 @lru_cache(maxsize=4096)
-def cut_sheet(sheet: Question, parts: Parts) -> Answer:
-    """Return the best seating of one sheet in domains that hold these parts of it."""
+def cut_sheet(sheet: Question, parts: Parts, limit_s: float = 0.0) -> Answer:
+    """Return the best seating of one sheet in domains that hold these parts of it.
+
+    Args:
+        sheet: the families inside it.
+        parts: cells that each domain holds, together the sheet's.
+        limit_s: that a solver may take for what is left open, 0 to do without it [s].
+    """
     from planner.place.solve import solve_within  # noqa: PLC0415 - which asks this in turn
 
-    cut = Question(sizes=sheet.sizes, charges=sheet.charges, capacities=parts)
-    return solve_within(cut, time_limit_s=0.0)
+    ruled = _ruled_sheet(sheet, parts)
+    if ruled.proof is not Proof.INCUMBENT:
+        return ruled
+    if limit_s <= 0 and sheet.cells > _EXCHANGED_MOST:
+        return ruled
+    return solve_within(_cut(sheet, parts), time_limit_s=limit_s)
+
+
+@lru_cache(maxsize=4096)
+def _ruled_sheet(sheet: Question, parts: Parts) -> Answer:
+    from planner.place.solve import solve_by_rules  # noqa: PLC0415 - as above
+
+    return solve_by_rules(_cut(sheet, parts))
+
+
+def _cut(sheet: Question, parts: Parts) -> Question:
+    return Question(sizes=sheet.sizes, charges=sheet.charges, capacities=parts)
 
 
 @dataclass(slots=True)
 class Cuttings:
-    """What cuttings of a sheet cost beyond what their parts pay alone, as far as worked out."""
+    """What cuttings of a sheet cost beyond what their parts pay alone, as far as worked out.
+
+    Args:
+        of: the question cut into sheets.
+        sheet_s: that a solver may take for one [s].
+        more_bytes: of each that is worked out [bytes].
+    """
 
     of: Sheeted
+    sheet_s: float = 0.0
     more_bytes: dict[Parts, float] = field(default_factory=dict)
 
     @property
@@ -103,7 +136,10 @@ class Cuttings:
         of, held = self.of, list(parts)
         alone = float(of.part_bytes[held].sum()) - rebate_bytes(of.sheet)
         both = (of.pays_bytes - of.across_bytes)[0, held] - of.part_bytes[held]
-        together = cut_sheet(of.sheet, parts).lower_bound_bytes
+        known = _ruled_sheet(of.sheet, parts)
+        if self.sheet_s > 0:
+            known = cut_sheet(of.sheet, parts, self.sheet_s)
+        together = known.lower_bound_bytes
         # what a first part pays jointly may be the same that the cutting costs more
         more = together - alone - float(both.sum())
         self.more_bytes[parts] = max(0.0, more)
@@ -133,7 +169,7 @@ def part_choice(
         if left_s <= 0:
             break
         model = _model(prices, listed, cuttings, slack)
-        chosen = least_choice(model, slack, left_s, effort.nodes)
+        chosen = least_choice(model, slack, left_s, effort)
         bound = best.bound_bytes
         if np.isfinite(chosen.least):
             domains = len(prices.of.question.capacities)
@@ -142,39 +178,60 @@ def part_choice(
         if chosen.times is None:
             return PartChoice(domains=best.domains, cuttings=best.cuttings, bound_bytes=bound)
         best = _chosen(prices, listed, np.rint(chosen.times).astype(int).tolist(), bound)
-        learned = [cuttings.learn(parts) for parts in dict.fromkeys(best.cuttings)]
-        if not any(learned) or cuttings.seats > _SEATS_MOST:
+        learned = False
+        for parts in dict.fromkeys(best.cuttings):
+            if monotonic() < ends_s:
+                learned |= cuttings.learn(parts)
+        if not learned or cuttings.seats > _SEATS_MOST:
             break
     return best
 
 
 def _listed(prices: SheetPrices, slack_bytes: float, most: int) -> _Listed | None:
-    stock, sheet = prices.of.stock, prices.of.sheet
+    """Return what to choose from, for as large a share of the slack as is not too much."""
+    too_much, found = inf, None
     for share in _SHARES:
-        room = share * slack_bytes
-        fillings: list[list[Parts]] = []
-        for size in stock.sizes:
-            limit = prices.least_of(size) + room
-            found: list[Parts] | None = [()] if stock.spare and limit >= 0 else []
-            for cells in range(1, size + 1) if stock.spare else [size]:
-                if (
-                    found is not None
-                    and prices.least_bytes[cells] - prices.cell_bytes * cells <= limit
-                ):
-                    more = prices.domains.below(cells, limit + prices.cell_bytes * cells, most)
-                    found = None if more is None else [*found, *more]
-            if found is None or len(found) > most:
-                break
-            fillings.append(found)
-        if len(fillings) < len(stock.sizes) or sum(map(len, fillings)) > most:
-            continue
-        sizes = np.zeros(prices.of.largest + 1, dtype=bool)
-        sizes[[k for each in fillings for parts in each for k in parts]] = True
-        limit = prices.sheets.least(sheet.cells) + room
-        cuttings = prices.sheets.below(sheet.cells, limit, most, sizes)
-        if cuttings:
-            return _Listed(fillings=fillings, cuttings=cuttings, share=share)
-    return None
+        found = _within(prices, slack_bytes, share, most)
+        if found is not None:
+            break
+        too_much = share
+    if found is None or found.share >= 1.0:
+        return found
+    for _ in range(_SHARE_HALVINGS):
+        share = (found.share + too_much) / 2
+        more = _within(prices, slack_bytes, share, most)
+        if more is None:
+            too_much = share
+        else:
+            found = more
+    return found
+
+
+def _within(prices: SheetPrices, slack_bytes: float, share: float, most: int) -> _Listed | None:
+    """Return what is dearer than the cheapest by that share at most; None if too much or none."""
+    stock, sheet = prices.of.stock, prices.of.sheet
+    room = share * slack_bytes
+    fillings: list[list[Parts]] = []
+    for size in stock.sizes:
+        limit = prices.least_of(size) + room
+        found: list[Parts] = [()] if stock.spare and limit >= 0 else []
+        for cells in range(1, size + 1) if stock.spare else [size]:
+            if prices.least_bytes[cells] - prices.cell_bytes * cells <= limit:
+                more = prices.domains.below(cells, limit + prices.cell_bytes * cells, most)
+                if more is None:
+                    return None
+                found += more
+        fillings.append(found)
+        if sum(map(len, fillings)) > most:
+            return None
+    held = np.zeros(prices.of.largest + 1, dtype=bool)
+    held[[k for each in fillings for parts in each for k in parts]] = True
+    limit = prices.sheets.least(sheet.cells) + room
+    only = Fillings(np.where(held, prices.price_bytes, inf)[None, :], sheet.cells)
+    cuttings = only.below(sheet.cells, limit, most)
+    if not cuttings:
+        return None
+    return _Listed(fillings=fillings, cuttings=cuttings, share=share)
 
 
 def _model(prices: SheetPrices, listed: _Listed, cuttings: Cuttings, slack_bytes: float) -> Model:

@@ -20,7 +20,7 @@ import numpy as np
 from planner.place.bound import domain_bound, loose_bound, lower_bound, rebate_bytes
 from planner.place.merge import least_split
 from planner.place.part_flow import Stock
-from planner.place.question import Charge, Kind, Question, charge_bytes
+from planner.place.question import Charge, Kind, Question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _SHEET_LEAST, _SHEET_MOST = 4, 256  # cells of a sheet
 _PART_MOST = 96  # cells of a part, past which what it pays takes too long to work out
-_INSIDE_LEAST = 0.4  # of what a seating cuts, by families inside sheets; below it nothing is gained
 _RANKS = 12  # of parts that are told apart; what further ones pay is what the last of these does
 _SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with a sharp bound
 
@@ -83,16 +82,10 @@ class Sheeted:
         return float(self.pays_bytes[ranks, list(parts)].sum())
 
 
-def sheet_axes(question: Question, home: NDArray[np.int64]) -> list[tuple[int, ...]]:
-    """Return the axes of sheets worth a look: those of the families that are dearest to split.
-
-    Args:
-        question: the grid and its charges.
-        home: a seating; families that it cuts had better lie inside sheets, shape [cells].
-    """
+def sheet_axes(question: Question) -> list[tuple[int, ...]]:
+    """Return the axes of sheets worth a look: those of the families that are dearest to split."""
     live = {i for i, n in enumerate(question.sizes) if n > 1}
     charges = [c for c in question.charges if question.group_size(c.axes) > 1]
-    paid = {c: charge_bytes(question, c, home) for c in charges}
     charges.sort(key=lambda c: (-least_split(question, c), c.axes))
     found: list[tuple[int, ...]] = []
     axes: set[int] = set()
@@ -102,13 +95,8 @@ def sheet_axes(question: Question, home: NDArray[np.int64]) -> list[tuple[int, .
         if cells > _SHEET_MOST or min(cells, max(question.capacities)) > _PART_MOST:
             continue  # of a family that no sheet can hold
         axes = wider
-        inside = sum(b for c, b in paid.items() if live & set(c.axes) <= axes)
         one = tuple(sorted(axes))
-        if (
-            one not in found
-            and _SHEET_LEAST <= cells < question.cells
-            and inside >= _INSIDE_LEAST * sum(paid.values())
-        ):
+        if one not in found and _SHEET_LEAST <= cells < question.cells:
             found.append(one)
     return found
 

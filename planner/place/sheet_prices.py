@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import cheapest_filling
+from planner.place.part_choice import Choices
 from planner.place.part_flow import alone_prices
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from planner.place.sheet_parts import Sheeted
 
 _ROUNDING = 1e-12  # relative; sums of a few hundred products
+_MET = 1e-9  # relative; less is no better
+_TURNS = 150  # times that prices are asked for anew
+_FIRST_REACH = 0.1  # how far the first of them may be away, times what a part costs
+_FAILED = 8  # turns in a row without a better bound, after which there is none to be had
 _HALVINGS = 60  # to find a price
 
 
@@ -60,21 +65,30 @@ class Fillings:
         """Return the price of the cheapest filling of *cells* [bytes]."""
         return float(self.rest_bytes[0, self.largest, cells])
 
-    def below(
-        self, cells: int, limit_bytes: float, most: int, sizes: NDArray[np.bool_] | None = None
-    ) -> list[tuple[int, ...]] | None:
+    def cheapest(self, cells: int) -> tuple[int, ...]:
+        """Return the parts of the cheapest filling of *cells*, the largest first."""
+        parts: list[int] = []
+        k, rank = self.largest, 0
+        while cells:
+            table = self.rest_bytes[rank]
+            while table[k - 1, cells] == table[k, cells]:
+                k -= 1
+            parts.append(k)
+            cells -= k
+            rank = min(rank + 1, len(self.rest_bytes) - 1)
+        return tuple(parts)
+
+    def below(self, cells: int, limit_bytes: float, most: int) -> list[tuple[int, ...]] | None:
         """Return all fillings of *cells* at *limit_bytes* at most; None if there are too many.
 
         Args:
             cells: to be filled [1].
             limit_bytes: price of a filling [bytes].
             most: how many are not too many [1].
-            sizes: whether parts of 0, 1, … cells may be used; all if left out.
         """
-        allowed = [k for k in range(1, self.largest + 1) if sizes is None or sizes[k]]
         found: list[tuple[int, ...]] = []
         stack: list[tuple[tuple[int, ...], int, float]] = [((), cells, 0.0)]
-        steps, further = 0, len(self.price_bytes) - 1
+        further, all_sizes = len(self.price_bytes) - 1, np.arange(self.largest + 1)
         while stack:
             parts, left, paid = stack.pop()
             if not left:
@@ -82,23 +96,13 @@ class Fillings:
                 if len(found) > most:
                     return None
                 continue
-            steps += 1
-            if steps > _STEPS_EACH * most:
-                return None
-            largest = parts[-1] if parts else self.largest
-            price = self.price_bytes[min(len(parts), further)]
-            rest = self.rest_bytes[min(len(parts) + 1, further)]
-            for k in allowed:
-                if k > min(largest, left):
-                    break
-                if paid + price[k] + rest[k, left - k] <= limit_bytes:
-                    stack.append(((*parts, k), left - k, paid + float(price[k])))
+            sizes = all_sizes[1 : min(parts[-1] if parts else self.largest, left) + 1]
+            price = self.price_bytes[min(len(parts), further), sizes]
+            rest = self.rest_bytes[min(len(parts) + 1, further), sizes, left - sizes]
+            cheap = paid + price + rest <= limit_bytes
+            for k, more in zip(sizes[cheap].tolist(), price[cheap].tolist(), strict=True):
+                stack.append(((*parts, k), left - k, paid + more))
         return found
-
-
-_STEPS_EACH = (
-    40  # for each filling that is not too many; where only few sizes may be used, dead ends
-)
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,16 @@ class SheetPrices:
             least[cells] = self.domains.least(cells)
         return least
 
+    @property
+    def cheapest_held(self) -> tuple[int, ...]:
+        """Cells that a domain of each size holds at these prices [1]."""
+        stock = self.of.stock
+        if not stock.spare:
+            return stock.sizes
+        net = self.least_bytes - self.cell_bytes * np.arange(len(self.least_bytes))
+        held = (int(net[1 : size + 1].argmin()) + 1 for size in stock.sizes)
+        return tuple(held)
+
     @cached_property
     def cell_bytes(self) -> float:
         """A price on every cell where seats are spare, near the best [bytes]."""
@@ -188,9 +202,44 @@ class SheetPrices:
         return paid_bytes + given - of.given_bytes + of.beside_bytes - _ROUNDING * size
 
 
-def sheet_prices(of: Sheeted) -> SheetPrices:
-    """Return prices that are best where families across sheets pay nothing."""
+def sheet_prices(of: Sheeted, cut_bytes: float) -> SheetPrices:
+    """Return good prices.
+
+    The first are best where families across sheets pay nothing; the next are dual to a choice, in
+    fractions, of the fillings and cuttings that were cheapest so far.
+
+    Args:
+        of: the question cut into sheets.
+        cut_bytes: stop when this is reached [bytes].
+    """
     part_bytes = np.full(of.sheet.cells + 1, of.part_bytes[-1])
     part_bytes[: of.largest + 1] = of.part_bytes
-    prices = alone_prices(part_bytes, of.sheets, of.stock)[: of.largest]
-    return SheetPrices(of=of, price_bytes=np.concatenate([[0.0], prices]))
+    first = alone_prices(part_bytes, of.sheets, of.stock)[: of.largest]
+    best = SheetPrices(of=of, price_bytes=np.concatenate([[0.0], first]))
+    choices = Choices(part_bytes=(of.pays_bytes[0, 1:],), groups=(of.sheets,), stock=of.stock)
+    _join(choices, best)
+    reach, failed = _FIRST_REACH, 0
+    for _ in range(_TURNS):
+        if best.bound_bytes >= cut_bytes or failed > _FAILED:
+            break
+        tip = choices.prices(best.price_bytes[1:], reach)
+        trial = SheetPrices(of=of, price_bytes=np.concatenate([[0.0], tip]))
+        _join(choices, trial)
+        if trial.bound_bytes > best.bound_bytes + _MET * abs(best.bound_bytes):
+            best, reach, failed = trial, 2 * reach, 0
+        else:
+            reach, failed = reach / 2, failed + 1
+    return best
+
+
+def _join(choices: Choices, prices: SheetPrices) -> None:
+    """Add the cheapest fillings and the cheapest cutting at these prices."""
+    of = prices.of
+    for held in sorted(set(prices.cheapest_held)):
+        parts = prices.domains.cheapest(held)
+        choices.add_shape(held, of.pays(parts), _counted(parts, of.largest))
+    choices.add_partition(0, _counted(prices.sheets.cheapest(of.sheet.cells), of.largest))
+
+
+def _counted(parts: tuple[int, ...], largest: int) -> NDArray[np.float64]:
+    return np.bincount(parts, minlength=largest + 1)[1:].astype(float)

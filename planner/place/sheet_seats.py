@@ -28,15 +28,16 @@ _TRIES = 3000  # changes of rows and sheets that are priced at most
 _MET = 1e-12  # relative; less is no better
 
 
-def seated_parts(of: Sheeted, choice: PartChoice) -> NDArray[np.int64]:
+def seated_parts(of: Sheeted, choice: PartChoice, sheet_s: float = 0.0) -> NDArray[np.int64]:
     """Return the homes of all cells, shape [cells].
 
     Args:
         of: the question cut into sheets.
         choice: as many parts of every size in domains as in sheets.
+        sheet_s: that a solver may take for one sheet [s].
     """
     homes = [
-        np.array(owners)[np.array(cut_sheet(of.sheet, parts).home)]
+        np.array(owners)[np.array(cut_sheet(of.sheet, parts, sheet_s).home)]
         for parts, owners in _dealt(of, choice)
     ]
     outer = [i for i, n in enumerate(of.question.sizes) if i not in of.axes and n > 1]

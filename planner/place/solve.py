@@ -39,7 +39,7 @@ _IMPROVE_CELLS = 20_000
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _WAYS_HALVED = 3  # ways to fill the domains for which the grid is cut into slabs
 SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
-_STARTS = 3  # seatings that exchanges start from
+_STARTS = 3  # seatings that exchanges start from, and the best by another rule
 
 
 def solve_question(
@@ -81,6 +81,14 @@ def solve_within(question: Question, *, time_limit_s: float) -> Answer:
     if answer.interrupted:
         raise KeyboardInterrupt
     return answer
+
+
+def solve_by_rules(question: Question) -> Answer:
+    """Return a seating and its bound without exchanges and without a solver."""
+    work = Work(question=question, seed=0)
+    if not _ruled(work):
+        _bettered(work)
+    return work.answer()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +149,13 @@ class Work:
     def offer(self, home: NDArray[np.int64], method: str) -> bool:
         """Take up a seating if it is among the best; return whether that proves the answer."""
         cut = cut_bytes(self.question, home)
-        if len(self.seatings) < _STARTS or cut < self.seatings[-1].cut_bytes * (1 - MET):
+        if len(self.seatings) <= _STARTS or cut < self.seatings[-1].cut_bytes * (1 - MET):
             better = not self.seatings or cut < self.best.cut_bytes * (1 - MET)
             self.seatings.append(Seating(home=home, cut_bytes=cut, method=method))
             self.seatings.sort(key=lambda seating: seating.cut_bytes)
-            del self.seatings[_STARTS:]
+            first, rest = self.seatings[:_STARTS], self.seatings[_STARTS:]
+            methods = {one.method for one in first}
+            self.seatings = first + [one for one in rest if one.method not in methods][:1]
             if better:
                 self._tell()
         return self.proved
@@ -197,10 +207,8 @@ class Work:
 def _search(work: Work, time_limit_s: float) -> None:
     """Go on until the best seating is proved or nothing is left to try."""
     question, starts_s = work.question, monotonic()
-    work.raise_bound(lower_bound(question))
-    for rule in (_tiles, _nested, _halved, _pieces, _strips):
-        if _offered(work, rule(question)):
-            return
+    if _ruled(work):
+        return
     ends_s = starts_s + time_limit_s
     if time_limit_s > 0:
         from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - a solver
@@ -221,6 +229,14 @@ def _search(work: Work, time_limit_s: float) -> None:
     from planner.place.finish import finish  # noqa: PLC0415 - imports a solver
 
     finish(work, ends_s)
+
+
+def _ruled(work: Work) -> bool:
+    """Bound the cut and try what is quick; return whether that proves."""
+    work.raise_bound(lower_bound(work.question))
+    return any(
+        _offered(work, rule(work.question)) for rule in (_tiles, _nested, _halved, _pieces, _strips)
+    )
 
 
 def _offered(work: Work, seatings: Iterator[tuple[NDArray[np.int64], str]]) -> bool:

@@ -61,7 +61,7 @@ def choice_of(
     if listed is None:
         return Choice(held=None, bound_bytes=0.0, all=False)
     model = _model(of, listed)
-    solved = least_choice(model, slack, limit_s, effort.nodes)
+    solved = least_choice(model, slack, limit_s, effort)
     bound = 0.0
     if np.isfinite(solved.least):
         least = solved.least - SOLVER_ROUNDING * len(of.question.capacities)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from planner.place.spread import Tables
 
-_ROOM_MOST = 3000  # vectors of touches whose layers are looked at, each for itself
+_ROOM_MOST = 500  # vectors of touches whose layers are looked at, each for itself
 _STEPS = 10  # numbers of whole groups looked at; between them what is proved for the lower holds
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 SOLVER_ROUNDING = 2e-7
 """How far off a solver's bound may be, of the largest number it sees, for each domain [1]."""
 _LEAST_S = 0.01  # seconds that a solver is given at least
-_PROMPT_S = 2.0  # seconds that Ctrl-C may wait for a solve in this process
+PROMPT_S = 2.0
+"""Seconds that Ctrl-C may wait for a solve in this process [s]."""
 _PROMPT_UNKNOWNS = 300  # up to which it takes less than that, as far as seen
 
 
@@ -57,16 +58,20 @@ class Effort:
     Args:
         listed: patterns to choose from; of more, the cheapest [1].
         nodes: of the solver's search tree [1].
+        solve_s: that the solver may take for one choice [s].
+        sheet_s: that a solver may take for one sheet, 0 to do without it [s].
     """
 
     listed: int
     nodes: int
+    solve_s: float = inf
+    sheet_s: float = 0.0
 
 
 _NOTHING = Chosen(times=None, least=-inf)  # of a solve that was ended
 
 
-def least_choice(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chosen:
+def least_choice(model: Model, unit_bytes: float, limit_s: float, effort: Effort) -> Chosen:
     """Return the unknowns of the least cost, which is in units of *unit_bytes*.
 
     The number of nodes decides, not the clock, unless time runs out. A solve that may be long runs
@@ -76,10 +81,11 @@ def least_choice(model: Model, unit_bytes: float, limit_s: float, nodes: int) ->
         model: the rules.
         unit_bytes: bytes that are one to the solver [bytes].
         limit_s: seconds that it may take [s].
-        nodes: of the search tree that it may look at [1].
+        effort: nodes of the search tree that it may look at, and seconds at most.
     """
-    arguments = (model, unit_bytes, max(limit_s, _LEAST_S), nodes)
-    if limit_s <= _PROMPT_S or len(model.cost_bytes) <= _PROMPT_UNKNOWNS:
+    limit_s = min(limit_s, effort.solve_s)
+    arguments = (model, unit_bytes, max(limit_s, _LEAST_S), effort.nodes)
+    if limit_s <= PROMPT_S or len(model.cost_bytes) <= _PROMPT_UNKNOWNS:
         return _solved(*arguments)
     return in_child(_solved, arguments, limit_s) or _NOTHING
 

@@ -55,7 +55,8 @@ def down_sets() -> np.ndarray:
 
 def _held(down_sets: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     groups = np.array(digit_groups(SIZES, axes))
-    return down_sets[:, groups].sum(axis=2)
+    held: np.ndarray = down_sets[:, groups].sum(axis=2)
+    return held
 
 
 def test_all_down_sets_of_the_grid_are_there(down_sets: np.ndarray) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from planner.errors import PlannerError
-from planner.place import finish, touch_search
+from planner.place import touch_search
 from planner.place.bound import _domain_bound
 from planner.place.merge import counted_bound
 from planner.place.nested_fill import nested_fillings
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.seat_line import line_fillings
 from planner.place.shapes import relaxed_bound, shape_rules, whole_bound
-from planner.place.solve import solve_question
+from planner.place.solve import Work, solve_question
 from tests.oracles import brute_force_cut, random_small_shape
 
 ROUNDING = 1e-9
@@ -99,14 +99,13 @@ def test_a_domain_of_whole_rows_leaves_columns_to_the_others() -> None:
     assert answer.lower_bound_bytes == pytest.approx(answer.objective_bytes)
 
 
-def test_a_solver_whose_bound_is_above_the_seating_is_not_believed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_solver_whose_bound_is_above_the_seating_is_not_believed() -> None:
     question = Question(sizes=(64, 2), charges=_touching(35.4, 1.0), capacities=(48, 48, 32))
-    monkeypatch.setattr(finish, "whole_bound", lambda *_: 1e3)
+    work = Work(question=question, seed=0)
+    work.offer(np.repeat([0, 1, 2], question.capacities), "one after the other")
 
     with pytest.raises(PlannerError, match="fault of the planner"):
-        solve_question(question, time_limit_s=60.0)
+        work.believe(1e6)
 
 
 def test_weights_far_apart_do_not_lift_the_solvers_bound_above_the_best_seating() -> None:

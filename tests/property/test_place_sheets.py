@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
-from math import prod
+from math import inf, prod
 from time import monotonic
 
 import numpy as np
@@ -80,7 +80,7 @@ def _undercut(seeds: range) -> list[str]:
         best = brute_force_cut(question)
         random = np.random.default_rng(len(found))
         for of in _sheets(question):
-            priced = sheet_prices(of)
+            priced = sheet_prices(of, inf)
             scale = float(of.pays_bytes.max())
             any_price = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
             bounds = [priced.bound_bytes, SheetPrices(of=of, price_bytes=any_price).bound_bytes]

@@ -41,7 +41,7 @@ def test_a_group_across_two_sheets_is_paid_once_however_small_the_part() -> None
     of = sheeted(_question((4, 2), (4, 4), _charge(Kind.TOUCH, 3.0, 0, 1)), (0,))
     assert of.pays((3, 1)) == pytest.approx(3.0)
     assert of.given_bytes == pytest.approx(3.0)
-    assert sheet_prices(of).bound_bytes == pytest.approx(3.0)  # two domains, one link
+    assert sheet_prices(of, inf).bound_bytes == pytest.approx(3.0)  # two domains, one link
 
 
 def test_every_part_touches_a_group_however_small_it_is() -> None:
@@ -75,12 +75,12 @@ def test_a_ring_longer_than_any_domain_gives_nothing_back() -> None:
     """Two domains of four hold half a ring of eight each, and each pays for its hop."""
     of = sheeted(_question((2, 4), (4, 4), _charge(Kind.RING, 7.0, 0, 1)), (0,))
     assert of.given_bytes == 0.0
-    assert sheet_prices(of).bound_bytes == pytest.approx(14.0)
+    assert sheet_prices(of, inf).bound_bytes == pytest.approx(14.0)
 
 
 def test_a_ring_that_a_domain_can_hold_whole_is_not_charged_across_sheets() -> None:
     question = _question((2, 2), (4, 3), _charge(Kind.RING, 7.0, 0, 1))
-    assert sheet_prices(sheeted(question, (0,))).bound_bytes == 0.0
+    assert sheet_prices(sheeted(question, (0,)), inf).bound_bytes == 0.0
 
 
 def test_what_is_neither_inside_nor_across_adds_its_own_bound() -> None:
@@ -90,7 +90,7 @@ def test_what_is_neither_inside_nor_across_adds_its_own_bound() -> None:
         (0,),
     )
     assert of.beside_bytes == pytest.approx(8.0)
-    assert sheet_prices(of).bound_bytes == pytest.approx(8.0)
+    assert sheet_prices(of, inf).bound_bytes == pytest.approx(8.0)
 
 
 def test_pairs_held_whole_cost_less_than_half_of_them() -> None:
@@ -116,7 +116,7 @@ def test_three_rows_of_four_are_chosen_and_proved_to_be_best() -> None:
         (0,),
     )
     assert of.given_bytes == pytest.approx(3 * 5.0 + 4 * 2.0)
-    choice = part_choice(sheet_prices(of), Cuttings(of), 20.0, monotonic() + 60.0, MANY)
+    choice = part_choice(sheet_prices(of, inf), Cuttings(of), 20.0, monotonic() + 60.0, MANY)
     assert choice.bound_bytes == pytest.approx(4 * 2 * 2.0, rel=SOLVER)
     assert choice.cuttings == ((4,), (4,), (4,))
 
@@ -276,9 +276,10 @@ def test_fillings_are_those_of_all_partitions_whose_price_is_low_enough() -> Non
         sizes = random.random(largest + 1) < 0.7
         low = {parts for parts, paid in each.items() if paid <= limit + ROUNDING}
         assert set(fillings.below(cells, limit + ROUNDING, 10_000) or []) == low
-        some = fillings.below(cells, limit + ROUNDING, 10_000, sizes)
-        if some is not None:  # else too many dead ends
-            assert set(some) == {parts for parts in low if sizes[list(parts)].all()}
+        only = Fillings(np.where(sizes, price, inf), cells)
+        some = only.below(cells, limit + ROUNDING, 10_000)
+        assert set(some or []) == {parts for parts in low if sizes[list(parts)].all()}
+        assert each[fillings.cheapest(cells)] == pytest.approx(min(each.values()))
         if len(low) > 1:
             assert fillings.below(cells, limit + ROUNDING, len(low) - 1) is None
 
@@ -322,7 +323,7 @@ def test_a_choice_from_few_fillings_says_no_more_than_what_was_left_out_allows()
             of = sheeted(question, (axis,))
             off = random.normal(scale=float(of.pays_bytes.max()) / 3, size=of.largest)
             drawn = SheetPrices(of=of, price_bytes=np.append(0.0, off))
-            for prices in (sheet_prices(of), drawn):
+            for prices in (sheet_prices(of, inf), drawn):
                 for listed, above in ((6, 1.5), (9, 1.0), (9, 4.0)):
                     few = Effort(listed=listed, nodes=100)
                     choice = part_choice(
@@ -339,7 +340,7 @@ def test_the_bound_of_a_choice_is_what_its_parts_and_cuttings_pay() -> None:
         if not best or len(question.sizes) > 2:
             continue
         cuttings = Cuttings(of)
-        choice = part_choice(sheet_prices(of), cuttings, best, monotonic() + 60.0, MANY)
+        choice = part_choice(sheet_prices(of, inf), cuttings, best, monotonic() + 60.0, MANY)
         if not choice.cuttings:
             continue
         more = sum(cuttings.more_bytes[parts] for parts in choice.cuttings)
