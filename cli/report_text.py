@@ -246,10 +246,13 @@ def _chosen(plan: Plan) -> str:
 
 
 def _sure(choice: Choice) -> str:
-    """Return how it is known that no other is faster."""
+    """Return how it is known that no other is faster by more than 2 %."""
     if not choice.seated:
         return ""
-    return f"{choice.seated:,} of them seated, so that no other can be faster in any seats; "
+    return (
+        f"{choice.seated:,} of them seated, so that no other can be shorter by more than 2 % "
+        "in any seats; "
+    )
 
 
 def _as_verb(count: int, reason: str) -> str:

@@ -37,7 +37,10 @@ def close(work: RuledWork) -> None:
         raise _infeasible(work, solved.unseated)
     if solved.home is not None:
         work.offer(solved.home, "solver on the ranks that the rules are about")
-    work.raise_bound(min(solved.lower_bound_bytes, work.cut_bytes))
+    bound_bytes = solved.lower_bound_bytes
+    if bound_bytes <= work.cut_bytes * (1 + SOLVER_MET):  # above it by rounding alone
+        bound_bytes = min(bound_bytes, work.cut_bytes)
+    work.raise_bound(bound_bytes)
     gap_bytes = work.cut_bytes - work.bound_bytes
     work.solved = solved.closed and gap_bytes <= SOLVER_MET * max(work.cut_bytes, 1e-300)
 

@@ -2,7 +2,7 @@
 
 What no seating makes a layout's step shorter than is known of all (``any_seats.py``). Seating them
 by that, least first, ends where the next is longer than what was wanted of those seated: every
-other is left out by proof, and no order seats fewer.
+other is left out by proof.
 """
 
 from __future__ import annotations

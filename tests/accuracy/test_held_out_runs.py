@@ -6,7 +6,8 @@ a GPU, mixtures of experts of 20 B to 1 T under PyTorch on 8 to 1,024 H100, 530 
 interval that is printed. What was mended has its reason elsewhere: PyTorch stops a recomputation
 early, FSDP2 reduces gradients in FP32, a benchmark's router gives token i the experts ki to
 ki + k - 1 (which sit in one node), and a machine that no fit has seen is off by more than layouts
-of one that it has. No number is fitted on them; from now on they are a check and no blind test.
+of one that it has. No efficiency is fitted on them, but the width of intervals is set with them
+in sight: from now on they are a check of errors, not of intervals, and no blind test.
 """
 
 from __future__ import annotations
