@@ -250,8 +250,8 @@ def _sure(choice: Choice) -> str:
     if not choice.seated:
         return ""
     return (
-        f"{choice.seated:,} of them seated, so that no other can be shorter by more than 2 % "
-        "in any seats; "
+        f"{choice.seated:,} of them seated, so that no other of these can be shorter by more "
+        "than 2 % in any seats; "
     )
 
 

@@ -19,7 +19,8 @@ from tests.report_plans import saved, small_plan, taking
 Planner = Callable[..., Ran]
 PROPERTIES = ("nic_rate", "nic_latency", "in_flight", "oversubscription")
 LAYOUT = ("--gpus", "64", "--model", "llama-3.1-8b", "--tp", "2", "--pp", "2", "--cp", "2",
-          "--zero", "1", "--global-batch", "64", "--ignore-memory")  # fmt: skip
+          "--zero", "1", "--micro-batch", "4", "--vpp", "8", "--global-batch", "64",
+          "--ignore-memory")  # fmt: skip
 
 
 def answering(total_s: float, **wire_s: float) -> dict[str, Any]:
