@@ -136,10 +136,8 @@ class Cuttings:
         of, held = self.of, list(parts)
         alone = float(of.part_bytes[held].sum()) - rebate_bytes(of.sheet)
         both = (of.pays_bytes - of.across_bytes)[0, held] - of.part_bytes[held]
-        known = _ruled_sheet(of.sheet, parts)
-        if self.sheet_s > 0:
-            known = cut_sheet(of.sheet, parts, self.sheet_s)
-        together = known.lower_bound_bytes
+        solved = cut_sheet(of.sheet, parts, self.sheet_s) if self.sheet_s > 0 else None
+        together = (solved or _ruled_sheet(of.sheet, parts)).lower_bound_bytes
         # what a first part pays jointly may be the same that the cutting costs more
         more = together - alone - float(both.sum())
         self.more_bytes[parts] = max(0.0, more)
