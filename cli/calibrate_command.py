@@ -85,7 +85,10 @@ def calibrate(
         table, cluster=cluster, fit_rows=fit_alone if every else fit_and_score, say=note
     )
     if out is not None:
-        text = efficiencies_text({one.chip: one.efficiency for one in fitted.fits})
+        text = efficiencies_text(
+            {one.chip: one.efficiency for one in fitted.fits},
+            {one.chip: one.assumed for one in fitted.fits},
+        )
         write_file(out, text)
         note(f"wrote {out}")
     if as_json:

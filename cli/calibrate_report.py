@@ -27,10 +27,9 @@ from planner.steptime.rates import Efficiency
 from planner.steptime.refit import refit
 from planner.steptime.runs import Run, assumed_of
 from planner.units import format_share, format_time
-from topologies.cluster_chip import chip_of
+from topologies.cluster_chip import chip_to_fit
 from topologies.efficiency_catalogue import UNFINISHED
 from topologies.efficiency_text import catalogue_texts
-from topologies.fabric_catalogue import load_cluster
 from topologies.steps_table import StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def fit_table(
         fit_rows: an accelerator and its rows to their fit: ``fit_and_score`` or ``fit_alone``.
         say: writes a line of progress.
     """
-    table = read_steps(path, chip_of(load_cluster(cluster)) if cluster else None)
+    table = read_steps(path, chip_to_fit(cluster) if cluster else None)
     runs = [run for run in table.runs if run.measured_s > 0]
     fits: list[OwnFit] = []
     for chip in sorted({run.chip for run in runs}):
@@ -166,8 +165,14 @@ def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
 
 
 def _assumed(fitted: FittedTable) -> tuple[Assumption, ...]:
+    """Return what rows do not say, and of each fit the numbers that its rows do not tell."""
     efficiencies = {one.chip: one.efficiency for one in fitted.fits}
-    return assumptions(assumed_of(run, efficiencies) for run in fitted.table.runs)
+    of_fits = tuple(
+        Assumption(name=f"{one.chip} {name}", because=why, rows=one.efficiency.rows)
+        for one in fitted.fits
+        for name, why in one.assumed.items()
+    )
+    return (*assumptions(assumed_of(run, efficiencies) for run in fitted.table.runs), *of_fits)
 
 
 def print_fit(console: Console, fitted: FittedTable) -> None:

@@ -35,14 +35,13 @@ from planner.steptime.validate import (
     scores,
 )
 from planner.units import format_time
-from topologies.cluster_chip import chip_of
+from topologies.cluster_chip import chip_to_fit, cluster_chip
 from topologies.efficiency_catalogue import (
     read_efficiencies,
     shipped_efficiencies,
     shipped_halves,
     shipped_left_out,
 )
-from topologies.fabric_catalogue import load_cluster
 from topologies.steps_table import Skipped, StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
@@ -132,7 +131,8 @@ def report_of(
         worst: rows to list [1].
         say: writes a line of progress.
     """
-    table = read_steps(path, chip_of(load_cluster(cluster)) if cluster else None)
+    chip_in = cluster_chip if refit is None else chip_to_fit
+    table = read_steps(path, chip_in(cluster) if cluster else None)
     runs = table.runs
     numbers = read_efficiencies(efficiency) if efficiency else shipped_efficiencies()
     basis = f"fitted numbers of {efficiency}" if efficiency else "the shipped numbers"

@@ -90,6 +90,17 @@ def fits_in(document: Document) -> Mapping[str, Efficiency]:
     return MappingProxyType(fits)
 
 
+def assumed_in(document: Document) -> Mapping[str, tuple[str, ...]]:
+    """Return the numbers of each fit in *document* that its rows do not tell, by accelerator."""
+    found = {
+        name: tuple(key for key, _ in reasons.items())
+        for name, node in document.root.items()
+        if (reasons := node.map("assumed", default=None))
+    }
+    document.finish()
+    return MappingProxyType(found)
+
+
 def fitted_as(accelerator: str) -> str:
     """Return the accelerator whose fit the one called *accelerator* shares, often its own name."""
     entry = _shipped().get(accelerator)

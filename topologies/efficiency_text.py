@@ -17,9 +17,18 @@ from planner.units import US
 from topologies.efficiency_catalogue import CATALOGUE, HALVES, LEFT_OUT
 
 
-def efficiencies_text(fitted: Mapping[str, Efficiency]) -> str:
-    """Return the YAML of *fitted*, as ``read_efficiencies`` reads it."""
-    return yaml_text(_chips(fitted))
+def efficiencies_text(
+    fitted: Mapping[str, Efficiency], assumed: Mapping[str, Mapping[str, str]]
+) -> str:
+    """Return the YAML of *fitted*, as ``read_efficiencies`` reads it.
+
+    Args:
+        fitted: by accelerator.
+        assumed: of accelerators, what their rows do not tell, number to reason.
+    """
+    # the source stays the last line: a file that is cut off lacks it
+    untold = {name: {"assumed": dict(reasons)} for name, reasons in assumed.items() if reasons}
+    return yaml_text({name: untold.get(name, {}) | one for name, one in _chips(fitted).items()})
 
 
 def catalogue_texts(fits: Refit) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -34,23 +34,60 @@ class Efficiency:
     sources: Mapping[str, str]
     assumed: Mapping[str, str]
 
+    def completed(self, usual: Efficiency) -> Efficiency:
+        """Return this with the shares of *usual* where it has none, and why they are assumed."""
+        stated = {*self.compute_share, *(("memory",) if self.memory_share else ())}
+        lacks = {name: why for name, why in usual.assumed.items() if name not in stated}
+        return Efficiency(
+            compute_share=MappingProxyType({**usual.compute_share, **self.compute_share}),
+            memory_share=self.memory_share or usual.memory_share,
+            sources=self.sources,
+            assumed=MappingProxyType({**lacks, **self.assumed}),
+        )
 
-def read_efficiency(node: Node, references: Mapping[str, str]) -> Efficiency:
+    def of(self, accelerator: Accelerator) -> Accelerator:
+        """Return *accelerator* with these efficiencies, sources and reasons in place of its own."""
+        peaks = accelerator.peak_flops_per_s
+
+        def with_own(stated: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]:
+            kept = {k: v for k, v in stated.items() if not k.startswith("efficiency.")}
+            mine = {f"efficiency.{k}": v for k, v in own.items() if k in peaks or k == "memory"}
+            return MappingProxyType({**kept, **mine})
+
+        return replace(
+            accelerator,
+            efficiency_share=MappingProxyType({p: self.compute_share[p] for p in peaks}),
+            memory_efficiency_share=self.memory_share,
+            sources=with_own(accelerator.sources, self.sources),
+            assumed=with_own(accelerator.assumed, self.assumed),
+        )
+
+
+def read_efficiency(
+    node: Node, references: Mapping[str, str], usual: Efficiency | None
+) -> Efficiency:
     """Return one accelerator's efficiencies.
 
     ``bf16: 0.80`` and so on by precision, ``memory: 0.9``; ``fit`` may hold whatever the fit
     wants to say of itself.
+
+    Args:
+        node: the mapping.
+        references: short keys of sources.
+        usual: has what stands for a share that is left out; None where none may be.
     """
     figures = Figures(references=references)
     node.only(*PRECISIONS, "memory", "fit", *ABOUT_FIGURES)
     figures.note(node, "", (*PRECISIONS, "memory"), None)
     shares = {p: positive(node, p, node.share) for p in PRECISIONS if node.has(p)}
-    return Efficiency(
+    may_lack = usual is not None and not node.has("memory")
+    stated = Efficiency(
         compute_share=MappingProxyType(shares),
-        memory_share=positive(node, "memory", node.share),
+        memory_share=0.0 if may_lack else positive(node, "memory", node.share),
         sources=MappingProxyType(figures.sources),
         assumed=MappingProxyType(figures.assumed),
     )
+    return stated if usual is None else stated.completed(usual)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,34 +105,32 @@ class AcceleratorDraft:
 
     def built(self) -> Accelerator:
         """Return the accelerator."""
-        shares = {p: self.efficiency.compute_share[p] for p in self.peaks}
-        of_shares = {f"efficiency.{k}": v for k, v in self.efficiency.sources.items()}
-        guessed = {f"efficiency.{k}": v for k, v in self.efficiency.assumed.items()}
-        return Accelerator(
+        plain = Accelerator(
             name=self.name,
             peak_flops_per_s=MappingProxyType(dict(self.peaks)),
             memory_bytes=self.memory_bytes,
             memory_bytes_per_s=self.memory_bytes_per_s,
-            efficiency_share=MappingProxyType(shares),
+            efficiency_share=self.efficiency.compute_share,
             memory_efficiency_share=self.efficiency.memory_share,
             power_w=self.power_w,
             scale_up_bytes_per_s=self.scale_up_bytes_per_s,
-            sources=MappingProxyType({**self.figures.sources, **of_shares}),
-            assumed=MappingProxyType({**self.figures.assumed, **guessed}),
+            sources=MappingProxyType(dict(self.figures.sources)),
+            assumed=MappingProxyType(dict(self.figures.assumed)),
         )
+        return self.efficiency.of(plain)
 
 
 def read_accelerator(
-    node: Node, name: str, references: Mapping[str, str], efficiency: Efficiency | None
+    node: Node, name: str, references: Mapping[str, str], efficiency: Efficiency
 ) -> AcceleratorDraft:
     """Return the accelerator that *node* describes.
 
     Args:
         node: ``peak`` by precision, ``memory``, ``memory_rate``, ``scale_up``, ``power``, and
-            ``efficiency`` where it is not on file apart.
+            ``efficiency`` where some of it is known.
         name: its name.
         references: short keys of sources.
-        efficiency: from the file of efficiencies, or None.
+        efficiency: from the file of efficiencies, or what is usual: what *node* leaves out.
     """
     figures = Figures(references=references)
     node.only("name", "peak", "efficiency", *_FIGURES, *ABOUT_FIGURES)
@@ -106,8 +141,8 @@ def read_accelerator(
     peaks = {p: positive(peak, p, peak.flops) for p in PRECISIONS if peak.has(p)}
     if node.has("peak") and not peaks:
         node.fault("expected one precision at least, such as bf16: 989 TFLOP/s", key="peak")
-    if efficiency is None or node.has("efficiency"):
-        efficiency = read_efficiency(node.map("efficiency"), references)
+    if node.has("efficiency"):
+        efficiency = read_efficiency(node.map("efficiency"), references, efficiency)
     if missing := [p for p in peaks if p not in efficiency.compute_share]:
         node.fault(f"no efficiency for {', '.join(missing)}: expected a share for each peak")
     return AcceleratorDraft(
@@ -155,14 +190,21 @@ def references() -> Mapping[str, str]:
 
 
 @cache
+def filed_efficiencies() -> Mapping[str, Efficiency]:
+    """Return what every accelerator on file reaches, by its name."""
+    document = read_document(CATALOGUE / "efficiency.yaml", name="efficiency.yaml")
+    found = {n: read_efficiency(node, references(), None) for n, node in document.root.items()}
+    document.finish()
+    return MappingProxyType(found)
+
+
+@cache
 def _filed_accelerators() -> Mapping[str, Accelerator]:
     """Return every accelerator on file."""
-    measured = read_document(CATALOGUE / "efficiency.yaml", name="efficiency.yaml")
-    shares = {name: read_efficiency(node, references()) for name, node in measured.root.items()}
-    measured.finish()
+    shares = filed_efficiencies()
     document = read_document(CATALOGUE / "accelerators.yaml", name="accelerators.yaml")
     drafts = {
-        name: read_accelerator(node, name, references(), shares.get(name))
+        name: read_accelerator(node, name, references(), shares[name])
         for name, node in document.root.items()
     }
     document.finish()

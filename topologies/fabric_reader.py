@@ -27,6 +27,7 @@ from topologies.fabric_spec import (
     FabricSpec,
     SupernodeSpec,
 )
+from topologies.usual_efficiency import usual_efficiency
 
 _SUPERNODE_FIGURES = ("rate", "latency", "links", "switches", "in_network_reduction")
 _BOARD_FIGURES = ("gpus", "rate", "latency", "switches")
@@ -60,10 +61,11 @@ def fabric_spec_from(document: Document, references: Mapping[str, str]) -> Fabri
     name = root.name("name")
     document.finish()
     try:
+        built = _built(accelerator)
         return FabricSpec(
             name=name,
             about=about,
-            accelerator=_built(accelerator),
+            accelerator=built,
             supernode=supernode.built(network.kind),
             nic=nic.built(),
             endpoint_latency_s=nic.startup_s,
@@ -75,7 +77,7 @@ def fabric_spec_from(document: Document, references: Mapping[str, str]) -> Fabri
             job_gpus=gpus,
             dead=dead,
             sources=MappingProxyType(figures.sources),
-            assumed=MappingProxyType(figures.assumed),
+            assumed=MappingProxyType({**_guesses(accelerator, built), **figures.assumed}),
         )
     except SpecError as error:
         raise SpecError(*(placed(fault, root) for fault in error.faults)) from None
@@ -96,7 +98,7 @@ def _accelerator(
     """Return the accelerator named or described under ``accelerator``."""
     node = root.optional("accelerator")
     if node is not None and node.kind == "map":
-        return read_accelerator(node, node.name("name"), references, None)
+        return read_accelerator(node, node.name("name"), references, usual_efficiency())
     name = root.text("accelerator")
     if not name:
         return None
@@ -105,6 +107,12 @@ def _accelerator(
                    key="accelerator")  # fmt: skip
         return None
     return load_accelerator(name)
+
+
+def _guesses(read: Accelerator | AcceleratorDraft | None, built: Accelerator) -> dict[str, str]:
+    """Return what is assumed of an accelerator that the file itself describes."""
+    own = isinstance(read, AcceleratorDraft)
+    return {f"accelerator.{name}": why for name, why in built.assumed.items()} if own else {}
 
 
 def _built(accelerator: Accelerator | AcceleratorDraft | None) -> Accelerator:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from planner.errors import InputError, SpecError
 from planner.fabric import Accelerator
 from planner.steptime.own_fit import with_own_pace
 from planner.steptime.rates import Efficiency
-from topologies.efficiency_catalogue import efficiency_of, fits_in, fitted_as
+from topologies.efficiency_catalogue import assumed_in, efficiency_of, fits_in, fitted_as
 
 _SIXTEEN_BITS = frozenset({"bf16", "fp16"})
 _SHOWN_HASH = 12  # digits of a hash that tell files apart for a reader
@@ -35,12 +35,14 @@ class OwnFits:
         by_chip: accelerator to what it reaches; a plain dict, for it goes to other processes.
         elsewhere: what is done for an accelerator that it has not: ``refused``, or timed with the
             shipped numbers, which is said.
+        untold: accelerator to the numbers that its rows tell little of.
     """
 
     name: str
     sha256: str
     by_chip: Mapping[str, Efficiency]
     elsewhere: Literal["refused", "shipped"]
+    untold: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ def read_own_fits(
         sha256=hashlib.sha256(content).hexdigest(),
         by_chip={chip: with_own_pace(one) for chip, one in fits.items()},
         elsewhere=elsewhere,
+        untold=dict(assumed_in(document)),
     )
 
 
@@ -108,6 +111,8 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
     rows = f"{found.rows} measured steps of {found.fitted_on}"
     if chip != accelerator.name:
         rows += f", as {chip}, the same chip"
+    if untold := own.untold.get(chip):
+        rows += f", which tell little of {', '.join(untold)}: there as usual"
     return Reached(
         efficiency=found,
         why=f"{own.name} (sha256 {own.sha256[:_SHOWN_HASH]}): fitted on {rows}",

@@ -54,12 +54,15 @@ class Fitted:
         efficiency: the numbers, with a spread a tenth wider than that of the rows fitted.
         rows: rows fitted [1].
         log_ratio: log(predicted / measured) of them [1].
+        told_share: how far the rows, not the default, tell each number, by its name: 1 less its
+            variance after the fit over the one before [1].
     """
 
     chip: str
     efficiency: Efficiency
     rows: int
     log_ratio: NDArray[np.float64]
+    told_share: Mapping[str, float]
 
 
 def layout_key(run: Run) -> str:
@@ -270,4 +273,15 @@ def fit_chip(chip: str, runs: Sequence[Run], odd: Sequence[str]) -> Fitted:
         efficiency=replace(fitted, pace_ratio=paces_of(runs, own)),
         rows=len(runs),
         log_ratio=own,
+        told_share=dict(zip(names, _told(solved.jac, width), strict=True)),
     )
+
+
+def _told(slopes: NDArray[np.float64], width: NDArray[np.float64]) -> list[float]:
+    """Return what share of each number's variance before the fit the rows take away [1].
+
+    1 - (J'J)^-1_ii / width_i^2, J the *slopes* of rows and defaults where the fit ends: numbers
+    that only a sum of is told, such as products and their operands' traffic, share what it tells.
+    """
+    after = np.diag(np.linalg.inv(slopes.T @ slopes))
+    return [float(share) for share in 1.0 - after / width**2]

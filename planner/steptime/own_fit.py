@@ -24,6 +24,21 @@ from planner.steptime.calibrate import (
 )
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, batches, predicted_s
+from planner.units import format_share, format_time
+
+_TOLD_SHARE = 0.5
+"""A number is the rows' own where they halve the variance it had before them; else assumed [1]."""
+
+_DEFAULT_OF = {
+    "gemm": "0.88 of what such a chip's large products reach alone",
+    "attention": "the usual ratio to its matrix products",
+    "memory": "the usual part of what a copy reaches",
+    "inner": "the 78 % usual of scale-up links",
+    "outer": "the 70 % usual of NICs",
+    "host": "usual of such kernels",
+    "step": "the usual 30 ms",
+}
+"""Where the middle of each number is from: ``default_efficiency``."""
 
 _SEEN_WIDER = 1.1
 """How much wider than on the rows it has seen a fit is taken to be where none is left to score."""
@@ -39,12 +54,14 @@ class OwnFit:
         seen_log_ratio: log(predicted / measured) of those rows [1].
         unseen_log_ratio: the same of rows whose layout the fit that predicts them has not seen;
             empty where half of the layouts are too few for a fit, or nobody asked [1].
+        assumed: numbers that the rows tell little of, by name, with their value and its source.
     """
 
     chip: str
     efficiency: Efficiency
     seen_log_ratio: NDArray[np.float64]
     unseen_log_ratio: NDArray[np.float64]
+    assumed: Mapping[str, str]
 
 
 def fit_and_score(chip: str, runs: Sequence[Run]) -> OwnFit:
@@ -73,7 +90,29 @@ def fit_alone(chip: str, runs: Sequence[Run]) -> OwnFit:
         efficiency=replace(fitted.efficiency, spread=drawn_spread(_SEEN_WIDER * seen)),
         seen_log_ratio=seen,
         unseen_log_ratio=np.empty(0),
+        assumed=_assumed(fitted),
     )
+
+
+def _assumed(fitted: Fitted) -> dict[str, str]:
+    """Return the numbers that the rows do not tell, each with its value and where that is from."""
+    reached = fitted.efficiency
+    hosts = {f"host.{stack}": format_time(one_s) for stack, one_s in reached.host_s.items()}
+    shares = {
+        **{f"gemm.{name}": share for name, share in reached.gemm_share.items()},
+        **{f"attention.{name}": share for name, share in reached.attention_share.items()},
+        **{f"memory.{name}": share for name, share in reached.memory_share.items()},
+        "inner": reached.inner_share,
+        "outer": reached.outer_share,
+    }
+    values = {name: format_share(share) for name, share in shares.items()} | hosts
+    values["step"] = format_time(reached.step_s)
+    return {
+        name: f"{values[name]}: the rows tell {100 * max(0.0, told):.0f} % of it, the rest is "
+        f"{_DEFAULT_OF[name.partition('.')[0]]}"
+        for name, told in fitted.told_share.items()
+        if told < _TOLD_SHARE
+    }
 
 
 def _fit(chip: str, runs: Sequence[Run]) -> Fitted:

@@ -214,7 +214,7 @@ def test_a_fit_of_another_accelerator_or_precision_is_refused(
         (lambda text: text[: text.index("  source")], "missing key 'source'"),
         (lambda text: text.replace("bf16: 0", "bf16: .nan #"), "expected a share from 0 to 1"),
         (lambda text: text.replace("inner: 0", "inner: 7"), "expected a share from 0 to 1"),
-        (lambda text: text.replace("step: ", "step: -"), "expected a time"),
+        (lambda text: text.replace("\n  step: ", "\n  step: -"), "expected a time"),
         (lambda _: "", "the file holds nothing"),
         (lambda _: "[]", "expected accelerators and their fits"),
         (lambda _: "H100-SXM: {nic: 50 GB/s}", "no fit of any accelerator"),

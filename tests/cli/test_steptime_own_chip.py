@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from planner.steptime.own_fit import fit_alone
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import batches, predicted_s
-from topologies.cluster_chip import chip_of
+from topologies.cluster_chip import chip_of, chip_to_fit
 from topologies.fabric_catalogue import load_cluster
 from topologies.steps_table import steps_from_text
 
@@ -41,6 +43,16 @@ network:
   leaf: {gpus: 32, uplinks: 32, uplink_rate: 400 Gb/s, radix: 64, latency: 0.225 us}
   spine: {radix: 64, latency: 0.45 us}
 """
+SHORT = """\
+accelerator:
+  name: Nova-1
+  peak: {bf16: 1500 TFLOP/s, fp8: 3000 TFLOP/s}
+  memory: 128 GiB
+  memory_rate: 4 TB/s
+supernode: {size: 16, rate: 600 GB/s}
+nic: {rate: 400 Gb/s}
+"""
+EFFICIENCY = re.compile(r"  efficiency: .*\n")
 HEADER = (
     "id,model,layers,hidden,heads,kv_heads,ffn,vocab,seq,gpu,n_gpus,tp,pp,dp,sp,micro_batch,"
     "global_batch,precision,gated_mlp,measured_step_s"
@@ -114,10 +126,89 @@ def test_seven_runs_on_a_chip_of_the_cluster_file_are_fitted_and_predict_the_eig
     assert document["inputs"]["cluster"] == str(cluster)
     eighth = ("step", "--cluster", str(cluster), "--model", "llama-3.1-70b", "--gpus", "64",
               "--tp", "8", "--pp", "1", "--micro-batch", "1", "--global-batch", "128",
-              "--seq", "4096", "--recompute", "none", "--json")  # fmt: skip
+              "--seq", "4096", "--recompute", "none", "--dp", "8", "--cp", "1", "--vpp", "1",
+              "--zero", "1", "--json")  # fmt: skip
     default_s = json.loads(planner(*eighth).out)["step"]["total_s"]
     fitted_s = json.loads(planner(*eighth, "--efficiency", str(fit)).out)["step"]["total_s"]
     assert fitted_s / default_s == pytest.approx(0.616 / 0.5, rel=0.08)  # GEMMs are most of it
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        CLUSTER,
+        EFFICIENCY.sub("  efficiency: {bf16: 0.3, fp8: 0.9, memory: 0.4, source: ours}\n", CLUSTER),
+        EFFICIENCY.sub("", CLUSTER),
+        SHORT,
+    ],
+)
+def test_a_fit_hangs_on_no_guess_of_the_cluster_file(
+    planner: Planner, table: Path, tmp_path: Path, file: str
+) -> None:
+    cluster = tmp_path / "guessed.yaml"
+    cluster.write_text(file, encoding="utf-8")
+
+    ran = planner("calibrate", str(table), "--cluster", str(cluster), "--all", "--json")
+
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)["efficiencies"]["Nova-1"]
+    # 0.5, that made the steps: products are most of them; the NIC's 0.65 no row tells
+    assert found["gemm_share"]["bf16"] == pytest.approx(0.5, rel=0.02)
+    assert found["outer_share"] == pytest.approx(0.7, rel=0.01)
+    reference = tmp_path / "ours.yaml"
+    reference.write_text(CLUSTER, encoding="utf-8")
+    chip = chip_to_fit(str(reference))
+    runs = steps_from_text(table.read_text(encoding="utf-8"), str(table), chip).runs
+    again = asdict(fit_alone("Nova-1", runs).efficiency)
+    assert found["gemm_share"]["bf16"] == pytest.approx(again["gemm_share"]["bf16"], rel=1e-6)
+    assert found["outer_share"] == pytest.approx(again["outer_share"], rel=1e-6)
+
+
+def test_what_the_runs_do_not_tell_is_said_with_its_value_and_source(
+    planner: Planner, table: Path, cluster: Path, tmp_path: Path
+) -> None:
+    fit = tmp_path / "fit.yaml"
+
+    ran = planner(
+        "calibrate", str(table), "--cluster", str(cluster), "--all", "--out", str(fit), "--json"
+    )
+
+    told = {one["name"]: one["because"] for one in json.loads(ran.out)["assumed"]}
+    assert "Nova-1 gemm.bf16" not in told
+    assert told["Nova-1 outer"].startswith("69.9 %: the rows tell 1 % of it")
+    assert told["Nova-1 outer"].endswith("the 70 % usual of NICs")
+    stepped = planner("step", "--cluster", str(cluster), "--model", "llama-3.1-8b", "--gpus", "16",
+                      "--tp", "1", "--efficiency", str(fit))  # fmt: skip
+    assert "which tell little of attention.fused, memory.fused, host.fused, inner, outer" in (
+        " ".join(stepped.out.split())
+    )
+
+
+def test_a_file_of_the_short_form_is_no_cluster_to_place_on(
+    planner: Planner, tmp_path: Path
+) -> None:
+    short = tmp_path / "short.yaml"
+    short.write_text(SHORT, encoding="utf-8")
+
+    ran = planner("step", "--cluster", str(short))
+
+    assert ran.code == 2
+    assert "missing key 'network'" in ran.err
+
+
+def test_faults_of_a_short_file_are_all_named_with_their_lines(
+    planner: Planner, table: Path, tmp_path: Path
+) -> None:
+    short = tmp_path / "short.yaml"
+    wrong = SHORT.replace("  memory_rate: 4 TB/s\n", "").replace("16, rate", "0, speed")
+    short.write_text(wrong, encoding="utf-8")
+
+    ran = planner("calibrate", str(table), "--cluster", str(short))
+
+    assert ran.code == 2
+    assert "accelerator: missing key 'memory_rate'" in ran.err
+    assert "unknown key 'speed'" in ran.err
+    assert f"{short}:5:19" in ran.err
 
 
 def test_a_row_is_timed_on_the_links_of_the_cluster_but_for_what_it_states(cluster: Path) -> None:
