@@ -9,6 +9,7 @@ digits: the ranks of a shard group, and outside of it the replicas.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from planner.layout import Layout
 
+_REMEMBERED = 4_096
+"""Layouts whose axes are kept: one is asked for its own dozens of times while it is seated."""
 _EXPERT_DIGIT = {"tp": "etp", "ep": "ep", "dp": "edp", "pp": "pp"}
 
 
@@ -42,6 +45,7 @@ class Axis:
     expert: str
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def refine(layout: Layout) -> tuple[Axis, ...]:
     """Return the axes: the coarsest mixed radix in which both factorisations can be written.
 

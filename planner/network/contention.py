@@ -28,6 +28,8 @@ from planner.network.pressure import FamilyPressure, LinkPressure, PhasePressure
 from planner.network.wiring import SCALE_UP_COST
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from planner.network.wiring import Wiring
 
 
@@ -64,6 +66,7 @@ def _phase(
 ) -> PhasePressure:
     busy_s = [one.family.times_per_step * load.alone_s for one, load in present]
     lasts_s = phase_s or sum(busy_s)
+    together_s = _together_s(wiring, present)
     return PhasePressure(
         phase=phase,
         phase_s=phase_s,
@@ -75,7 +78,7 @@ def _phase(
                 stream=one.stream,
                 alone_s=load.alone_s,
                 busy_s=busy_s[i],
-                slowdown_ratio=_slowed(wiring, i, present, busy_s, lasts_s),
+                slowdown_ratio=_slowed(i, present, busy_s, lasts_s, together_s),
                 link=wiring.links.name(load.link),
             )
             for i, (one, load) in enumerate(present)
@@ -118,31 +121,45 @@ def _busiest(
 
 
 def _slowed(
-    wiring: Wiring,
     index: int,
     present: Sequence[tuple[Active, Load]],
     busy_s: Sequence[float],
     lasts_s: float,
+    together_s: Mapping[tuple[int, int], float],
 ) -> float:
     """Return how many times as long family *index* takes beside those of other streams."""
-    one, load = present[index]
-    shares, theirs, ours = [], [], []
-    for other, (met, met_load) in enumerate(present):
-        if met.stream == one.stream:
-            continue
-        shares.append(min(1.0, busy_s[other] / lasts_s))
-        theirs.append(_together_s(wiring, met_load, load) / met_load.alone_s)
-        ours.append(_together_s(wiring, load, met_load) / load.alone_s)
-    return slowdown(shares, theirs, ours)
+    others = [other for one, other in together_s if one == index]
+    return slowdown(
+        [min(1.0, busy_s[other] / lasts_s) for other in others],
+        [together_s[other, index] / present[other][1].alone_s for other in others],
+        [together_s[index, other] / present[index][1].alone_s for other in others],
+    )
 
 
-def _together_s(wiring: Wiring, load: Load, other: Load) -> float:
-    """Return one execution of *load* while *other* is active all the time [s]."""
-    used = load.load_bytes > 0
-    reached = wiring.reached_bytes_per_s[used]
-    part = load.flows[used] / (load.flows[used] + other.flows[used])
-    unused = reached - other.load_bytes[used] / other.alone_s
-    return float((load.load_bytes[used] / np.maximum(reached * part, unused)).max())
+def _together_s(
+    wiring: Wiring, present: Sequence[tuple[Active, Load]]
+) -> dict[tuple[int, int], float]:
+    """Return one execution of each while one of another stream is active all the time [s]."""
+    used = [load.load_bytes > 0 for _, load in present]
+    found = {}
+    for i, (one, load) in enumerate(present):
+        for j, (other, met) in enumerate(present):
+            if one.stream != other.stream:
+                shared = np.flatnonzero(used[i] & used[j])
+                found[i, j] = _beside_s(wiring, load, met, shared)
+    return found
+
+
+def _beside_s(wiring: Wiring, load: Load, other: Load, shared: NDArray[np.int64]) -> float:
+    """Return one execution of *load* while *other* is active all the time [s].
+
+    On links of its own it takes no longer than alone, and on none that is *shared* less.
+    """
+    reached, flows = wiring.reached_bytes_per_s[shared], load.flows[shared]
+    part = flows / (flows + other.flows[shared])
+    unused = reached - other.load_bytes[shared] / other.alone_s
+    beside_s = load.load_bytes[shared] / np.maximum(reached * part, unused)
+    return float(beside_s.max(initial=load.alone_s))
 
 
 def slowdown(

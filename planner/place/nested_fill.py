@@ -7,6 +7,7 @@ down to single cells. Which boxes: the cheapest tiles of each volume, each insid
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from planner.place.question import cut_bytes
 from planner.place.tiles import box_cut_bytes, boxes, divisors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,19 +26,26 @@ if TYPE_CHECKING:
 _TILES_OF_A_VOLUME = 3
 _ORDERS = 6  # of the boxes of the largest tile, for each of the best chains
 _CHAINS_ORDERED = 4
+_SMALL_CELLS, _WALKS = 2_048, 2_048
+"""Walks of grids of so few cells are kept, as many of them: 32 MB at most."""
 
 
-def nested_fillings(question: Question, held: Sequence[int]) -> Iterator[NDArray[np.int64]]:
+def nested_fillings(
+    question: Question,
+    held: Sequence[int],
+    priced_bytes: Callable[[Question, NDArray[np.int64]], float] = cut_bytes,
+) -> Iterator[NDArray[np.int64]]:
     """Yield seatings that fill domains with boxes within boxes, the most promising last.
 
     Args:
         question: the grid and its charges.
         held: cells that each domain is to hold, adding up to all cells [1].
+        priced_bytes: the cut of a seating, for who has counted some before [bytes].
     """
     priced = []
     for chain in _chains(question, held):
         home = _seated(question, held, chain, range(len(question.sizes)))
-        priced.append((cut_bytes(question, home), chain))
+        priced.append((priced_bytes(question, home), chain))
         yield home
     priced.sort(key=lambda entry: entry[0])
     for _, chain in priced[:_CHAINS_ORDERED]:
@@ -115,6 +123,14 @@ def _walk(
     sizes: Sequence[int], chain: Sequence[Sequence[int]], order: Sequence[int]
 ) -> NDArray[np.int64]:
     """Return all cells, box after box of the first tile, inside it of the second, and so on."""
+    if prod(sizes) > _SMALL_CELLS:
+        return _walked(tuple(sizes), tuple(map(tuple, chain)), tuple(order))
+    return _small_walk(tuple(sizes), tuple(map(tuple, chain)), tuple(order))
+
+
+def _walked(
+    sizes: tuple[int, ...], chain: tuple[tuple[int, ...], ...], order: tuple[int, ...]
+) -> NDArray[np.int64]:
     if not sizes:
         return np.zeros(1, dtype=np.int64)
     coordinates = np.unravel_index(np.arange(prod(sizes)), tuple(reversed(sizes)))
@@ -124,3 +140,6 @@ def _walk(
         keys += [[along[axis] // tile[axis] for axis in order]]
     flat = [key for level in reversed(keys) for key in level]
     return np.lexsort(flat)
+
+
+_small_walk = lru_cache(maxsize=_WALKS)(_walked)

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from planner.collectives.links import links_of
-from planner.place.expand import seats
-from planner.place.fill import ways_to_fill
-from planner.place.nested_fill import nested_fillings
-from planner.place.question import ask, cut_bytes
 from planner.search.changed import AS_IT_IS, Change, changed_fabric, changed_wiring
 from planner.search.placed import placed_spreads
+from planner.search.quick_seats import QuickSeats
 from planner.steptime.columns import columns_of
 from planner.steptime.shared_links import Seating, seated_step_time, seated_wiring
 from planner.steptime.step import step_seconds
 from planner.traffic import step_families
 
 if TYPE_CHECKING:
+    from planner.axes import Axis
     from planner.fabric import Fabric
     from planner.layout import Layout
     from planner.model import ModelSpec
     from planner.steptime.rates import Efficiency
+    from planner.steptime.spread import Spreads
     from planner.steptime.step import Step
+    from planner.traffic import Family
 
     Seats = tuple[int, ...]
 
@@ -49,7 +49,10 @@ class SeatedSteps:
         self.fabric, self.efficiency = fabric, efficiency
         self._fabrics = {AS_IT_IS: fabric}
         self._steps: dict[tuple[ModelSpec, Layout, Seats, Change], Step] = {}
-        self._quick: dict[tuple[ModelSpec, Layout], tuple[Seats, ...]] = {}
+        self._quick = QuickSeats(fabric)
+        self._families: dict[tuple[ModelSpec, Layout], tuple[Family, ...]] = {}
+        self._seats: dict[tuple[ModelSpec, Layout], tuple[Seats, ...]] = {}
+        self._spreads: dict[tuple[tuple[Axis, ...], int, Seats], Spreads] = {}
 
     def on(
         self, model: ModelSpec, layout: Layout, seated: Seats, change: Change = AS_IT_IS
@@ -66,8 +69,8 @@ class SeatedSteps:
         if key not in self._steps:
             wiring = seated_wiring(self.fabric, layout, self.efficiency)
             seating = Seating(
-                fabric=self._under(change), families=step_families(model, layout),
-                rank_to_gpu=seated, spreads=placed_spreads(layout, seated, self.fabric),
+                fabric=self._under(change), families=self._families_of(model, layout),
+                rank_to_gpu=seated, spreads=self._spreads_of(layout, seated),
                 wiring=None if wiring is None
                 else changed_wiring(wiring, self.fabric.nic, change),
             )  # fmt: skip
@@ -77,8 +80,10 @@ class SeatedSteps:
     def quick_s(self, model: ModelSpec, layout: Layout, change: Change = AS_IT_IS) -> float:
         """Return the step in quick seats: those that are faster before links are shared [s]."""
         fabric = self._under(change)
-        every = self._quick_seats(model, layout)
-        spreads = [placed_spreads(layout, seated, fabric) for seated in every]
+        if (model, layout) not in self._seats:
+            self._seats[model, layout] = self._quick.of(layout, self._families_of(model, layout))
+        every = self._seats[model, layout]
+        spreads = [self._spreads_of(layout, seated) for seated in every]
 
         def alone_s(at: int) -> float:
             step = step_seconds(
@@ -92,26 +97,22 @@ class SeatedSteps:
         )  # fmt: skip
         return float(self.on(model, layout, every[best], change).total_s)
 
+    def _families_of(self, model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
+        if (model, layout) not in self._families:
+            self._families[model, layout] = step_families(model, layout)
+        return self._families[model, layout]
+
+    def _spreads_of(self, layout: Layout, seated: Seats) -> Spreads:
+        """Return how the groups sit, which is the same however the layout is run."""
+        key = (layout.axes, layout.dp_shard, seated)
+        if key not in self._spreads:
+            self._spreads[key] = placed_spreads(layout, seated, self.fabric)
+        return self._spreads[key]
+
     def _under(self, change: Change) -> Fabric:
         if change not in self._fabrics:
             self._fabrics[change] = changed_fabric(self.fabric, change)
         return self._fabrics[change]
-
-    def _quick_seats(self, model: ModelSpec, layout: Layout) -> tuple[Seats, ...]:
-        """Return the least cut by boxes within boxes, and rank order.
-
-        The first is the least cut of all wherever equal supernodes hold whole boxes.
-        """
-        if (model, layout) not in self._quick:
-            families = step_families(model, layout)
-            question = ask(layout, families, self.fabric.capacities("supernode"))
-            homes = [
-                home for held in ways_to_fill(question) for home in nested_fillings(question, held)
-            ]
-            least = min(homes, key=lambda home: cut_bytes(question, home))
-            found = (seats(least, self.fabric, "supernode"), tuple(range(layout.gpus)))
-            self._quick[model, layout] = tuple(dict.fromkeys(found))
-        return self._quick[model, layout]
 
 
 def until_kept(

@@ -88,11 +88,16 @@ def seated_step_time(
         return _told(alone, f"each family at its tier's even share: {error}")
     wires = wires_of(seating.spreads, links, rates.inner_share, rates.outer_share)
 
+    known: dict[tuple[float, ...], Step] = {}
+
     def slowed(slowdown: Mapping[str, float]) -> Step:
-        return step_time(
-            model, layout, accelerator=fabric.accelerator, links=links, spreads=seating.spreads,
-            efficiency=efficiency, slowdown=slowdown,
-        )  # fmt: skip
+        times = tuple(slowdown.values())  # the digits are the same in all
+        if times not in known:
+            known[times] = step_time(
+                model, layout, accelerator=fabric.accelerator, links=links,
+                spreads=seating.spreads, efficiency=efficiency, slowdown=slowdown,
+            )  # fmt: skip
+        return known[times]
 
     slowdown = _slowdowns(active, phases, wires)
     for phase in phases:
