@@ -8,7 +8,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from planner.steptime.ranking import Group
+from planner.steptime.ranking import LEAST_PICKED, Group
+
+_TOLD_REGRET_SHARE = 0.01
+"""A pick that is less slower is as good: one layout moves by as much from run to run."""
 
 SMOOTH_LEGEND = (
     "smooth %: pairs in order if each layout were corrected by what the others of its own group "
@@ -46,6 +49,20 @@ def group_table(groups: tuple[Group, ...], smooth: tuple[Group, ...]) -> Table:
 
 def _right_share(group: Group) -> float:
     return group.right / group.pairs if group.pairs else math.nan
+
+
+def regret_lines(groups: tuple[Group, ...]) -> tuple[str, ...]:
+    """Return for each source its worst pick, where one is more than 1 % slower."""
+    lines = []
+    for source in dict.fromkeys(group.source for group in groups):
+        mine = [one for one in groups if one.source == source and one.layouts >= LEAST_PICKED]
+        worst = max(mine, key=lambda one: one.regret_share, default=None)
+        if worst is not None and worst.regret_share > _TOLD_REGRET_SHARE:
+            lines.append(
+                f"  {worst.name}: {worst.picked} is predicted fastest, and took "
+                f"{percent(worst.regret_share)} % longer than {worst.fastest}"
+            )
+    return tuple(lines)
 
 
 def smooth_lines(smooth: tuple[Group, ...]) -> tuple[str, ...]:

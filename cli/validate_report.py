@@ -19,7 +19,13 @@ from rich.text import Text
 from cli.planner_output import document
 from cli.report_words import plain_cell
 from cli.steps_table_notes import Assumption, assumptions, print_table_notes
-from cli.validate_groups import SMOOTH_LEGEND, group_table, percent, smooth_lines
+from cli.validate_groups import (
+    SMOOTH_LEGEND,
+    group_table,
+    percent,
+    regret_lines,
+    smooth_lines,
+)
 from planner.steptime.ranking import Group, ceilings, orders
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, assumed_of, predicted_memory_bytes
@@ -297,6 +303,11 @@ def print_report(console: Console, report: Report) -> None:
     if largest:
         console.print()
         console.print(group_table(tuple(largest[:_GROUPS_SHOWN]), report.ceilings))
+    picks = regret_lines(report.groups)
+    if picks:
+        console.print(Text("Worst pick of each source, where it is more than 1 % slower:"))
+    for line in picks:
+        console.print(Text(line))
     if report.ceilings:
         console.print(Text(SMOOTH_LEGEND, style="dim"))
         for line in smooth_lines(report.ceilings):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from planner.documents import document_from_text, read_bytes
 from planner.errors import InputError, SpecError
 from planner.fabric import Accelerator
-from planner.steptime.own_fit import with_own_pace
+from planner.steptime.own_fit import LOGITS, with_own_pace
 from planner.steptime.rates import Efficiency
 from topologies.efficiency_catalogue import assumed_in, efficiency_of, fits_in, fitted_as
 
@@ -102,7 +102,9 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
             )
         numbers = "the shipped numbers" if shipped else "what is assumed of any accelerator"
         return Reached(efficiency=shipped, why=f"{numbers}: {has}")
-    fitted = found.gemm_share
+    untold = own.untold.get(chip, ())
+    guessed = _SIXTEEN_BITS if LOGITS in untold else frozenset()
+    fitted = [one for one in found.gemm_share if one not in guessed]
     if not (_SIXTEEN_BITS if precision in _SIXTEEN_BITS else {precision}) & set(fitted):
         raise InputError(
             f"{own.name} has {accelerator.name} in {', '.join(fitted)}, not in {precision}: "
@@ -111,7 +113,7 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
     rows = f"{found.rows} measured steps of {found.fitted_on}"
     if chip != accelerator.name:
         rows += f", as {chip}, the same chip"
-    if untold := own.untold.get(chip):
+    if untold:
         rows += f", which tell little of {', '.join(untold)}: there as usual"
     return Reached(
         efficiency=found,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns, Values, larger, select
+from planner.steptime.columns import STACKS, LayoutColumns, Values, larger, select
 from planner.steptime.elementwise import (
     activation,
     around,
@@ -43,6 +43,25 @@ Forward: the product writes them (2), the causal softmax reads half and writes a
 reads and writes with a mask (5), the product with V reads (2). Backward: dropout's output read for
 V's gradient (2), the scores' written (2), dropout (5), softmax (1 + 1 + 2), read for q and k (4).
 """
+
+_SOFTMAX_APART_BYTES = {"forward": 34.0, "backward": 37.0}
+"""What it moves more where the softmax is five operators: to FP32 (6), scale (8), mask (9),
+softmax (8), to 16 bit (6), less the 3 of the fused one; backward 6 + 12 + 9 + 8 + 6, less 4."""
+
+_SOFTMAX_APART_KERNELS = 4.0
+_SOFTMAX_HEADS = 4.0
+_SOFTMAX_KEYS = 4096.0
+
+
+def _softmax_apart(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """Return 1 where Megatron-LM's fused causal softmax cannot run, else 0.
+
+    It takes heads of a rank x micro-batch in fours, and 4,096 keys at most; else PyTorch's
+    operators run one by one (``FusedScaleMaskSoftmax.is_kernel_available``).
+    """
+    heads = model.attention.heads / columns.tp * columns.micro_batch
+    odd = (heads % _SOFTMAX_HEADS > 0) | (columns.seq > _SOFTMAX_KEYS)
+    return (columns.stack == float(STACKS.index("unfused"))) * odd * 1.0
 
 
 def attended_keys(model: ModelSpec, seq: Values, fused: Values) -> Values:
@@ -106,6 +125,7 @@ def _core(model: ModelSpec, columns: LayoutColumns) -> tuple[BothPasses, BothPas
     worth = (width / 2.0 + _SOFTMAX_WORTH) / (128.0 + _SOFTMAX_WORTH) * 128.0
     operands = 2.0 * tokens * (heads + larger(1.0, shape.kv_heads / columns.tp)) * width
     fused = columns.fused_attention
+    apart = _softmax_apart(model, columns)
 
     def flash(passes: float, moved: float) -> Work:
         return Work(
@@ -116,20 +136,21 @@ def _core(model: ModelSpec, columns: LayoutColumns) -> tuple[BothPasses, BothPas
             kernels=select(fused, 1.0, 0.0),
         )
 
-    def written(passes: float, score_bytes: float) -> Work:
+    def written(passes: float, direction: str) -> Work:
+        score_bytes = _SCORE_BYTES[direction] + apart * _SOFTMAX_APART_BYTES[direction]
         return Work(
             name="attention_scores",
             kind="gemm",
             flops=select(fused, 0.0, passes * 2.0 * scores * width),
             moved_bytes=select(fused, 0.0, scores * score_bytes + operands),
-            kernels=select(fused, 0.0, 5.0 * passes),
+            kernels=select(fused, 0.0, 5.0 * passes + apart * _SOFTMAX_APART_KERNELS),
         )
 
     return (
         BothPasses(forward=flash(1.0, 1.0), backward=flash(FLASH_BACKWARD_OF_FORWARD, 2.0)),
         BothPasses(
-            forward=written(1.0, _SCORE_BYTES["forward"]),
-            backward=written(2.0, _SCORE_BYTES["backward"]),
+            forward=written(1.0, "forward"),
+            backward=written(2.0, "backward"),
         ),
     )
 

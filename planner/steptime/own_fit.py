@@ -22,12 +22,15 @@ from planner.steptime.calibrate import (
     robust_spread,
     thinned,
 )
-from planner.steptime.rates import Efficiency
+from planner.steptime.rates import Efficiency, with_sixteen_bits
 from planner.steptime.runs import Run, batches, predicted_s
 from planner.units import format_share, format_time
 
 _TOLD_SHARE = 0.5
 """A number is the rows' own where they halve the variance it had before them; else assumed [1]."""
+
+LOGITS = "logits"
+"""What the share in 16 bit is called among the assumed where no row of the table runs in it."""
 
 _DEFAULT_OF = {
     "gemm": "0.88 of what such a chip's large products reach alone",
@@ -85,13 +88,25 @@ def fit_alone(chip: str, runs: Sequence[Run]) -> OwnFit:
     """Return the fit of all *runs*, measured rows of *chip*, scored by nothing that is unseen."""
     fitted = _fit(chip, runs)
     seen = _log_ratio(runs, fitted)
+    whole = with_sixteen_bits(fitted.efficiency, runs[0].accelerator)
     return OwnFit(
         chip=chip,
-        efficiency=replace(fitted.efficiency, spread=drawn_spread(_SEEN_WIDER * seen)),
+        efficiency=replace(whole, spread=drawn_spread(_SEEN_WIDER * seen)),
         seen_log_ratio=seen,
         unseen_log_ratio=np.empty(0),
-        assumed=_assumed(fitted),
+        assumed=_assumed(fitted) | _guessed_logits(fitted.efficiency, whole),
     )
+
+
+def _guessed_logits(fitted: Efficiency, whole: Efficiency) -> dict[str, str]:
+    """Return the share in 16 bit that *whole* has and *fitted* has not, with its source."""
+    wide = [one for one in whole.gemm_share if one not in fitted.gemm_share]
+    if not wide:
+        return {}
+    return {
+        LOGITS: f"{format_share(whole.gemm_share[wide[0]])}: no row in 16 bit, in which the "
+        "vocabulary's product runs: in the usual ratio to the narrower one"
+    }
 
 
 def _assumed(fitted: Fitted) -> dict[str, str]:

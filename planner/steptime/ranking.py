@@ -22,6 +22,9 @@ from planner.steptime.smoothness import LEAST_LAYOUTS, told_by_others
 PAIR_SHARE = 0.02
 """Layouts whose measured steps differ by less are no pair: they count as equally fast [1]."""
 
+LEAST_PICKED = 3
+"""Layouts of a group whose pick can be regretted: of two, a pair says as much [1]."""
+
 _DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp", "vpp", "micro_batch")
 _CHOICES = ("zero_stage", "recompute", "sequence_parallel")
 
@@ -37,6 +40,8 @@ class Group:
         pairs: pairs that differ by more than 2 % [1].
         right: of them, in the right order [1].
         regret_share: measured step of the layout predicted fastest over the fastest, less 1 [1].
+        picked: row of the layout predicted fastest.
+        fastest: row of the one measured fastest.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Group:
     pairs: int
     right: int
     regret_share: float
+    picked: str
+    fastest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +111,16 @@ def _order(layouts: _Layouts, step_s: NDArray[np.float64]) -> Group:
     above, below = np.triu_indices(len(measured), 1)
     apart = np.abs(np.log(measured[above] / measured[below])) > np.log1p(PAIR_SHARE)
     same = (measured[above] < measured[below]) == (step_s[above] < step_s[below])
-    pick = int(np.argmin(step_s))
+    pick, best = int(np.argmin(step_s)), int(np.argmin(measured))
     return Group(
         name=layouts.runs[0].group,
         source=layouts.runs[0].source,
         layouts=len(measured),
         pairs=int(np.sum(apart)),
         right=int(np.sum(apart & same)),
-        regret_share=float(measured[pick] / np.min(measured) - 1.0),
+        regret_share=float(measured[pick] / measured[best] - 1.0),
+        picked=layouts.runs[pick].name,
+        fastest=layouts.runs[best].name,
     )
 
 

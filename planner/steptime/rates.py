@@ -220,6 +220,7 @@ def of_stack(shares: Mapping[str, float], stack: str, usual_share: Mapping[str, 
     return min(1.0, shares[known] / usual_share[known] * usual_share[stack])
 
 
+_SIXTEEN_BITS = frozenset({"bf16", "fp16"})
 _NEAREST_PRECISIONS = {
     "bf16": ("bf16", "fp16", "fp8", "fp4"),
     "fp16": ("fp16", "bf16", "fp8", "fp4"),
@@ -233,10 +234,26 @@ def _nearest(shares: Mapping[str, float], precision: str) -> str:
 
 
 def _share_of(shares: Mapping[str, float], precision: str, usual: Mapping[str, float]) -> float:
-    """Return the share at *precision*, or the nearest one's in the ratio that is usual."""
+    """Return the share at *precision*, or the nearest one's in the ratio that is usual.
+
+    One in 16 bit is that of the other.
+    """
     known = _nearest(shares, precision)
-    ratio = usual.get(precision, 1.0) / usual.get(known, 1.0) if precision in usual else 1.0
+    alike = {known, precision} <= _SIXTEEN_BITS or precision not in usual
+    ratio = 1.0 if alike else usual[precision] / usual.get(known, 1.0)
     return min(1.0, shares[known] * ratio)
+
+
+def with_sixteen_bits(fitted: Efficiency, accelerator: Accelerator) -> Efficiency:
+    """Return *fitted* with a share in 16 bit, in which the vocabulary's product always runs.
+
+    Where it has none: its own in 8 or 4 bit, in the ratio that is usual of *accelerator*.
+    """
+    if _SIXTEEN_BITS & set(fitted.gemm_share):
+        return fitted
+    wide = _run_at(accelerator, "bf16")
+    share = _share_of(fitted.gemm_share, wide, default_efficiency(accelerator).gemm_share)
+    return replace(fitted, gemm_share={**fitted.gemm_share, wide: share})
 
 
 def rates_of(

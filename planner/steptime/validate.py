@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.steptime.calibrate import fit, fitting_half
-from planner.steptime.ranking import orders
+from planner.steptime.ranking import LEAST_PICKED, orders
 from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Run, batches, predicted_s
 from planner.steptime.uncertainty import interval_s
@@ -87,7 +87,7 @@ def _score(source: str, runs: Sequence[Run], step_s: NDArray[np.float64]) -> Sco
     groups = orders(mine, step_s[rows])
     pairs = sum(group.pairs for group in groups)
     right = sum(group.right for group in groups)
-    regrets = [group.regret_share for group in groups if group.layouts >= 3]
+    regrets = [group.regret_share for group in groups if group.layouts >= LEAST_PICKED]
     return Score(
         source=source,
         rows=len(rows),

@@ -12,18 +12,10 @@ in sight: from now on they are a check of errors, not of intervals, and no blind
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from planner.steptime.runs import Run
-from planner.steptime.uncertainty import interval_s
-from planner.steptime.validate import constant_mfu_error, predict
-from topologies.efficiency_catalogue import shipped_efficiencies
-from topologies.steps_table import read_steps
-
-TABLE = Path(__file__).with_name("held_out_runs.csv")
+from tests.accuracy.outside_tables import OutsideTable, outside_table
 
 # Mean error of each source: what was reached, and a little.
 MOST_SHARE = {
@@ -39,59 +31,28 @@ MOST_SHARE = {
 
 
 @pytest.fixture(scope="module")
-def runs() -> tuple[Run, ...]:
-    table = read_steps(TABLE)
-    assert not table.skipped
-    return table.runs
-
-
-@pytest.fixture(scope="module")
-def step_s(runs: tuple[Run, ...]) -> np.ndarray:
-    answer = predict(runs, shipped_efficiencies())
-    for run, one_s in zip(runs, answer, strict=True):
-        off = f"{one_s / run.measured_s - 1:+.1%}"
-        print(f"{run.name:24s} {run.measured_s:8.2f} s {off}")  # noqa: T201 - shown by pytest -s
-    return answer
+def table() -> OutsideTable:
+    return outside_table("held_out_runs.csv")
 
 
 @pytest.mark.parametrize("source", sorted(MOST_SHARE))
-def test_the_error_of_a_source_stays_within(
-    source: str, runs: tuple[Run, ...], step_s: np.ndarray
-) -> None:
-    ratio = [
-        s / run.measured_s for run, s in zip(runs, step_s, strict=True) if run.source == source
-    ]
-
-    assert ratio
-    assert np.abs(np.array(ratio) - 1).mean() < MOST_SHARE[source]
+def test_the_error_of_a_source_stays_within(source: str, table: OutsideTable) -> None:
+    assert table.error_share(source) < MOST_SHARE[source]
 
 
 def test_all_are_within_a_tenth_at_the_mean_and_none_is_off_by_a_factor_of_two(
-    runs: tuple[Run, ...], step_s: np.ndarray
+    table: OutsideTable,
 ) -> None:
-    ratio = step_s / [run.measured_s for run in runs]
-
-    assert len(runs) == 64
-    assert np.abs(ratio - 1).mean() < 0.10
-    assert np.abs(np.log2(ratio)).max() < 1.0
+    assert len(table.runs) == 64
+    assert table.error_share() < 0.10
+    assert np.abs(np.log2(table.ratio)).max() < 1.0
 
 
-def test_four_of_five_are_in_the_interval_that_is_printed(
-    runs: tuple[Run, ...], step_s: np.ndarray
-) -> None:
-    efficiencies = shipped_efficiencies()
-    inside = []
-    for run, one_s in zip(runs, step_s, strict=True):
-        reached = efficiencies[run.chip]
-        low_s, high_s = interval_s(float(one_s), reached.spread, reached.machine_spread)
-        inside.append(low_s <= run.measured_s <= high_s)
-
-    assert np.mean(inside) > 0.8
+def test_four_of_five_are_in_the_interval_that_is_printed(table: OutsideTable) -> None:
+    assert table.inside().mean() > 0.8
 
 
 def test_they_are_predicted_better_than_by_a_constant_mfu_set_on_themselves(
-    runs: tuple[Run, ...], step_s: np.ndarray
+    table: OutsideTable,
 ) -> None:
-    error = np.abs(step_s / [run.measured_s for run in runs] - 1).mean()
-
-    assert error < 0.5 * constant_mfu_error(runs)
+    assert table.of_constant_mfu() < 0.5

@@ -8,17 +8,10 @@ that they are a check and no blind test.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from planner.steptime.runs import Run
-from planner.steptime.validate import constant_mfu_error, predict
-from topologies.efficiency_catalogue import shipped_efficiencies
-from topologies.steps_table import read_steps
-
-TABLE = Path(__file__).with_name("published_runs.csv")
+from tests.accuracy.outside_tables import OutsideTable, outside_table
 
 # Mean error of each source: what was reached, and a little.
 MOST_SHARE = {
@@ -34,50 +27,27 @@ MOST_SHARE = {
 
 
 @pytest.fixture(scope="module")
-def runs() -> tuple[Run, ...]:
-    table = read_steps(TABLE)
-    assert not table.skipped
-    return table.runs
-
-
-@pytest.fixture(scope="module")
-def error(runs: tuple[Run, ...]) -> np.ndarray:
-    answer = predict(runs, shipped_efficiencies()) / [run.measured_s for run in runs] - 1
-    for run, one in zip(runs, answer, strict=True):
-        print(f"{run.name:40s} {run.measured_s:8.2f} s {one:+.1%}")  # noqa: T201 - shown by pytest -s
-    return answer
+def table() -> OutsideTable:
+    return outside_table("published_runs.csv")
 
 
 @pytest.mark.parametrize("source", sorted(MOST_SHARE))
-def test_the_error_of_a_source_stays_within(
-    source: str, runs: tuple[Run, ...], error: np.ndarray
-) -> None:
-    mine = [i for i, run in enumerate(runs) if run.source == source]
-
-    assert mine
-    assert np.abs(error[mine]).mean() < MOST_SHARE[source]
+def test_the_error_of_a_source_stays_within(source: str, table: OutsideTable) -> None:
+    assert table.error_share(source) < MOST_SHARE[source]
 
 
 def test_all_runs_together_are_within_eleven_percent_and_none_is_off_by_a_third(
-    runs: tuple[Run, ...], error: np.ndarray
+    table: OutsideTable,
 ) -> None:
-    assert len(runs) == 44
-    assert np.abs(error).mean() < 0.11
-    assert np.abs(error).max() < 0.33
+    assert len(table.runs) == 44
+    assert table.error_share() < 0.11
+    assert np.abs(table.ratio - 1).max() < 0.33
 
 
 def test_they_are_predicted_better_than_by_a_constant_mfu_set_on_themselves(
-    runs: tuple[Run, ...], error: np.ndarray
+    table: OutsideTable,
 ) -> None:
-    assert np.abs(error).mean() < 0.6 * constant_mfu_error(runs)
-
-
-def pair(runs: tuple[Run, ...], error: np.ndarray, first: str, second: str) -> tuple[float, float]:
-    """Predicted and measured time of the first run over the second."""
-    names = [run.name for run in runs]
-    a, b = names.index(first), names.index(second)
-    measured = runs[a].measured_s / runs[b].measured_s
-    return measured * (1 + error[a]) / (1 + error[b]), measured
+    assert table.of_constant_mfu() < 0.6
 
 
 @pytest.mark.parametrize(
@@ -93,9 +63,9 @@ def pair(runs: tuple[Run, ...], error: np.ndarray, first: str, second: str) -> t
     ],
 )
 def test_of_two_runs_of_one_model_the_slower_one_is_predicted_slower(
-    runs: tuple[Run, ...], error: np.ndarray, first: str, second: str
+    table: OutsideTable, first: str, second: str
 ) -> None:
-    predicted, measured = pair(runs, error, first, second)
+    measured_s = {run.name: run.measured_s for run in table.runs}
 
-    assert predicted > 1
-    assert measured > 1
+    assert table.predicted_s(first) > table.predicted_s(second)
+    assert measured_s[first] > measured_s[second]

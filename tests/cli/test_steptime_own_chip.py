@@ -242,3 +242,30 @@ def test_the_catalogue_is_not_written_with_a_chip_of_a_cluster_file(
 
     assert ran.code == 2
     assert "--cluster" in ran.err
+
+
+def test_a_fit_in_eight_bits_alone_times_the_vocabulary_alike_whatever_the_file_guesses(
+    planner: Planner, table: Path, tmp_path: Path
+) -> None:
+    narrow, fit = tmp_path / "narrow.csv", tmp_path / "fit.yaml"
+    narrow.write_text(table.read_text(encoding="utf-8").replace(",bf16,", ",fp8,"), "utf-8")
+    guesses = ("", "  efficiency: {bf16: 0.3, fp8: 0.9, memory: 0.4}\n")
+    steps_s = []
+    for guess in guesses:
+        cluster = tmp_path / "guessed.yaml"
+        cluster.write_text(EFFICIENCY.sub(guess, CLUSTER), encoding="utf-8")
+        calibrated = planner(
+            "calibrate", str(narrow), "--cluster", str(cluster), "--all", "--out", str(fit)
+        )
+        assert calibrated.code == 0, calibrated.err
+        job = ("step", "--cluster", str(cluster), "--efficiency", str(fit), "--gpus", "16",
+               "--model", "llama-3.1-8b", "--tp", "1", "--pp", "1", "--dp", "16", "--cp", "1",
+               "--vpp", "1", "--micro-batch", "1", "--zero", "1", "--json")  # fmt: skip
+        ran = planner(*job, "--precision", "fp8")
+        assert ran.code == 0, ran.err
+        steps_s.append(json.loads(ran.out)["step"]["total_s"])
+        refused = planner(*job, "--precision", "bf16")
+        assert refused.code == 2
+        assert "has Nova-1 in fp8, not in bf16" in refused.err
+
+    assert steps_s[0] == pytest.approx(steps_s[1], rel=1e-9)

@@ -161,6 +161,7 @@ def test_regret_is_the_price_of_the_layout_that_was_picked(made: list[Run]) -> N
 
     assert group.regret_share == pytest.approx(0.1)
     assert (group.pairs, group.right) == (3, 1)
+    assert (group.picked, group.fastest) == (rows[1].name, rows[0].name)
 
 
 def test_a_constant_mfu_is_right_where_mfu_is_constant(made: list[Run]) -> None:

@@ -95,6 +95,28 @@ def test_a_window_keeps_only_the_keys_inside_it() -> None:
     assert attended_keys(LLAMA, 4096.0, 0.0) == 4096.0
 
 
+def scores_of(tp: int, micro_batch: int) -> LayerWork:
+    """Return a layer's work in kernels of before flash attention."""
+    columns = columns_of(Layout(seq=2048, tp=tp, micro_batch=micro_batch, global_batch=2))
+    return dense_layer(LLAMA, replace(columns, stack=2.0), 2.0)
+
+
+def test_the_fused_softmax_takes_heads_in_fours_and_else_five_operators_run() -> None:
+    """Megatron-LM's ``is_kernel_available``: heads of a rank x micro-batch in fours."""
+    found = {}
+    for tp, micro_batch in ((8, 1), (16, 1), (16, 2)):  # 4, 2 and 4 of the 32 heads x sequences
+        core = next(
+            one for one in scores_of(tp, micro_batch).forward if one.name == "attention_scores"
+        )
+        scores = micro_batch * 32 / tp * 2048**2
+        operands = 2 * micro_batch * 2048 * (32 / tp + max(1, 8 / tp)) * 256
+        found[tp, micro_batch] = (core.moved_bytes - operands) / scores, core.kernels
+
+    assert found[8, 1] == found[16, 2] == (12.0, 5.0)
+    # 12 less the fused one's 3; to FP32 6, scale 8, mask 9, softmax 8, to 16 bit 6
+    assert found[16, 1] == (46.0, 9.0)
+
+
 def test_unfused_attention_moves_its_scores_and_fused_does_not() -> None:
     columns = columns_of(Layout(seq=2048))
     fused = dense_layer(LLAMA, columns, 2.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cli.validate_groups import regret_lines
 from planner.steptime.ranking import ceilings, orders
 from planner.steptime.runs import Run
 from planner.steptime.smoothness import LEAST_LAYOUTS, told_by_others
@@ -73,3 +74,18 @@ def test_a_group_of_few_layouts_has_no_ceiling() -> None:
 
     assert len(orders(few, STEP_S[: len(few)])) == 1
     assert ceilings(few, STEP_S[: len(few)]) == ()
+
+
+def test_the_worst_pick_of_a_source_is_named_where_it_costs_more_than_a_hundredth() -> None:
+    slow = STEP_S.copy()
+    slow[int(np.argmin(STEP_S))] *= 1.5
+    runs = runs_measured(slow)
+    order = np.argsort(slow)
+
+    (told,) = regret_lines(orders(runs, STEP_S))
+
+    pick = int(np.argmin(STEP_S))
+    percent = 100 * (slow[pick] / slow[order[0]] - 1)
+    assert f"r{pick} is predicted fastest" in told
+    assert f"{percent:.1f} % longer than r{order[0]}" in told
+    assert regret_lines(orders(runs, slow)) == ()
