@@ -155,7 +155,8 @@ def _seated_flips(asked: Compare, found: Compared) -> _Flipped:
     varied = Varied([pool for pool in found.pools if pool.name in names], first.candidate.name)
     today = Today(
         token_s={name: found.fastest[name].token_s for name in sorted(names)},
-        layout=found.fastest[first.candidate.name].layout,
+        layouts={name: found.fastest[name].layout for name in sorted(names)},
+        winner=first.candidate.name,
     )
     ordered = flips(varied)
     seated = seated_flips(ordered.found, varied, found.seats, today)

@@ -13,7 +13,7 @@ from planner.errors import SpecError
 from planner.search.evaluate import times_on
 from planner.search.fastest import Raced, shortest_steps
 from planner.search.search import space_on
-from planner.search.sets import first_of_sets
+from planner.search.sets import least_of_each
 from planner.search.together import grouped
 from planner.search.whole import Whole
 
@@ -63,12 +63,12 @@ class ExpertsBest:
         return None if self.row < 0 else self._layout(self.row)
 
     def promised(self) -> Iterator[tuple[Layout, float]]:
-        """Yield the fastest of each set of degrees that was timed with its step [s]."""
+        """Yield what was timed with its step [s], the fastest first, one of each step."""
         if self.raced is None:
             yield self._layout(self.row), self.step_s
             return
         rows, steps_s = self.raced.rows, self.raced.steps_s
-        for at in first_of_sets(self.whole.space, rows, steps_s).values():
+        for at in least_of_each(steps_s):
             yield self._layout(int(rows[at])), float(steps_s[at])
 
     def _layout(self, row: int) -> Layout:

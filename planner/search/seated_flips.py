@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 from math import exp, inf, log, sqrt
 from typing import TYPE_CHECKING
 
 from planner.search.best_steps import BEHIND
-from planner.search.contenders import NOTHING_FITS, Contest, SeatedBest, contest
+from planner.search.brackets import is_ordered
+from planner.search.contenders import MOST_SEATED, NOTHING_FITS, Contest, SeatedBest, contest
 from planner.search.flips import Flip, Varied
 from planner.search.incumbent import spelled_degrees
 from planner.search.pool import Pool
 from planner.search.seated_steps import SeatedSteps, until_kept
 from planner.search.standings import first_of, spreads_of, standing
+from planner.search.together import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +37,8 @@ _CLOSE = 0.05
 than in closed form [1]: what seats add then changes by less than the last 0.1 %."""
 _AROUND = (0.01, 0.05, 0.2, 0.43, 0.87, 1.73, 3.47)
 """How far around a flip it is looked for, in log: 1 % and more, up to a factor of 32."""
+_HALVES_AT_ONCE = 3
+"""Times that a bracket is halved before one asks again: what it may need is timed at once [1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +74,18 @@ class Today:
 
     Args:
         token_s: cluster to what a token takes [s].
-        layout: the winner's.
+        layouts: cluster to its fastest.
+        winner: the name of the first.
     """
 
     token_s: Mapping[str, float]
-    layout: Layout
+    layouts: Mapping[str, Layout]
+    winner: str
+
+    @property
+    def words(self) -> str:
+        """The degrees of the winner's layout."""
+        return spelled_degrees(self.layouts[self.winner])
 
 
 def seated_flips(
@@ -112,8 +124,9 @@ def _said(kind: str, best: Mapping[str, SeatedBest], steps: Steps) -> str:
 
 
 def _of_today(kind: str, today: Today, steps: Steps) -> str:
-    words = spelled_degrees(today.layout)
-    best = {name: SeatedBest(words=words, token_s=each) for name, each in today.token_s.items()}
+    best = {
+        name: SeatedBest(words=today.words, token_s=each) for name, each in today.token_s.items()
+    }
     return _said(kind, best, steps)
 
 
@@ -163,35 +176,63 @@ class _OnAxis:
         """Return two factors as close as one can ask: *today* holds at the first alone."""
         outwards = 1.0 if factor > 1.0 else -1.0
         changed = self._said(kind, here, factor) != today
-        last = factor
+        tried = [factor]
         for far in _AROUND:
-            tried = self._axis.nearest(factor * exp((-far if changed else far) * outwards))
-            if outwards * log(tried) <= 0.0:
-                tried = 1.0
-            if tried == last:
+            at = self._axis.nearest(factor * exp((-far if changed else far) * outwards))
+            tried.append(at if outwards * log(at) > 0.0 else 1.0)
+        tried = list(dict.fromkeys(tried))
+        tried = tried[: tried.index(1.0) + 1] if 1.0 in tried else tried
+        said: dict[float, str] = {}
+        for number, (last, at) in enumerate(pairwise(tried), 1):
+            if at != 1.0 and at not in said:
+                said |= self._said_at(kind, here, self._at_once(tried[number:]))
+            if at != 1.0 and (said[at] != today) == changed:
                 continue
-            if (tried != 1.0 and self._said(kind, here, tried) != today) != changed:
-                return self._closest(kind, here, (tried, last) if changed else (last, tried), today)
-            if tried == 1.0:
-                break
-            last = tried
+            if at != 1.0 or changed:
+                return self._closest(kind, here, (at, last) if changed else (last, at), today)
         return None
 
     def _closest(
         self, kind: str, here: Sequence[Contest], bracket: tuple[float, float], today: str
     ) -> tuple[float, float]:
         held, beyond = bracket
-        while (middle := self._axis.between(held, beyond)) is not None:
-            if self._said(kind, here, middle) == today:
-                held = middle
-            else:
-                beyond = middle
+        while middles := self._halves(held, beyond, _HALVES_AT_ONCE):
+            said = self._said_at(kind, here, self._at_once(middles))
+            while (middle := self._axis.between(held, beyond)) in said:
+                if said[middle] == today:
+                    held = middle
+                else:
+                    beyond = middle
         return held, beyond
 
+    def _at_once(self, factors: Sequence[float]) -> Sequence[float]:
+        """Return those of *factors* that cost little more together than the first alone."""
+        return factors if is_ordered(self._axis) else factors[:1]
+
+    def _halves(self, held: float, beyond: float, times: int) -> list[float]:
+        """Return the factors that halving *times* times may ask about."""
+        middle = self._axis.between(held, beyond) if times else None
+        if middle is None:
+            return []
+        sides = (held, middle), (middle, beyond)
+        return [middle, *(one for side in sides for one in self._halves(*side, times - 1))]
+
     def _said(self, kind: str, here: Sequence[Contest], factor: float) -> str:
-        change, stays = self._axis.change(factor), spelled_degrees(self._today.layout)
-        best = {one.pool.name: one.best(change, stays) for one in here}
-        return _said(kind, best, self._steps)
+        return self._said_at(kind, here, [factor])[factor]
+
+    def _said_at(
+        self, kind: str, here: Sequence[Contest], factors: Sequence[float]
+    ) -> dict[float, str]:
+        """Return what is said at each of *factors*; those of one length are asked at once."""
+        stays, found = self._today.words, {}
+        changes = {factor: self._axis.change(factor) for factor in factors}
+        for some in grouped(factors, key=lambda factor: changes[factor].seq):
+            asked = [factors[at] for at in some]
+            bests = {one.pool.name: one.bests([changes[f] for f in asked], stays) for one in here}
+            for at, factor in enumerate(asked):
+                best = {name: every[at] for name, every in bests.items()}
+                found[factor] = _said(kind, best, self._steps)
+        return found
 
     def _contenders(self, flip: Flip, factor: float) -> list[Contest]:
         """Return what contends near *factor*, on the clusters that *flip* is about."""
@@ -204,8 +245,7 @@ class _OnAxis:
         return [
             contest(
                 pool, {self._steps.best(pool, one).row for one in sides} - {-1}, sides,
-                self._seats[pool.name],
-                [self._today.layout] if flip.kind == "layout" else [],
+                self._seats[pool.name], [self._today.layouts[pool.name]],
             )
             for pool in pools
         ]  # fmt: skip
@@ -270,13 +310,14 @@ class _OnExperts:
             return NOTHING_FITS
         model, seats = replace(pool.model, experts=count), self._seats[pool.name]
 
-        found = until_kept(best.promised(), lambda one: seats.quick_s(model, one))
+        found = until_kept(best.promised(), lambda one: seats.quick_s(model, one), MOST_SEATED)
         first = min(found, key=lambda one: found[one])
-        words, stays = spelled_degrees(first), spelled_degrees(self._today.layout)
+        words, stays = spelled_degrees(first), self._today.words
         enough_s = found[first] * (1.0 + BEHIND)
-        for one, promised_s in best.promised():  # today's stays until another is 0.1 % faster
-            if promised_s > enough_s:
-                break
-            if spelled_degrees(one) == stays and seats.quick_s(model, one) <= enough_s:
-                words = stays
+        near = takewhile(lambda one: one[1] <= enough_s, best.promised())
+        if any(
+            spelled_degrees(one) == stays and seats.quick_s(model, one) <= enough_s
+            for one, _ in near
+        ):
+            words = stays  # until another is 0.1 % faster
         return SeatedBest(words=words, token_s=found[first] / pool.tokens)

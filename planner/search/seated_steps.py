@@ -116,20 +116,21 @@ class SeatedSteps:
 
 
 def until_kept(
-    promised_s: Iterable[tuple[Named, float]], seat_s: Callable[[Named], float]
+    promised_s: Iterable[tuple[Named, float]], seat_s: Callable[[Named], float], most: int
 ) -> dict[Named, float]:
     """Return the first layouts and their seated steps, up to one that the next cannot beat [s].
 
     Args:
         promised_s: layouts with their steps in closed form, fastest first [s].
         seat_s: what one of them takes in its seats [s].
+        most: layouts that are seated [1].
 
-    >>> until_kept([("a", 1.0), ("b", 1.2), ("c", 1.3)], {"a": 1.4, "b": 1.2}.__getitem__)
+    >>> until_kept([("a", 1.0), ("b", 1.2), ("c", 1.3)], {"a": 1.4, "b": 1.2}.__getitem__, 3)
     {'a': 1.4, 'b': 1.2}
     """
     found: dict[Named, float] = {}
     for one, least_s in promised_s:
-        if len(found) == SEATED:
+        if len(found) == most:
             break
         if found and min(found.values()) <= least_s * (1.0 + _SAME):
             break

@@ -1,8 +1,7 @@
-"""Rows of a space by their sets of parallel degrees: the fastest of each, twins told as one."""
+"""Rows of a space by their sets of parallel degrees, and by their steps: twins told as one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,29 +21,15 @@ def degrees_of(space: Space, row: int) -> Degrees:
     return tuple(int(space.table[name][row]) for name in DEGREES)
 
 
-def first_of_sets(
-    space: Space,
-    rows: NDArray[np.int64],
-    steps_s: NDArray[np.float64],
-    wanted: Collection[Degrees] = (),
-) -> dict[Degrees, int]:
-    """Return the position of the fastest row of each set of degrees, the fastest set first.
+def least_of_each(steps_s: NDArray[np.float64]) -> list[int]:
+    """Return the positions of *steps_s* [s], the least first, one of those alike to 1e-9.
 
-    Sets of one step to 1e-9 are twins: the first stands for them, or one that is wanted.
+    Those that are infinite are of no interest.
 
-    Args:
-        space: whose rows.
-        rows: ascending.
-        steps_s: theirs, infinite where a row is of no interest [s].
-        wanted: sets that stand for their twins.
+    >>> least_of_each(np.array([3.0, np.inf, 2.0, 3.0 + 1e-12]))
+    [2, 0]
     """
     fitting = np.flatnonzero(np.isfinite(steps_s))
-    alike = np.round(np.log(steps_s[fitting]) * 1e9)
-    first: dict[Degrees, int] = {}
-    unlike: dict[float, Degrees] = {}
-    for position in np.argsort(alike, kind="stable").tolist():
-        at, twins = int(fitting[position]), float(alike[position])
-        one = degrees_of(space, int(rows[at]))
-        if first.setdefault(one, at) == at and (one in wanted or twins not in unlike):
-            unlike[twins] = one
-    return {one: first[one] for one in unlike.values()}
+    _, first = np.unique(np.round(np.log(steps_s[fitting]) * 1e9), return_index=True)
+    found: list[int] = fitting[first].tolist()
+    return found

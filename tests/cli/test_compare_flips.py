@@ -2,107 +2,211 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.conftest import Ran
+from cli.compare_inputs import Wanted, read_candidates
+from cli.planner_app import main
+from planner.errors import InfeasibleError
+from planner.search.compare import Compared, Entry, compare
+from planner.search.ties import told_apart
 
-Planner = Callable[..., Ran]
-SIZES = ("--supernode", "8,32", "--gpus", "32", "--global-batch", "256")
 CATALOGUE = Path(__file__).parents[2] / "topologies" / "catalogue"
+FEW = {"cp": 1, "zero_stage": 1, "micro_batch": 1, "recompute": "selective"}
+"""Held fast in every run, so that little is searched."""
+CLOSE = 2e-3
+"""What is first or best stays so until another is 0.1 % faster; near it, seats may differ [1]."""
+NETWORK = ("nic_rate", "nic_latency", "in_flight", "oversubscription")
 
 
-def best_of(document: dict[str, Any], cluster: str) -> str:
-    entry = next(one for one in document["ranked"] if one["supernode"] == int(cluster[-2:]))
-    names = ("tp", "cp", "ep", "etp", "dp", "pp")
-    degrees = [f"{name}{entry['layout'][name]}" for name in names if entry["layout"][name] > 1]
-    return " ".join(degrees) or "dp1"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is compared: some supernodes of the generic family, with small leaves."""
+
+    model: str
+    sizes: tuple[int, ...]
+    gpus: int
+    batch: int
+    seq: int = 4096
+    fixed: tuple[tuple[str, Any], ...] = tuple(FEW.items())
 
 
-def says(planner: Planner, asked: tuple[str, ...], flip: dict[str, Any], said: str) -> bool:
-    """Return whether a comparison says what a flip says of its place."""
-    document = json.loads(planner("compare", *asked).out)
-    first, second, *_ = document["ranked"]
-    if flip["kind"] == "layout" and said == flip["before"]:  # stays until 0.1 % behind
-        degrees = [word for one in said.split() for word in re.findall(r"[a-z]+|[0-9]+", one)]
-        given = [f"--{one}" if one.isalpha() else one for one in degrees]
-        kept = json.loads(planner("compare", *asked, *given).out)
-        return bool(step_s(kept) <= step_s(document) * 1.001 * (1 + 1e-3))
-    if flip["kind"] == "layout":
-        return best_of(document, "generic-sn32") == said
-    if flip["kind"] == "winner":
-        return bool(said.endswith(f"sn{first['supernode']}"))
-    return bool(second["tie_with_first"] == (said == "a tie at the top"))
+SMALL = Job(model="mixtral-8x7b", sizes=(8, 32), gpus=32, batch=256)
+WIDE = tuple(replace(SMALL, model=model, fixed=()) for model in ("llama-3.1-8b", "mixtral-8x7b"))
 
 
-def step_s(document: dict[str, Any]) -> float:
-    entry = next(one for one in document["ranked"] if one["supernode"] == 32)
-    return float(entry["step"]["total_s"])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A comparison as the command tells it: its page, its words run together, its document."""
+
+    page: str
+    document: dict[str, Any]
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.page.split())
 
 
-def sides(flip: dict[str, Any]) -> tuple[tuple[float, str], tuple[float, str]]:
-    return (flip["held_value"], flip["before"]), (flip["value"], flip["after"])
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Job], Told]:
+    """Return what runs ``planner compare`` on the own cluster, once for each job."""
+    folder = tmp_path_factory.mktemp("flips")
+    cluster = folder / "own.yaml"
+    cluster.write_text(yaml.safe_dump(own_cluster()))
+
+    @cache
+    def run(job: Job) -> Told:
+        out, page = folder / "out.json", io.StringIO()
+        options = {"zero_stage": "zero"}
+        fixed = [
+            word
+            for name, value in job.fixed
+            for word in (f"--{options.get(name, name).replace('_', '-')}", str(value))
+        ]
+        with contextlib.redirect_stdout(page), contextlib.redirect_stderr(io.StringIO()):
+            code = main([
+                "compare", "--cluster", str(cluster), "--supernode", ",".join(map(str, job.sizes)),
+                "--gpus", str(job.gpus), "--model", job.model, "--seq", str(job.seq),
+                "--global-batch", str(job.batch), *fixed, "--out", str(out),
+            ])  # fmt: skip
+        assert code == 0
+        return Told(page=page.getvalue(), document=json.loads(out.read_text()))
+
+    return run
 
 
-@pytest.mark.nightly  # the NIC's flips are held against comparisons in every run
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
-def test_both_sides_of_a_flip_of_the_length_are_what_a_comparison_there_finds(
-    planner: Planner, model: str
+def own_cluster() -> dict[str, Any]:
+    """Return the generic cluster with eight GPUs on a leaf, so that leaves have uplinks."""
+    cluster: dict[str, Any] = yaml.safe_load((CATALOGUE / "generic.yaml").read_text())
+    cluster["name"] = "own"
+    cluster["network"]["leaf"] |= {"gpus": 8, "uplinks": 8}
+    return cluster
+
+
+def changed_cluster(name: str, value: float, factor: float) -> dict[str, Any]:
+    """Return the own cluster with a property of its network at *value*, *factor* times today's."""
+    cluster = own_cluster()
+    nic, network = cluster["nic"], cluster["network"]
+    if name == "nic_rate":
+        rate = f"{value * 8 / 1e9:.9f} Gb/s"
+        nic["rate"] = network["leaf"]["uplink_rate"] = network["spine"]["uplink_rate"] = rate
+    elif name == "nic_latency":
+        for part, key in ((nic, "startup"), *((network[t], "latency") for t in SWITCHES)):
+            part[key] = f"{float(part[key].split()[0]) * factor:.9f} us"
+    elif name == "in_flight":
+        nic["in_flight"] = round(value)
+    else:
+        for tier in ("leaf", "spine"):
+            network[tier]["uplink_rate"] = f"{400 / factor:.9f} Gb/s"
+    return cluster
+
+
+SWITCHES = ("leaf", "spine", "core")
+
+
+def compared_at(
+    job: Job, flip: dict[str, Any], value: float, folder: Path, **degrees: int
+) -> Compared:
+    """Return the comparison of *job* with a flip's property at *value*, made anew."""
+    name, now = flip["property"], flip["value"] / flip["factor"]
+    cluster, model = folder / "there.yaml", job.model
+    cluster.write_text(yaml.safe_dump(
+        changed_cluster(name, value, value / now) if name in NETWORK else own_cluster()
+    ))  # fmt: skip
+    if name == "experts":
+        text = (CATALOGUE.parent / "models" / f"{job.model}.yaml").read_text()
+        model = str(folder / "model.yaml")
+        Path(model).write_text(text.replace(f"experts: {now:.0f}", f"experts: {value:.0f}"))
+    fixed = {"seq": job.seq, "global_batch": job.batch, **dict(job.fixed), **degrees}
+    if name == "seq":
+        fixed["seq"] = round(value)
+    asked = read_candidates(Wanted(
+        clusters=(str(cluster),), supernodes=job.sizes, gpus=job.gpus, model=model,
+        layout_files=(), order="tp-cp-ep-dp-pp", layout=fixed,
+    ))  # fmt: skip
+    return compare(asked.candidates)
+
+
+def assert_there(
+    job: Job, flip: dict[str, Any], value: float, said: str, winner: str, folder: Path
 ) -> None:
-    asked = (*SIZES, "--model", model, "--json")
-    found = json.loads(planner("compare", *asked, "--seq", "4096").out)
+    """Hold what a flip says of one of its sides against the comparison made there."""
+    if said == "nothing fits":
+        with pytest.raises(InfeasibleError):
+            compared_at(job, flip, value, folder)
+        return
+    found = compared_at(job, flip, value, folder)
+    first, second, *_ = sorted(found.ranked, key=lambda one: found.fastest[name_of(one)].token_s)
+    token_s = {name: one.token_s for name, one in found.fastest.items()}
+    if flip["kind"] == "winner":
+        assert token_s[said] <= token_s[name_of(first)] * (1 + CLOSE), flip
+    elif flip["kind"] == "tie":
+        sure = told_apart(
+            token_s[name_of(first)], token_s[name_of(second)], first.finalist.step.spread,
+            second.finalist.step.spread,
+        )  # fmt: skip
+        assert said == (f"{name_of(first)} surely first" if sure else "a tie at the top"), flip
+    else:
+        degrees = {name: int(n) for name, n in re.findall(r"([a-z]+)([0-9]+)", said)}
+        kept = compared_at(job, flip, value, folder, **degrees)
+        assert kept.fastest[winner].token_s <= token_s[winner] * (1 + CLOSE), flip
 
-    flips = [one for one in found["flips"] if one["property"] == "seq"]
-    assert {"layout", "tie"} <= {one["kind"] for one in flips}
+
+def name_of(one: Entry) -> str:
+    return one.candidate.name
+
+
+def winner_of(document: dict[str, Any]) -> str:
+    """Return the cluster whose fastest layout is first: from it flips are looked for."""
+    name: str = min(document["ranked"], key=lambda one: one["fastest"]["step_s"])["cluster"]
+    return name
+
+
+def assert_both_sides(job: Job, said: Told, name: str, folder: Path) -> None:
+    flips = [one for one in said.document["flips"] if one["property"] == name]
+    assert flips
     for flip in flips:
-        for tokens, said in sides(flip):
-            assert tokens == int(tokens)
-            there = (*asked, "--seq", str(int(tokens)))
-            assert says(planner, there, flip, said), (flip, tokens)
+        for side, words in (("held_value", "before"), ("value", "after")):
+            assert_there(job, flip, flip[side], flip[words], winner_of(said.document), folder)
 
 
 def test_both_sides_of_a_flip_of_the_nic_are_what_a_comparison_of_such_clusters_finds(
-    planner: Planner, tmp_path: Path
+    told: Callable[[Job], Told], tmp_path: Path
 ) -> None:
-    asked = (*SIZES, "--model", "llama-3.1-8b", "--seq", "4096", "--json")
-    found = json.loads(planner("compare", *asked).out)
-
-    flips = [one for one in found["flips"] if one["property"] == "nic_rate"]
-    assert flips
-    for number, (flip, side) in enumerate((one, side) for one in flips for side in sides(one)):
-        bytes_per_s, said = side
-        file = tmp_path / f"cluster-{number}.yaml"
-        file.write_text(with_nics(bytes_per_s))
-        there = ("--cluster", str(file), *asked)
-        assert says(planner, there, flip, said), (flip, bytes_per_s)
+    assert_both_sides(SMALL, told(SMALL), "nic_rate", tmp_path)
 
 
-def with_nics(bytes_per_s: float) -> str:
-    """Return the generic cluster with every link outside its supernodes at such a rate."""
-    cluster = yaml.safe_load((CATALOGUE / "generic.yaml").read_text())
-    rate = f"{bytes_per_s * 8 / 1e9:.9f} Gb/s"
-    cluster["nic"]["rate"] = rate
-    for tier in ("leaf", "spine"):
-        cluster["network"][tier]["uplink_rate"] = rate
-    return yaml.safe_dump(cluster)
+@pytest.mark.nightly  # the NIC's flips are held against comparisons in every run
+@pytest.mark.parametrize("name", [*NETWORK, "seq", "experts"])
+@pytest.mark.parametrize("job", WIDE, ids=lambda job: job.model)
+def test_both_sides_of_a_flip_of_anything_are_what_a_comparison_there_finds(
+    told: Callable[[Job], Told], tmp_path: Path, job: Job, name: str
+) -> None:
+    found = told(job)
+    if not any(one["property"] == name for one in found.document["flips"]):
+        pytest.skip(f"{job.model}: nothing changes with {name}")
+    assert_both_sides(job, found, name, tmp_path)
 
 
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
 def test_every_flip_starts_from_the_table_and_none_is_shown_that_seats_contradict(
-    planner: Planner, model: str
+    told: Callable[[Job], Told],
 ) -> None:
-    found = json.loads(planner("compare", *SIZES, "--model", model, "--json").out)
+    found = told(SMALL).document
 
     first, second, *_ = found["ranked"]
     sure = f"{first['cluster']} surely first"
     today = {
-        "winner": first["cluster"], "layout": best_of(found, first["cluster"]),
+        "winner": first["cluster"], "layout": degrees_of(first),
         "tie": "a tie at the top" if second["tie_with_first"] else sure,
     }  # fmt: skip
     assert found["flips"]
@@ -115,13 +219,19 @@ def test_every_flip_starts_from_the_table_and_none_is_shown_that_seats_contradic
         assert not flip["seated"]["holds"]
 
 
-def test_the_page_says_that_its_flips_are_seated_and_which_of_rank_order_are_none(
-    planner: Planner,
-) -> None:
-    asked = ("compare", *SIZES, "--model", "mixtral-8x7b")
-    page = " ".join(planner(*asked).out.split())
-    found = json.loads(planner(*asked, "--json").out)
+def degrees_of(entry: dict[str, Any]) -> str:
+    names = ("tp", "cp", "ep", "etp", "dp", "pp")
+    degrees = [f"{name}{entry['layout'][name]}" for name in names if entry["layout"][name] > 1]
+    return " ".join(degrees) or "dp1"
 
-    assert "Each is of layouts with every rank in a seat, on both sides; what is first" in page
-    assert page.count("Not with seats:") == len(found["contradicted_flips"])
-    assert "8 values on each side, x 1.54 apart" in page
+
+def test_the_page_says_that_its_flips_are_seated_and_which_of_rank_order_are_none(
+    told: Callable[[Job], Told],
+) -> None:
+    found = told(SMALL)
+
+    assert (
+        "Each is of layouts with every rank in a seat, on both sides; what is first" in found.words
+    )
+    assert found.words.count("Not with seats:") == len(found.document["contradicted_flips"])
+    assert "8 values on each side, x 1.54 apart" in found.words
