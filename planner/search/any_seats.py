@@ -3,7 +3,9 @@
 A group of n ranks touches k supernodes, no fewer than hold it, and two at least where not every
 group of its kind finds room in one. Let r be the most members that all groups of a kind can have in
 the supernode that holds fewest of each, and I and R the most that leaves a GPU inside its supernode
-and over its NIC. No link carries more for a GPU than leaves it, so that a byte takes
+and over its NIC. Of some supernode no more than its share of the GPUs to spare is left out, and parts of
+r or more must be so few that all supernodes hold two of each group that is not whole: both bound r.
+No link carries more for a GPU than leaves it, so that a byte takes
 
 - in a ring of a whole group 1 / I; of a split one 1 / (r R) at least, and 1 / (I + R), for of m
   members each sends (m - 1) / m of it inside and 1 / m across;
@@ -23,6 +25,7 @@ out; sharing links only lengthens what is left.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +39,7 @@ from planner.steptime.spread import Spreads, digits_of
 from planner.steptime.step import step_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -149,11 +152,20 @@ class AnySeats:
             else:
                 k = max(2, int(np.searchsorted(held, n)) + 1)
                 least = [
-                    max(most_least(held, n) for held in range(c - self._spare, c + 1))
+                    self._most_least(n, c, self._spare)
                     for c in set(self._capacities) if c > self._spare
                 ]  # fmt: skip
-                self._known[n] = float(k), float(min([n / k, *least]))
+                share = self._spare // len(self._capacities)  # no more is spare in one of them
+                one = max(self._most_least(n, c, share) for c in set(self._capacities))
+                counted = most_counted(self._capacities, n, self._gpus // n)
+                self._known[n] = float(k), float(min([n / k, one, counted, *least]))
         return self._known[n]
+
+    @staticmethod
+    def _most_least(n: int, capacity: int, spare: int) -> int:
+        """Return r in a supernode of *capacity*, of which up to *spare* hold no rank [1]."""
+        least_held = max(0, capacity - spare)
+        return max(most_least(held, n) for held in range(least_held, capacity + 1))
 
     def _shares(self, columns: LayoutColumns, spreads: Spreads) -> dict[str, Any]:
         """Return how much of its bytes' time on *spreads* each digit takes at least [1]."""
@@ -230,6 +242,26 @@ def most_least(held: int, n: int) -> int:
         for parts in range(1, 2 * rest // n + 3):
             most = max(most, min(rest // parts, n - -(-rest // parts), n // 2))
     return most
+
+
+def most_counted(capacities: Sequence[int], n: int, groups: int) -> int:
+    """Return r: so many *groups* of *n* may have r wherever they have any, by counting alone.
+
+    A group is whole, or in two supernodes at least. Each of w whole ones in a supernode of c counts
+    for two parts there, and of others it holds (c - w n) / r at most; in all two for each group.
+
+    >>> most_counted([72] * 15, 64, 16)  # at 25 and more: two parts in each rack, 30 of 32
+    24
+    """
+    some = Counter(capacities)
+    for r in range(n // 2, 1, -1):
+        parts = (
+            count * max((c - w * n) // r + 2 * w for w in range(c // n + 1))
+            for c, count in some.items()
+        )
+        if sum(parts) >= 2 * groups:
+            return r
+    return 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

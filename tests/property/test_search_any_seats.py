@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from planner.fabric import Fabric
 from planner.model import ModelSpec
-from planner.search.any_seats import AnySeats, most_least
+from planner.search.any_seats import AnySeats, most_counted, most_least
 from planner.search.search import machine_of, space_on
 from planner.search.seated_steps import SeatedSteps
 from topologies.efficiency_catalogue import efficiency_of
@@ -101,3 +102,43 @@ def test_what_a_domain_can_hold_of_each_group_at_least_is_what_filling_it_finds(
 
     for held_ranks, r in product(range(1, 20), range(1, n // 2 + 1)):
         assert fillings(held_ranks, r) == (r <= most_least(held_ranks, n)) or held_ranks % n == 0
+
+
+def parts_of(capacities: tuple[int, ...], n: int, groups: int) -> int:
+    """Return the most members that every group has wherever it has any, of every seating."""
+
+    def ways(left: tuple[int, ...], rest: int) -> Iterator[tuple[int, ...]]:
+        if not left:
+            if not rest:
+                yield ()
+            return
+        for some in range(min(left[0], rest) + 1):
+            yield from ((some, *others) for others in ways(left[1:], rest - some))
+
+    def best(left: tuple[int, ...], groups: int) -> int:
+        if not groups:
+            return n
+        found = 0
+        for way in ways(left, n):
+            least = min(part for part in way if part)
+            if least > found:
+                after = tuple(held - part for held, part in zip(left, way, strict=True))
+                found = max(found, min(least, best(after, groups - 1)))
+        return found
+
+    return best(capacities, groups)
+
+
+@pytest.mark.parametrize(
+    ("capacities", "n"),
+    [((9, 9, 9), 8), ((6, 6, 6), 4), ((5, 5, 5), 8), ((7, 7, 4), 6), ((6, 6, 6, 6), 8),
+     ((9, 9, 5), 6), ((3, 3, 3, 3), 4)],
+)  # fmt: skip
+def test_counting_parts_never_allows_fewer_members_than_some_seating_has(
+    capacities: tuple[int, ...], n: int
+) -> None:
+    for groups in range(1, sum(capacities) // n + 1):
+        most = parts_of(capacities, n, groups)
+
+        if most < n:  # some group is split
+            assert most <= most_counted(capacities, n, groups), groups
