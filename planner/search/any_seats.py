@@ -3,9 +3,9 @@
 A group of n ranks touches k supernodes, no fewer than hold it, and two at least where not every
 group of its kind finds room in one. Let r be the most members that all groups of a kind can have in
 the supernode that holds fewest of each, and I and R the most that leaves a GPU inside its supernode
-and over its NIC. Of some supernode no more than its share of the GPUs to spare is left out, and parts of
-r or more must be so few that all supernodes hold two of each group that is not whole: both bound r.
-No link carries more for a GPU than leaves it, so that a byte takes
+and over its NIC. Some supernode leaves out no more than its share of the GPUs to spare, and all of
+them hold two parts of r or more of each group that is not whole: both bound r. No link carries more
+for a GPU than leaves it, so that a byte takes
 
 - in a ring of a whole group 1 / I; of a split one 1 / (r R) at least, and 1 / (I + R), for of m
   members each sends (m - 1) / m of it inside and 1 / m across;
