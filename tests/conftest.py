@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,20 @@ class Ran:
     code: int
     out: str
     err: str
+
+
+def run_here(*words: object) -> Ran:
+    """Run ``planner WORDS…`` in this process, in fixtures too that several tests share.
+
+    A process of its own costs about a second, most of it imports.
+    """
+    from cli.planner_app import main
+
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(tuple(map(str, words)))
+    said = [stream.buffer.getvalue().decode("utf-8") for stream in (out, err)]
+    return Ran(code=code, out=said[0], err=said[1])
 
 
 @pytest.fixture

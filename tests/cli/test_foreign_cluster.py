@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.conftest import run_here as run
+
 TREE = "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]\n"
 WORK = ("--gpus", 32, "--model", "llama-3.1-8b", "--tp", 8, "--dp", 4)
-
-
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cli.planner_app", *map(str, words)],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -34,7 +24,7 @@ def tree(tmp_path: Path) -> Path:
 def plan(tree: Path, tmp_path: Path) -> Path:
     file = tmp_path / "plan.json"
     made = run("place", "--cluster", f"{tree},gpus-per-node=8", *WORK, "--out", file)
-    assert made.returncode == 0, made.stderr
+    assert made.code == 0, made.err
     return file
 
 
@@ -44,12 +34,10 @@ def test_the_file_itself_and_what_import_wrote_of_it_give_the_same_seats(
 ) -> None:
     file = tmp_path / name
     wrote = run("topology", "import", tree, "--gpus-per-node", 8, "--out", file)
-    assert wrote.returncode == 0, wrote.stderr
+    assert wrote.code == 0, wrote.err
 
-    direct = json.loads(
-        run("place", "--cluster", f"{tree},gpus-per-node=8", *WORK, "--json").stdout
-    )
-    by_way = json.loads(run("place", "--cluster", file, *WORK, "--json").stdout)
+    direct = json.loads(run("place", "--cluster", f"{tree},gpus-per-node=8", *WORK, "--json").out)
+    by_way = json.loads(run("place", "--cluster", file, *WORK, "--json").out)
 
     for key in ("placement", "cut", "step"):
         assert direct[key] == by_way[key]
@@ -59,36 +47,36 @@ def test_the_file_itself_and_what_import_wrote_of_it_give_the_same_seats(
 
 
 def test_show_and_check_take_it_and_say_where_the_figures_come_from(tree: Path) -> None:
-    shown = json.loads(run("topology", "show", f"{tree},rates-from=hgx-h100", "--json").stdout)
+    shown = json.loads(run("topology", "show", f"{tree},rates-from=hgx-h100", "--json").out)
     checked = run("topology", "check", "--cluster", f"{tree},rates-from=hgx-h100")
 
     assert [t["domain_gpus"] for t in shown["tiers"]] == [{"8": 4}, {"16": 2}, {"32": 1}]
     assert "hgx-h100" in shown["assumed"]["nic.rate"]
-    assert checked.returncode == 0
-    assert "single point of failure" in checked.stdout
+    assert checked.code == 0
+    assert "single point of failure" in checked.out
 
 
 def test_what_the_file_does_not_say_is_asked_for(tree: Path) -> None:
     found = run("place", "--cluster", tree, *WORK)
 
-    assert found.returncode == 2
-    assert "does not say how many GPUs n1 has" in found.stderr
-    assert "FILE,gpus-per-node=8" in found.stderr
+    assert found.code == 2
+    assert "does not say how many GPUs n1 has" in found.err
+    assert "FILE,gpus-per-node=8" in found.err
 
 
 def test_a_plan_finds_its_clusters_file_where_it_was_moved(
     plan: Path, tree: Path, tmp_path: Path
 ) -> None:
-    before = run("export", plan, "--to", "rank-map").stdout
+    before = run("export", plan, "--to", "rank-map").out
     moved = tree.rename(tmp_path / "elsewhere.conf")
 
     lost = run("verify", plan, "--allocation", plan)
     found = run("export", plan, "--to", "rank-map", "--cluster", f"{moved},gpus-per-node=8")
 
-    assert lost.returncode == 2
-    assert "there is no such file" in lost.stderr
-    assert "--cluster FILE says where" in lost.stderr
-    assert found.stdout == before
+    assert lost.code == 2
+    assert "there is no such file" in lost.err
+    assert "--cluster FILE says where" in lost.err
+    assert found.out == before
 
 
 @pytest.mark.parametrize(
@@ -107,33 +95,33 @@ def test_a_plan_on_a_cluster_that_changed_since_is_refused(
     for words in (("export", plan, "--to", "slurm"), ("verify", plan, "--allocation", plan)):
         told = run(*words)
         if not fault:
-            assert words[0] == "verify" or told.returncode == 0  # switches' names seat nobody
+            assert words[0] == "verify" or told.code == 0  # switches' names seat nobody
             continue
-        assert told.returncode == 2
-        assert fault in told.stderr
-        assert "make the plan anew" in told.stderr
+        assert told.code == 2
+        assert fault in told.err
+        assert "make the plan anew" in told.err
 
 
 def test_a_plan_on_a_rebuilt_cluster_is_read_with_the_same_supernodes(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     words = ("--cluster", "hgx-h100", "--supernode", 16, *WORK)
-    assert run("place", *words, "--out", file).returncode == 0
+    assert run("place", *words, "--out", file).code == 0
 
-    rows = run("export", file, "--to", "rank-map").stdout.split()
+    rows = run("export", file, "--to", "rank-map").out.split()
 
     assert {row.rpartition(",")[2] for row in rows[1:]} == {"sn00", "sn01"}  # 32 / 16
 
 
 @pytest.mark.parametrize("kind", ["slurm", "mpi-rankfile", "torchrun", "megatron", "kueue"])
 def test_a_plan_alone_is_enough_for_a_launcher(plan: Path, tree: Path, kind: str) -> None:
-    before = run("export", plan, "--to", kind).stdout.splitlines()
+    before = run("export", plan, "--to", kind).out.splitlines()
     tree.unlink()
 
     alone = run("export", plan, "--to", kind)
 
-    assert alone.returncode == 0, alone.stderr
-    assert "the seats are those of the plan" in alone.stderr
-    changed = [a for a, b in zip(before, alone.stdout.splitlines(), strict=True) if a != b]
+    assert alone.code == 0, alone.err
+    assert "the seats are those of the plan" in alone.err
+    changed = [a for a, b in zip(before, alone.out.splitlines(), strict=True) if a != b]
     assert all("ranks on topology" in line for line in changed)  # where it comes from
 
 
@@ -142,25 +130,25 @@ def test_what_needs_the_cluster_says_so(plan: Path, tree: Path) -> None:
 
     told = run("export", plan, "--to", "slurm-topology")
 
-    assert told.returncode == 2
-    assert "this kind needs the cluster" in told.stderr
+    assert told.code == 2
+    assert "this kind needs the cluster" in told.err
 
 
 def test_it_is_drawn_with_its_own_names(tree: Path) -> None:
     drawn = run("topology", "draw", f"{tree},gpus-per-node=8")
 
-    assert drawn.returncode == 0, drawn.stderr
-    assert drawn.stdout.startswith("<svg")
+    assert drawn.code == 0, drawn.err
+    assert drawn.out.startswith("<svg")
     for name in ("n1", "n4", "s0", "s1", "top"):
-        assert f">{name}</text>" in drawn.stdout
-    assert "32 GPUs, 4 supernodes, 2 leaf switches, 1 spine switch" in drawn.stdout
+        assert f">{name}</text>" in drawn.out
+    assert "32 GPUs, 4 supernodes, 2 leaf switches, 1 spine switch" in drawn.out
 
 
 def test_a_flag_of_import_is_told_to_stand_behind_the_file(tree: Path) -> None:
     found = run("place", "--cluster", tree, "--gpus-per-node", 8)
 
-    assert found.returncode == 2
-    assert "it stands behind the cluster's file: --cluster FILE,gpus-per-node=8" in found.stderr
+    assert found.code == 2
+    assert "it stands behind the cluster's file: --cluster FILE,gpus-per-node=8" in found.err
 
 
 def test_a_launch_file_gives_model_and_layout_and_what_it_leaves_open_is_listed(
@@ -175,10 +163,8 @@ def test_a_launch_file_gives_model_and_layout_and_what_it_leaves_open_is_listed(
     )
     cluster = ("--cluster", f"{tree},gpus-per-node=8", "--json")
 
-    alone = json.loads(run("place", *cluster, "--model", script).stdout)["inputs"]
-    both = json.loads(run("place", *cluster, "--model", script, "--layout", script).stdout)[
-        "inputs"
-    ]
+    alone = json.loads(run("place", *cluster, "--model", script).out)["inputs"]
+    both = json.loads(run("place", *cluster, "--model", script, "--layout", script).out)["inputs"]
 
     assert "run.sh states one too: --layout takes it" in alone["assumed"]["layout_of_file"]
     assert (both["layout"]["tp"], both["layout"]["dp"]) == (8, 4)
