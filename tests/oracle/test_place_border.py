@@ -103,14 +103,17 @@ def _wrong(seeds: Iterable[int]) -> tuple[list[str], Counter[Proof], int]:
     return wrong, proofs, best_found
 
 
-def test_small_questions_have_no_less_busy_border_than_the_answers() -> None:
-    wrong, proofs, best_found = _wrong(range(200))
+@pytest.mark.parametrize(
+    "seeds", [range(60), pytest.param(range(60, 200), marks=pytest.mark.nightly)]
+)
+def test_small_questions_have_no_less_busy_border_than_the_answers(seeds: range) -> None:
+    wrong, proofs, best_found = _wrong(seeds)
 
     assert wrong == []
-    assert proofs[Proof.BOUND] > 50
-    assert proofs[Proof.SOLVER] > 3
+    assert proofs[Proof.BOUND] > len(seeds) / 4
+    assert proofs[Proof.SOLVER] > len(seeds) / 60
     assert proofs[Proof.INCUMBENT] == 0
-    assert best_found >= 199
+    assert best_found >= len(seeds) - 1
 
 
 @pytest.mark.nightly
@@ -136,12 +139,13 @@ def test_what_borders_send_is_what_crosses_message_by_message() -> None:
 
 
 def test_no_border_is_below_its_bounds_in_any_random_seating() -> None:
-    _no_border_is_below(range(1000, 1200))
+    _no_border_is_below(range(1000, 1070))
 
 
 @pytest.mark.nightly
-def test_nor_is_any_in_thousands_more() -> None:
-    _no_border_is_below(range(20_000, 23_000))
+@pytest.mark.parametrize("seeds", [range(1070, 1200), range(20_000, 23_000)])
+def test_nor_is_any_in_thousands_more(seeds: range) -> None:
+    _no_border_is_below(seeds)
 
 
 def _no_border_is_below(seeds: Iterable[int]) -> None:
@@ -164,9 +168,12 @@ def _no_border_is_below(seeds: Iterable[int]) -> None:
         assert border_bound_s(question, rates, 0.0, busy_s) <= busy_s * (1 + SHARE)
 
 
-def test_no_seating_that_parts_a_box_said_to_be_kept_is_less_busy() -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(4000, 4100), pytest.param(range(4100, 4300), marks=pytest.mark.nightly)]
+)
+def test_no_seating_that_parts_a_box_said_to_be_kept_is_less_busy(seeds: range) -> None:
     kept = 0
-    for seed in range(4000, 4300):
+    for seed in seeds:
         question, rates = _asked(seed, ("touch", "touch", "ring", "pairs", "chain"))
         domains, cells = len(rates), question.cells
         homes = [
@@ -187,12 +194,15 @@ def test_no_seating_that_parts_a_box_said_to_be_kept_is_less_busy() -> None:
             for home, busy_s in zip(chosen, times, strict=True):
                 if any(len({home[cell] for cell in line}) > 1 for line in lines):
                     assert busy_s >= times[best] * (1 - SHARE)
-    assert kept >= 10
+    assert kept >= len(seeds) / 30
 
 
-def test_no_seating_that_parts_a_line_cuts_less_than_it_is_said_to() -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(4300, 4340), pytest.param(range(4340, 4400), marks=pytest.mark.nightly)]
+)
+def test_no_seating_that_parts_a_line_cuts_less_than_it_is_said_to(seeds: range) -> None:
     met = 0
-    for seed in range(4300, 4400):
+    for seed in seeds:
         question, _ = _asked(seed, ("touch", "ring", "pairs", "chain", "copies"))
         homes = every_seating(question.cells, question.capacities)
         for axis, size in enumerate(question.sizes):
@@ -205,7 +215,7 @@ def test_no_seating_that_parts_a_line_cuts_less_than_it_is_said_to() -> None:
 
             assert bound <= min(cuts, default=bound) * (1 + SHARE) + SHARE
             met += bound >= min(cuts, default=np.inf) * (1 - SHARE)
-    assert met >= 20
+    assert met >= len(seeds) / 5
 
 
 def test_a_domain_holds_no_more_of_a_group_than_it_may_part_others_for() -> None:

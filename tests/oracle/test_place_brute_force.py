@@ -51,12 +51,15 @@ def _wrong_answers(seeds: Iterable[int]) -> tuple[list[str], Counter[Proof]]:
     return wrong, proofs
 
 
-def test_small_questions_are_answered_as_well_as_any_seating_and_proved() -> None:
-    wrong, proofs = _wrong_answers(range(300))
+@pytest.mark.parametrize(
+    "seeds", [range(80), pytest.param(range(80, 300), marks=pytest.mark.nightly)]
+)
+def test_small_questions_are_answered_as_well_as_any_seating_and_proved(seeds: range) -> None:
+    wrong, proofs = _wrong_answers(seeds)
 
     assert wrong == []
-    assert proofs[Proof.BOUND] > 100
-    assert proofs[Proof.SOLVER] > 10
+    assert proofs[Proof.BOUND] > len(seeds) / 3
+    assert proofs[Proof.SOLVER] > len(seeds) / 30
 
 
 @pytest.mark.nightly

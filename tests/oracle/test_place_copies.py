@@ -119,16 +119,19 @@ def _wrong(seeds: Iterable[int]) -> list[str]:
 
 
 def test_small_questions_with_copies_are_answered_as_well_as_any_seating() -> None:
-    assert _wrong(range(120)) == []
+    assert _wrong(range(40)) == []
 
 
 @pytest.mark.nightly
 def test_many_more_small_questions_with_copies_are_answered_as_well_as_any_seating() -> None:
-    assert _wrong(range(120, 1500)) == []
+    assert _wrong(range(40, 1500)) == []
 
 
-def test_no_small_question_with_copies_has_a_bound_above_its_best_seating() -> None:
-    for seed in range(2000, 2400):
+@pytest.mark.parametrize(
+    "seeds", [range(2000, 2100), pytest.param(range(2100, 2400), marks=pytest.mark.nightly)]
+)
+def test_no_small_question_with_copies_has_a_bound_above_its_best_seating(seeds: range) -> None:
+    for seed in seeds:
         question = _question(seed)
         best = brute_force_cut(question)
 

@@ -182,16 +182,30 @@ def _agrees(question: Question, rules: BoundRules, ruled: Answer, least: float) 
     )
 
 
-def test_ruled_questions_are_answered_as_well_as_any_seating_that_keeps_the_rules() -> None:
-    wrong, seen = _disagreements(range(350))
+@pytest.mark.parametrize(
+    "seeds", [range(70), pytest.param(range(70, 350), marks=pytest.mark.nightly)]
+)
+def test_ruled_questions_are_answered_as_well_as_any_seating_that_keeps_the_rules(
+    seeds: range,
+) -> None:
+    wrong, seen = _disagreements(seeds)
 
     assert wrong == []
-    assert seen["infeasible"] > 3
-    assert seen["dear"] > 15
-    assert seen["free of charge"] > 30
+    assert seen["infeasible"] > 0.01 * len(seeds)
+    assert seen["dear"] > 0.05 * len(seeds)
+    assert seen["free of charge"] > 0.09 * len(seeds)
 
 
-@pytest.mark.parametrize("seed", range(40))
+# one seed of each grid by default; 14 of the others ask what does not fit
+@pytest.mark.parametrize(
+    "seed",
+    [
+        2,
+        4,
+        6,
+        *(pytest.param(s, marks=pytest.mark.nightly) for s in range(40) if s not in (2, 4, 6)),
+    ],
+)
 def test_boxes_that_price_a_chain_of_several_axes_too_low_prove_nothing_false(seed: int) -> None:
     random = np.random.default_rng(seed)
     sizes, capacities = [((2, 3), (3, 3)), ((4, 2), (2, 6)), ((2, 2, 2), (4, 2, 2))][seed % 3]
@@ -246,12 +260,15 @@ def _broken_bounds(seeds: Iterable[int]) -> tuple[list[str], Counter[str]]:
     return broken, seen
 
 
-def test_bounds_under_rules_are_never_above_the_least_that_keeps_them() -> None:
-    broken, seen = _broken_bounds(range(5000, 5150))
+@pytest.mark.parametrize(
+    "seeds", [range(5000, 5060), pytest.param(range(5060, 5150), marks=pytest.mark.nightly)]
+)
+def test_bounds_under_rules_are_never_above_the_least_that_keeps_them(seeds: range) -> None:
+    broken, seen = _broken_bounds(seeds)
 
     assert broken == []
-    assert seen["slab met"] > 3
-    assert seen["priced met"] > 2
+    assert seen["slab met"] > 0.02 * len(seeds)
+    assert seen["priced met"] > 0.015 * len(seeds)
 
 
 @pytest.mark.nightly

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from math import prod
 
@@ -42,28 +42,33 @@ def _undercut(found: Iterable[tuple[Question, float, float]]) -> list[str]:
     ]
 
 
+def _met_share(found: Sequence[tuple[Question, float, float]]) -> float:
+    return sum(bound >= best * (1 - ROUNDING) for _, bound, best in found) / len(found)
+
+
 @pytest.fixture(scope="module")
-def thousand() -> list[tuple[Question, float, float]]:
-    return [_with_bound_and_best(seed) for seed in range(1000)]
+def hundreds() -> list[tuple[Question, float, float]]:
+    return [_with_bound_and_best(seed) for seed in range(250)]
 
 
 def test_no_seating_of_any_small_question_cuts_less_than_the_bound(
-    thousand: list[tuple[Question, float, float]],
+    hundreds: list[tuple[Question, float, float]],
 ) -> None:
-    assert _undercut(thousand) == []
+    assert _undercut(hundreds) == []
 
 
 def test_the_bound_is_the_best_seating_for_most_small_questions(
-    thousand: list[tuple[Question, float, float]],
+    hundreds: list[tuple[Question, float, float]],
 ) -> None:
-    met = sum(bound >= best * (1 - ROUNDING) for _, bound, best in thousand)
-
-    assert met >= 650  # 73 in 100 when this was written
+    assert _met_share(hundreds) >= 0.65  # 0.73 of a thousand when this was written
 
 
 @pytest.mark.nightly
 def test_no_seating_of_many_more_small_questions_cuts_less_than_the_bound() -> None:
-    assert _undercut(map(_with_bound_and_best, range(1000, 20_000))) == []
+    found = [_with_bound_and_best(seed) for seed in range(250, 20_000)]
+
+    assert _undercut(found) == []
+    assert _met_share(found[:750]) >= 0.65
 
 
 def test_no_subset_of_a_grid_touches_less_than_the_domain_bound() -> None:

@@ -79,13 +79,14 @@ def _least_by_size(question: Question, down_sets: np.ndarray) -> dict[int, float
     return {int(c): float(paid[sizes == c].min()) for c in np.unique(sizes) if c}
 
 
+@pytest.mark.parametrize("rounds", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("ring", [(), (1,), (0, 1)])
 def test_the_domain_bound_is_what_the_cheapest_down_set_pays(
-    down_sets: np.ndarray, ring: tuple[int, ...]
+    down_sets: np.ndarray, ring: tuple[int, ...], rounds: int
 ) -> None:
     rng = np.random.default_rng(7)
     met = asked = 0
-    for _ in range(12):
+    for _ in range(rounds):
         weights = np.round(10.0 ** rng.uniform(0, 2.5, size=3))
         charges = [
             Charge(axes=(axis,), kind=Kind.TOUCH, weight_bytes=float(weight))

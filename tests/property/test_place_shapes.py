@@ -58,11 +58,14 @@ def _undercut(seeds: Iterable[int]) -> tuple[list[str], int]:
     return wrong, looked_at
 
 
-def test_no_choice_of_shapes_is_dearer_than_the_best_seating() -> None:
-    wrong, looked_at = _undercut(range(400))
+@pytest.mark.parametrize(
+    "seeds", [range(80), pytest.param(range(80, 400), marks=pytest.mark.nightly)]
+)
+def test_no_choice_of_shapes_is_dearer_than_the_best_seating(seeds: range) -> None:
+    wrong, looked_at = _undercut(seeds)
 
     assert wrong == []
-    assert looked_at > 100
+    assert looked_at > 0.25 * len(seeds)
 
 
 @pytest.mark.nightly

@@ -37,8 +37,9 @@ def _random_charges(seed: int) -> tuple[tuple[int, ...], list[Charge]]:
 def _least_of_all_sets(sizes: tuple[int, ...], charges: list[Charge], held: int) -> float:
     """Return what the cheapest set of *held* cells pays, by counting every one of them."""
     cells = int(np.prod(sizes))
-    rows = [np.isin(np.arange(cells), chosen) for chosen in combinations(range(cells), held)]
-    sets = np.array(rows)
+    numbers = np.arange(1 << cells)  # each a set of cells: bit c says whether c is in it
+    sets = (numbers[:, None] >> np.arange(cells) & 1).astype(np.int8)
+    sets = sets[sets.sum(axis=1) == held]
     total = np.zeros(len(sets))
     for charge in charges:
         for members in digit_groups(sizes, charge.axes):

@@ -70,7 +70,7 @@ def held(model: ModelSpec, fabric: Fabric, count: int, seed: int) -> float:
 @pytest.mark.parametrize("name", CLUSTERS)
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
 def test_no_seating_is_faster_than_the_bound(name: str, model: str) -> None:
-    assert held(read_model(model), CLUSTERS[name](), 12, seed=len(name)) >= 1.0 - 1e-9
+    assert held(read_model(model), CLUSTERS[name](), 4, seed=len(name)) >= 1.0 - 1e-9
 
 
 @pytest.mark.nightly
