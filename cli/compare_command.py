@@ -206,13 +206,12 @@ def compare(
     )  # fmt: skip
     stage = StageLine()
     try:
-        stage("reading the clusters" if wanted.goal.equal == "gpus" else "sizing the clusters")
         found = make_comparison(
-            read_candidates(wanted), seed=seed, time_limit_s=time_limit, prices=listed,
-            tokens=wanted_tokens, stage=stage,
+            read_candidates(wanted, stage), seed=seed, time_limit_s=time_limit, prices=listed,
+            tokens=wanted_tokens, tell=stage,
         )  # fmt: skip
     finally:
-        stage("")
+        stage.close()
     for line in (*price_notes(listed, found.bills.values()), *efficiency_notes(found.asked.inputs)):
         note(line)
     document = compare_document(found)

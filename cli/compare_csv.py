@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 
 def compare_csv(found: Comparison) -> str:
-    """Return the ranking as CSV; what is not known stays empty."""
+    """Return the ranking as CSV; what is not known stays empty.
+
+    ``dp_shard`` is the ranks of data parallelism that share one copy of what ZeRO shards, all of
+    ``dp`` where none is fewer; ``cut_bytes`` is of the seats that the step is timed in.
+    """
     head = ["cluster", "supernode", "gpus", "label", "layout", "step_s", "interval_low_s",
             "interval_high_s", "tie_with_first", "mfu", "tokens_per_s", "memory_bytes", "cut_bytes",
             *(f"{d}_bytes" for d in DIGITS), "power_w", "days", "cost", "energy_j",
             "head_room_bytes", "switches", "cost_per_million_tokens", "on_front",
-            "tokens_per_j"]  # fmt: skip
+            "tokens_per_j", "dp_shard", "least_cut_bytes"]  # fmt: skip
     lines = [",".join(head)]
     points = pareto_rows(found)
     for one, run, point in zip(found.compared.ranked, found.runs, points, strict=True):
@@ -35,6 +39,7 @@ def compare_csv(found: Comparison) -> str:
             *(f.crossed.get(d) for d in DIGITS), run.power_w or None, run.days, run.cost,
             run.energy_j or None, point["head_room_bytes"], point["switches"],
             point["cost_per_million_tokens"], point["on_front"], run.tokens_per_j,
+            f.layout.dp_shard or f.layout.dp, float(f.placement.checked_bytes),
         ]  # fmt: skip
         lines.append(",".join("" if cell is None else csv_cell(cell) for cell in cells))
     return "\n".join(lines) + "\n"

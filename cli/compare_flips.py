@@ -1,7 +1,8 @@
-"""Where the winner of a comparison flips: the page's table and what is said about it."""
+"""Where the winner of a comparison flips: the page's tables and what is said about them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cli.compare_report import Comparison, flip_value
@@ -14,36 +15,91 @@ from cli.property_words import (
     property_words,
     span_words,
 )
+from planner.units import format_share, format_time
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from planner.search.flips import Flip
 
-_WORDS_WIDTH = 11  # each side gets so much at least, beside prices and in 80 columns
+ALIKE_SHARE = 5e-4
+"""Of a step: less would be told as a price of 100 % [1]."""
 _SEATED = (
     "Each is of layouts with every rank in a seat, on both sides; what is first or best now stays "
     "so until another is 0.1 % faster."
 )
 
 
-def flip_table(found: Comparison) -> Table:
-    """Return the flips as a table."""
-    table = simple_table("  property", "changes at", "from", "to", left=4)
-    table.columns[0].no_wrap = table.columns[1].no_wrap = True
-    table.columns[2].min_width = table.columns[3].min_width = _WORDS_WIDTH
-    currency = found.prices.currency if found.prices else ""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question about what changes: its words, and where the answer changes."""
+
+    words: str
+    table: Table
+
+
+def flip_questions(found: Comparison) -> list[Question]:
+    """Return the flips by what is asked, each with what holds now in its words."""
+    asked: dict[str, list[Flip]] = {}
     for one in found.flips:
-        value = flip_value(one, found)
+        asked.setdefault(one.kind, []).append(one)
+    first = found.flips_from.candidate.name
+    words = {
+        "winner": "The fastest cluster is no longer {}",
+        "tie": "No longer {}",
+        "layout": f"The best layout on {first} is no longer {{}}",
+        "cheapest": "The cheapest cluster by tokens is no longer {}",
+    }
+    return [
+        Question(words[kind].format(asked[kind][0].before), _table(asked[kind], found))
+        for kind in words
+        if kind in asked
+    ]
+
+
+def _table(flips: list[Flip], found: Comparison) -> Table:
+    table = simple_table("  property", "from", "x now", "then it is", left=4)
+    for column in table.columns[:3]:
+        column.no_wrap = True
+    currency = found.prices.currency if found.prices else ""
+    for one in flips:
+        value = property_value(one.name, flip_value(one, found), currency)
+        way = "up" if one.factor > 1.0 else "down"
         table.add_row(
-            f"  {property_words(one.name)}",
-            f"{property_value(one.name, value, currency)} (x {factor_words(one.factor)})",
-            one.before, one.after,
+            f"  {property_words(one.name)}", f"{value} {way}", factor_words(one.factor),
+            one.after,
         )  # fmt: skip
     return table
 
 
+def now_sentence(found: Comparison) -> str:
+    """Return what flips start from: the fastest layout of all, where the ranking has another."""
+    first = found.flips_from
+    fastest = found.compared.fastest[first.candidate.name]
+    behind = {
+        one.candidate.name: one.finalist.token_s / found.compared.fastest[
+            one.candidate.name
+        ].token_s - 1.0
+        for one in found.compared.ranked
+    }  # fmt: skip
+    others = [
+        f"{format_share(share)} on {name}" for name, share in behind.items()
+        if share >= ALIKE_SHARE
+    ]  # fmt: skip
+    text = (
+        f"They start from the fastest layout of each cluster: {first.candidate.name} has the "
+        f"shortest step now, {format_time(fastest.step_s)}"
+    )
+    if not others:
+        return f"{text}."
+    return (
+        f"{text}. The ranking has layouts that the model can hardly tell from these, with fewer "
+        f"stages: behind by {', '.join(others)}."
+    )
+
+
 def flip_lines(found: Comparison) -> list[str]:
-    """Return what stands below the table."""
+    """Return what stands below the tables."""
     return [_flip_sentence(found), *_seated_lines(found)]
 
 

@@ -16,6 +16,7 @@ from planner.fabric import Fabric
 from planner.layout import Layout
 from planner.search.compare import Candidate
 from planner.search.rules import Rule
+from planner.search.stages import Stage, Tell, untold
 from topologies.own_efficiency import OwnFits
 
 DEFAULT_SUPERNODES = (8, 64, 384)
@@ -56,8 +57,8 @@ class Compare:
     where: tuple[Rule, ...]
 
 
-def read_candidates(wanted: Wanted) -> Compare:
-    """Return the clusters and layouts of *wanted*.
+def read_candidates(wanted: Wanted, tell: Tell = untold) -> Compare:
+    """Return the clusters and layouts of *wanted*, telling *tell* how far it is.
 
     Raises:
         InputError: every fault of every cluster and layout.
@@ -80,9 +81,10 @@ def read_candidates(wanted: Wanted) -> Compare:
     ]  # fmt: skip
     if wanted.goal.equal != "gpus" and wanted.layout_files:
         raise InputError("--layout fixes the number of GPUs: compare such layouts at --equal gpus")
-    sizes = sizes_of(clusters, wanted.goal)
+    sizes = sizes_of(clusters, wanted.goal, tell)
     model = _one_model(clusters, wanted, sizes)
-    for one, sized in zip(clusters, sizes.each, strict=True):
+    for done, (one, sized) in enumerate(zip(clusters, sizes.each, strict=True)):
+        tell(Stage(what="reading the clusters", done=done, of=len(clusters)))
         for path in wanted.layout_files or (None,):
             asked = replace(
                 one, gpus=sized.gpus, model=model, layout_file=path, ignore_memory=path is not None

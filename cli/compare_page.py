@@ -8,9 +8,9 @@ from rich.text import Text
 
 from cli.compare_budget_words import lost_time, size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
-from cli.compare_flips import flip_lines, flip_table
+from cli.compare_flips import ALIKE_SHARE, flip_lines, flip_questions, now_sentence
 from cli.compare_report import Comparison, pareto_rows, worth_per_gpu
-from cli.compare_verdict import same_work, tokens_words, verdict_lines
+from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_lines
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.report_pictures_plane import Axis
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _NOTHING_SHARE = 0.001
-_ALIKE_SHARE = 5e-4  # of a step: less would be told as a price of 100 %
 
 
 def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
@@ -38,18 +37,22 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         f"{first.candidate.model.name} on {_job(found)}."
         + ("" if found.asked.layouts else " Each cluster has the layout that place takes there.")
     ))  # fmt: skip
-    for line in _fastest_lines(found):
-        console.print(Text(line))
     for line in [*size_lines(found), *_unfilled_lines(found)]:
         console.print(Text(line))
     _section(console, "Ranked", _ranked_table(found))
+    console.print(Text(_layout_words(found)))
     _section(console, "What falls on the cut between supernodes, in bytes of one step",
              cut_table(found))  # fmt: skip
     console.print(Text(seating_sentence(found)))
     for line in cut_sentences(found):
         console.print(Text(line))
     if found.compared.pools:
-        _section(console, "Where the winner flips, all else equal", flip_table(found))
+        console.print()
+        console.print(Text("Where the winner flips, all else equal", style="bold"))
+        console.print(Text(now_sentence(found)))
+        for question in flip_questions(found):
+            console.print(Text(question.words, style="italic"))
+            console.print(question.table)
         for line in flip_lines(found):
             console.print(Text(line))
         _section(console, "Where to spend: tokens a second won, layouts chosen anew",
@@ -70,27 +73,25 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
 
 
-def _fastest_lines(found: Comparison) -> list[str]:
-    """Return how far what is taken is behind the fastest, by which flips are found."""
-    behind = {
-        one.candidate.name: one.finalist.token_s / fastest.token_s - 1.0
+_WORDS = {
+    "vpp": "vpp: virtual stages of a pipeline",
+    "shard": "shard: ranks of dp that share one copy of what ZeRO shards",
+    "zero": "zero: ZeRO stage",
+    "mb": "mb: sequences of a micro-batch",
+    "no-rec": "no-rec: nothing is computed again",
+    "rec": "rec: activations are computed again in full, else selectively",
+}
+"""What a word of a layout's short form means, by its letters; degrees are what they are called."""
+
+
+def _layout_words(found: Comparison) -> str:
+    """Return what the words of the ranking's layouts mean."""
+    used = {
+        word.rstrip("0123456789")
         for one in found.compared.ranked
-        if (fastest := found.compared.fastest.get(one.candidate.name)) is not None
+        for word in short_layout(one.finalist.layout).split()
     }
-    said = [
-        f"{format_share(share)} on {name}"
-        for name, share in behind.items()
-        if share >= _ALIKE_SHARE
-    ]
-    if not said:
-        return []
-    other = found.flips_from
-    led = "" if other is found.first else f"; by these {other.candidate.name} is first"
-    text = (
-        "Of those within 2 % of the fastest it has the fewest stages; flips are found by the "
-        f"fastest, which is faster by {', '.join(said)}{led}."
-    )
-    return [text]
+    return f"{'; '.join(text for word, text in _WORDS.items() if word in used)}."
 
 
 def _unfilled_lines(found: Comparison) -> list[str]:
@@ -243,23 +244,23 @@ def _basis(found: Comparison, name: str) -> str:
 
 def _price_lines(found: Comparison) -> list[str]:
     """Return at which price the others would win by tokens per money, at the same GPUs."""
-    first = found.first
-    others = [
-        f"{row_name(one, found)} below {format_share(first.finalist.step_s / one.finalist.step_s)}"
-        for one in found.compared.ranked[1:]
-        if one.candidate.name != first.candidate.name
-        and one.finalist.step_s > first.finalist.step_s * (1.0 + _ALIKE_SHARE)
-    ]
+    choice = choice_of(found)
+    others = [] if choice is None else [
+        f"{one.name} below {format_share(one.tokens_per_s / choice.pick.tokens_per_s)}"
+        for one in choice.order
+        if one.gpus == choice.pick.gpus
+        and one.tokens_per_s * (1.0 + ALIKE_SHARE) < choice.pick.tokens_per_s
+    ]  # fmt: skip
     if found.cheapest:
         lines = [f"By tokens per money spent {found.cheapest} is first, at the prices given."]
         if not any(one.kind == "cheapest" for one in found.flips) and len(found.runs) > 1:
             lines.append("No single price between x 1/32 and x 32 of what it is changes that.")
         return lines
-    if not others or found.asked.sizes.goal.equal != "gpus":
+    if choice is None or not others or found.asked.sizes.goal.equal != "gpus":
         return []
     text = (
         "By tokens per money another wins where a GPU costs less than this share of one of "
-        f"{first.candidate.name}: {', '.join(others)}."
+        f"{choice.pick.name}: {', '.join(others)}."
     )
     return [text]
 

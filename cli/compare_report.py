@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from planner.search.gains import Gain, gains, worth
 from planner.search.pareto import pareto_front
 from planner.search.price_flips import Bid, cheapest, price_flips, price_now
 from planner.search.seated_flips import SeatedFlip, SeatedFlips, Today, seated_flips
-from planner.words import counted
+from planner.search.stages import Stage, Tell, untold
 
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
@@ -84,7 +84,7 @@ def make_comparison(
     time_limit_s: float | None = None,
     prices: PriceList | None = None,
     tokens: float | None = None,
-    stage: Callable[[str], None] = lambda _: None,
+    tell: Tell = untold,
 ) -> Comparison:
     """Return the comparison of *asked*.
 
@@ -94,14 +94,13 @@ def make_comparison(
         time_limit_s: for seating each layout [s].
         prices: the user's list, if any.
         tokens: of the run, if asked [1].
-        stage: told what begins.
+        tell: is told how far it is.
     """
     limit_s = FINALIST_LIMIT_S if time_limit_s is None else time_limit_s
-    stage(f"searching layouts on {counted(len(asked.candidates), 'cluster')}, seating the best")
     if asked.layouts:
         found = compare_layouts(asked.candidates, asked.layouts, seed=seed, time_limit_s=limit_s)
     else:
-        found = compare(asked.candidates, seed=seed, time_limit_s=limit_s)
+        found = compare(asked.candidates, seed=seed, time_limit_s=limit_s, tell=tell)
     bills = {one.name: bill_of_materials(one.fabric, prices) for one in asked.candidates}
     runs = {
         id(one): run_of(float(one.finalist.step.tokens_per_s) * asked.sizes.goal.goodput_share,
@@ -116,25 +115,31 @@ def make_comparison(
         for one in found.ranked
     ] if found.pools else []  # fmt: skip
     priced = prices is not None and all(one.cost_per_token is not None for one in runs.values())
-    stage("looking where the winner flips")
-    flipped = _seated_flips(asked, found)
-    stage("looking where to spend")
+    flipped = _seated_flips(asked, found, tell)
     return Comparison(
         asked=asked,
         compared=found,
         flips=(*flipped.seated.held, *price_flips(bids, prices)),
         contradicted=flipped.seated.contradicted,
         looked=flipped.looked,
-        gains={
-            pool.name: tuple(gains(pool, nics_per_gpu=_nics(bills[one.name], one.gpus),
-                                   bigger=one.bigger))
-            for pool, one in zip(found.pools, asked.candidates, strict=False)
-        },
+        gains=_gains(asked, found, bills, tell),
         bills=bills,
         runs=tuple(runs[id(one)] for one in found.ranked),
         cheapest=cheapest(bids, prices) if bids and priced and prices is not None else "",
         seed=seed, time_limit_s=limit_s, prices=prices, tokens=tokens,
     )  # fmt: skip
+
+
+def _gains(
+    asked: Compare, found: Compared, bills: Mapping[str, Bill], tell: Tell
+) -> dict[str, tuple[Gain, ...]]:
+    gained: dict[str, tuple[Gain, ...]] = {}
+    for pool, one in zip(found.pools, asked.candidates, strict=False):
+        tell(Stage(what="looking where to spend", done=len(gained), of=len(found.pools),
+                   now=one.name))  # fmt: skip
+        nics = _nics(bills[one.name], one.gpus)
+        gained[pool.name] = tuple(gains(pool, nics_per_gpu=nics, bigger=one.bigger))
+    return gained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +150,7 @@ class _Flipped:
     looked: tuple[Looked, ...] = ()
 
 
-def _seated_flips(asked: Compare, found: Compared) -> _Flipped:
+def _seated_flips(asked: Compare, found: Compared, tell: Tell) -> _Flipped:
     """Return where the winner flips; for a run that all do in time, only where its layout does."""
     if not found.pools:
         return _Flipped(seated=SeatedFlips(held=(), contradicted=()))
@@ -158,8 +163,8 @@ def _seated_flips(asked: Compare, found: Compared) -> _Flipped:
         layouts={name: found.fastest[name].layout for name in sorted(names)},
         winner=first.candidate.name,
     )
-    ordered = flips(varied)
-    seated = seated_flips(ordered.found, varied, found.seats, today)
+    ordered = flips(varied, tell)
+    seated = seated_flips(ordered.found, varied, found.seats, today, tell)
     return _Flipped(seated=seated, looked=ordered.looked)
 
 

@@ -23,6 +23,7 @@ from planner.procure.budget import Cost, format_money, money_of, parse_amount, p
 from planner.procure.run import DAY_S, run_of
 from planner.search.defaults import best_layout
 from planner.search.sizing import best_within, least_for, most_within
+from planner.search.stages import Stage, Tell, untold
 from planner.units import format_power, parse_power
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Sizes:
 class _Cluster:
     """A cluster that can be asked what it costs and trains at any number of supernodes."""
 
-    def __init__(self, asked: Asked, goal: Goal) -> None:
+    def __init__(self, asked: Asked, goal: Goal, tell: Tell) -> None:
         fabric = read_fabric(replace(asked, gpus=None) if asked.cluster else asked)
         self.name = fabric.name
         self.supernode = max(fabric.capacities("supernode"))
@@ -100,13 +101,13 @@ class _Cluster:
         fixed = len(smallest.gpus) != self.unit
         self.most = max(1, (len(smallest.gpus) if fixed else MOST_GPUS) // self.unit)
         self.why = self.why_no_larger = ""
-        self._asked, self._goal = asked, goal
+        self._asked, self._goal, self._tell = asked, goal, tell
         self.rate_of: Callable[[int], float] = cache(self._rate)
         self.cost_of: Callable[[int], float] = cache(self._amount)
 
     def in_parts(self) -> _Cluster:
         """Return the cluster growing by parts of a supernode, the last one partly filled."""
-        other = _Cluster(self._asked, self._goal)
+        other = _Cluster(self._asked, self._goal, self._tell)
         other.unit = gcd(self.supernode, _PART_GPUS)
         other.most = MOST_GPUS // other.unit
         return other
@@ -146,6 +147,7 @@ class _Cluster:
         gpus = count * self.unit
         if gpus < self.supernode:
             return 0.0
+        self._tell(Stage(what=f"sizing {self.name}", now=f"trying {gpus:,} GPUs"))
         try:
             read_fabric(replace(self._asked, gpus=gpus))
         except SpecError as error:
@@ -172,12 +174,13 @@ def cost_of(fabric: Fabric, gpus: int, goal: Goal) -> Cost:
     return money_of(gpus, bill, goal.prices)
 
 
-def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
+def sizes_of(clusters: list[Asked], goal: Goal, tell: Tell = untold) -> Sizes:
     """Return how large each cluster becomes.
 
     Args:
         clusters: the first one with the number of GPUs that the budget is taken from.
         goal: what they have in common.
+        tell: is told how far it is.
 
     Raises:
         InputError: a price or a power is missing, of any cluster; all of them are named.
@@ -186,7 +189,7 @@ def sizes_of(clusters: list[Asked], goal: Goal) -> Sizes:
     if goal.equal == "gpus":
         return Sizes(goal=goal, each=tuple(Sized(gpus=_gpus(one), spent=None) for one in clusters))
     model = clusters[0].model or read_question(clusters[0]).model.name
-    found = [_Cluster(replace(one, model=model), goal) for one in clusters]
+    found = [_Cluster(replace(one, model=model), goal, tell) for one in clusters]
     if goal.equal == "run":
         most = None if goal.budget is None else _run_budget(found, goal)
         each = _each(found, lambda one: _for_run(one, goal))

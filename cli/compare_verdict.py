@@ -1,4 +1,4 @@
-"""What ``planner compare`` says first: what to take, as its report says it, and who is first."""
+"""What ``planner compare`` says first: what to take, as its report says it, and how surely."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ from planner.units import format_number, format_time
 
 
 def verdict_lines(found: Comparison) -> list[str]:
-    """Return what to take, where there is a choice, and who is first."""
-    choice = choice_of(found)
-    taken = [] if choice is None or len(found.compared.ranked) < 2 else [choice.sentence]
-    return [*taken, _first(found)]
+    """Return what to take, with which layout, and whether it is told from the others."""
+    choice, ranked = choice_of(found), found.compared.ranked
+    if choice is None:
+        return ["None of them fits in memory.", _told(found.first, found)]
+    names = entry_names([one.candidate.name for one in ranked], [one.label for one in ranked])
+    pick = ranked[names.index(choice.pick.name)]
+    taken = [choice.sentence] if len(ranked) > 1 else []
+    return [*taken, _told(pick, found)]
 
 
 def choice_of(found: Comparison) -> Choice | None:
@@ -57,26 +61,31 @@ def _offer(name: str, one: Entry, run: Run, found: Comparison) -> Offer:
     )  # fmt: skip
 
 
-def _first(found: Comparison) -> str:
-    """Return who is first in the ranking, by what, and whether it is told from the others."""
-    first = found.first.finalist
-    low, high = interval_s(first.step)
-    first_by = "is first"
-    if found.asked.sizes.goal.equal == "run":
-        first_by = "does the run for the least money" if found.cheapest else "needs the fewest GPUs"
-    elif not same_work(found):
-        first_by = f"trains most, {tokens_words(float(first.step.tokens_per_s))} tokens a second"
+def _told(pick: Entry, found: Comparison) -> str:
+    """Return the step and layout of what is taken, and which the model cannot tell from it."""
+    final = pick.finalist
+    low, high = interval_s(final.step)
     text = (
-        f"{row_name(found.first, found)} {first_by}: a step takes {format_time(first.step_s)} "
-        f"({format_time(low)} to {format_time(high)}) with {spelled_layout(first.layout)}."
+        f"{row_name(pick, found)}: a step takes {format_time(final.step_s)} ({format_time(low)} to "
+        f"{format_time(high)}) with {spelled_layout(final.layout)}."
     )
-    if found.asked.sizes.goal.equal == "run":
+    others = [one for one in found.compared.ranked if one is not pick]
+    if found.asked.sizes.goal.equal == "run" or not others:
         return text
-    rest = found.compared.ranked[1:]
-    ties = [row_name(one, found) for one in rest if is_tie(first, one.finalist)]
+    ties = [
+        f"{row_name(one, found)} ({_speed(one, found)})"
+        for one in others if is_tie(final, one.finalist)
+    ]  # fmt: skip
     if ties:
         return f"{text} A tie with {', '.join(ties)}: the model cannot tell them apart at 90 %."
-    return f"{text} The model tells it from all others at 90 %." if rest else text
+    return f"{text} The model tells it from all others at 90 %."
+
+
+def _speed(one: Entry, found: Comparison) -> str:
+    """Return an entry's step, or tokens a second where steps do not compare."""
+    if same_work(found):
+        return format_time(one.finalist.step_s)
+    return f"{tokens_words(float(one.finalist.step.tokens_per_s))} tokens/s"
 
 
 def same_work(found: Comparison) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ from planner.words import counted
 if TYPE_CHECKING:
     from planner.place.answer import Progress
     from planner.search.seated_rows import Seating
+    from planner.search.stages import Stage
 
 _QUIET_S = 1.0  # a search that ends sooner says nothing
 _EVERY_S = 10.0  # seconds between lines where nobody can write over them
+_BEAT_S = 1.0  # so often a terminal's line is written anew though nothing was told
 _WIDTH = 79
 
 
@@ -84,18 +87,51 @@ class SeatingLine(_Line):
             )
 
 
-class StageLine:
-    """Tells a terminal what a command of many seconds is at, on one line that is written over."""
+class StageLine(_Line):
+    """Tells what a command of many seconds is at, how much of it is done and how long is left.
+
+    A terminal's line goes on counting seconds while nothing is told.
+    """
 
     def __init__(self) -> None:
-        self._starts_s = monotonic()
-        self._live = sys.stderr.isatty()
+        super().__init__()
+        self._stage: Stage | None = None
+        self._stage_starts_s = self.starts_s
+        self._one, self._over = Lock(), Event()
+        self._heart = Thread(target=self._beat, daemon=True)
+        if self.live:
+            self._heart.start()
 
-    def __call__(self, stage: str) -> None:
-        """Say what begins, and how long it took so far; an empty *stage* leaves the line empty."""
-        if not self._live:
-            return
-        passed_s = monotonic() - self._starts_s
-        line = f"{stage} ({format_time(round(passed_s, 1))} so far)" if stage else ""
-        sys.stderr.write(f"\r{line[:_WIDTH].ljust(_WIDTH)}" + ("" if stage else "\r"))
-        sys.stderr.flush()
+    def __call__(self, stage: Stage) -> None:
+        """Say how far it is."""
+        with self._one:
+            if self._stage is None or stage.what != self._stage.what:
+                self._stage_starts_s = monotonic()
+            self._stage = stage
+            if self.due():
+                self.say(self._line(stage))
+
+    def close(self) -> None:
+        """Leave a terminal's line empty for what follows."""
+        self._over.set()
+        if self._heart.is_alive():
+            self._heart.join()
+        super().close()
+
+    def _beat(self) -> None:
+        while not self._over.wait(_BEAT_S):
+            with self._one:
+                if self._stage is not None and self.due():
+                    self.say(self._line(self._stage))
+
+    def _line(self, stage: Stage) -> str:
+        """Return the stage, what is left of it by what its parts took, and all that has passed."""
+        now_s = monotonic()
+        passed = f"{format_time(float(round(now_s - self.starts_s)))} so far"
+        if stage.of:
+            passed = f"{stage.done} of {stage.of}, {passed}"
+        if 0 < stage.done < stage.of:
+            each_s = (now_s - self._stage_starts_s) / stage.done
+            left_s = max(1.0, each_s * (stage.of - stage.done))
+            passed += f", about {format_time(float(round(left_s)))} left"
+        return "; ".join(part for part in (f"{stage.what}: {passed}", stage.now) if part)

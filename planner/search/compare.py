@@ -15,8 +15,12 @@ from planner.search.fastest import fastest_on
 from planner.search.finalist import Finalist, seat
 from planner.search.pool import Pool
 from planner.search.search import Swept, machine_of
+from planner.search.seated_rows import Seating
 from planner.search.seated_steps import SeatedSteps
+from planner.search.stages import Stage, Tell, untold
 from planner.search.together import grouped
+from planner.units import format_time
+from planner.words import counted
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
@@ -99,24 +103,27 @@ class Compared:
 
 
 def compare(
-    candidates: Sequence[Candidate], *, seed: int = 0, time_limit_s: float = 1.0
-) -> Compared:
+    candidates: Sequence[Candidate], *, seed: int = 0, time_limit_s: float = 1.0,
+    tell: Tell = untold,
+) -> Compared:  # fmt: skip
     """Return each cluster with the layout that is taken on it, ranked.
 
     Args:
         candidates: the clusters.
         seed: of everything random in a seating.
         time_limit_s: seconds a solver may take for one seating [s].
+        tell: is told how far it is.
     """
-    searched = _searched(candidates)
+    searched = _searched(candidates, tell)
     seats = _seats(candidates)
     own: list[Entry] = []
     fastest: dict[str, Fastest] = {}
-    for one, found in zip(candidates, searched, strict=True):
-        steps = seats[one.name]
-        chooser = Chooser(one.job, steps, whole=found.pool.whole)
+    for done, (one, found) in enumerate(zip(candidates, searched, strict=True)):
+        steps, at = seats[one.name], _Choosing(one.name, done, len(candidates), tell)
+        chooser = Chooser(one.job, steps, whole=found.pool.whole, told=at.seated)
         choice = chooser.taken()
         fastest[one.name] = chooser.fastest(choice)
+        at.tell("proving the least cut")
         finalist = seat(
             steps, one.model, choice.layout, seed=seed, time_limit_s=time_limit_s,
             estimated_s=choice.step_s,
@@ -133,6 +140,26 @@ def compare(
         seats=seats,
         fastest=fastest,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choosing:
+    """Tells how far the choice of layouts is, on the one of all clusters that has its turn."""
+
+    name: str
+    done: int
+    of: int
+    on: Tell
+
+    def tell(self, now: str) -> None:
+        self.on(Stage(what="choosing a layout on each cluster", done=self.done, of=self.of,
+                      now=f"{self.name}: {now}"))  # fmt: skip
+
+    def seated(self, seating: Seating) -> None:
+        self.tell(
+            f"{counted(seating.seated, 'layout')} seated, the shortest "
+            f"{format_time(seating.shortest_s)}"
+        )
 
 
 def _seats(candidates: Sequence[Candidate]) -> dict[str, SeatedSteps]:
@@ -152,7 +179,7 @@ class _Searched:
         return replace(self.pool, seated_ratio=ratio, spread=spread)
 
 
-def _searched(candidates: Sequence[Candidate]) -> list[_Searched]:
+def _searched(candidates: Sequence[Candidate], tell: Tell) -> list[_Searched]:
     """Return each cluster's space, once for all that differ in their network alone.
 
     Raises:
@@ -164,14 +191,14 @@ def _searched(candidates: Sequence[Candidate]) -> list[_Searched]:
     impossible: list[str] = []
     for some in grouped(candidates, key=_but_for_the_network):
         alike = [candidates[position] for position in some]
-        first = alike[0]
+        first, names = alike[0], ", ".join(one.name for one in alike)
+        tell(Stage(what="searching layouts", done=len(found), of=len(candidates), now=names))
         machines = [machine_of(one.fabric, one.gpus, one.efficiency) for one in alike]
         try:
             whole, swept = fastest_on(
                 first.model, machines, first.gpus, first.fixed, rules=first.rules
             )
         except InfeasibleError as error:
-            names = ", ".join(one.name for one in alike)
             impossible += [f"{names}: {fault}" for fault in error.faults]
         except LayoutError as error:
             faults += error.faults

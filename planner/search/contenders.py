@@ -129,6 +129,8 @@ def contest(
         few = _ratios(some, change, seats, wanted, ratios)
         near = _near(some, change, few)
         ratios = _ratios(pool.with_rows(np.union1d(start, near)), change, seats, wanted, few)
+    if not ratios:
+        return Contest(pool=pool, contenders=())
     rows = sorted(ratios)
     return Contest(
         pool=pool.with_rows(np.array(rows, np.int64)),

@@ -17,6 +17,7 @@ from planner.search.changed import AS_IT_IS
 from planner.search.experts import Experts, expert_counts
 from planner.search.incumbent import Incumbent, spelled_degrees
 from planner.search.pool import Pool
+from planner.search.stages import Stage, Tell, untold
 from planner.search.standings import (
     NO_FIT,
     first_of,
@@ -107,7 +108,7 @@ class _Asked:
     search: Search
 
 
-def flips(varied: Varied) -> Flips:
+def flips(varied: Varied, tell: Tell = untold) -> Flips:
     """Return the nearest changes below and above the machines as they are, by property.
 
     Each property is asked about at the factors of a grid first, of all layouts of the space, in
@@ -115,6 +116,7 @@ def flips(varied: Varied) -> Flips:
 
     Args:
         varied: the clusters.
+        tell: is told how far it is.
     """
     steps = varied.steps
     asked: list[_Asked] = []
@@ -137,7 +139,7 @@ def flips(varied: Varied) -> Flips:
             for kind, (ask, is_free) in kinds.items()
             for direction in (-1, 1)
         ]  # fmt: skip
-    along = _side_by_side(varied, asked)
+    along = _side_by_side(varied, asked, tell)
     found = [
         Flip(name=one.axis.name, kind=one.kind, factor=told.beyond_factor, before=told.before,
              after=one.ask(told.beyond_factor), held_factor=told.held_factor)
@@ -157,7 +159,7 @@ def _ends(axes: Sequence[Axis]) -> tuple[list[Change], Change]:
     return [one for one in changes if is_as_fast(AS_IT_IS, one)], fastest_of(changes)
 
 
-def _side_by_side(varied: Varied, asked: Sequence[_Asked]) -> list[Along]:
+def _side_by_side(varied: Varied, asked: Sequence[_Asked], tell: Tell) -> list[Along]:
     """Run all searches to their ends, a round of questions at once; return what they find."""
     found: dict[int, Along] = {}
     left = dict(enumerate(asked))
@@ -171,6 +173,8 @@ def _side_by_side(varied: Varied, asked: Sequence[_Asked]) -> list[Along]:
                 found[at] = end.value
             else:
                 wanted.setdefault(one.kind, []).extend(changes)
+        now = ", ".join(dict.fromkeys(one.axis.name.replace("_", " ") for one in left.values()))
+        tell(Stage(what="looking where the winner flips", done=len(found), of=len(asked), now=now))
         varied.steps.find([change for changes in wanted.values() for change in changes])
         varied.incumbent.find(wanted.get("layout", []))
     return [found[at] for at in sorted(found)]

@@ -20,6 +20,7 @@ from planner.search.flips import Flip, Varied
 from planner.search.incumbent import spelled_degrees
 from planner.search.pool import Pool
 from planner.search.seated_steps import SeatedSteps, until_kept
+from planner.search.stages import Stage, Tell, untold
 from planner.search.standings import first_of, spreads_of, standing
 from planner.search.together import grouped
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 _ROUNDS = 10
 """Times that layouts are seated to locate a flip: so often is the way to 1/32 halved."""
+_PUT = _ROUNDS // 2
+"""Of them, those that go where the seats found so far put the flip; the others halve the way."""
 _CLOSE = 0.05
 """How far from where layouts were seated, in log, their steps are still taken to be so much longer
 than in closed form [1]: what seats add then changes by less than the last 0.1 %."""
@@ -89,8 +92,9 @@ class Today:
 
 
 def seated_flips(
-    found: Sequence[Flip], varied: Varied, seats: Mapping[str, SeatedSteps], today: Today
-) -> SeatedFlips:
+    found: Sequence[Flip], varied: Varied, seats: Mapping[str, SeatedSteps], today: Today,
+    tell: Tell = untold,
+) -> SeatedFlips:  # fmt: skip
     """Return which of the flips *found* in rank order there are with seats, and where.
 
     Args:
@@ -98,12 +102,15 @@ def seated_flips(
         varied: the clusters.
         seats: cluster to the steps of layouts seated on it.
         today: what *found* must start from.
+        tell: is told how far it is.
     """
     held: list[Flip] = []
     contradicted: list[SeatedFlip] = []
     places = {name: _OnAxis(varied, seats, today, axis) for name, axis in varied.axes.items()}
     experts = _OnExperts(varied, seats, today)
-    for flip in found:
+    for done, flip in enumerate(found):
+        tell(Stage(what="seating ranks at each flip", done=done, of=len(found),
+                   now=flip.name.replace("_", " ")))  # fmt: skip
         one = places.get(flip.name, experts).seated(flip)
         if isinstance(one, Flip) and (one.kind, one.after) == ("tie", NOTHING_FITS.words):
             continue  # there the winner flips, too
@@ -146,13 +153,14 @@ class _OnAxis:
         today = _of_today(flip.kind, self._today, self._steps)
         at_first = here = self._contenders(flip, flip.factor)
         factor, held, beyond, after = flip.factor, 1.0, inf, ""
-        for _ in range(_ROUNDS):
+        for done in range(_ROUNDS):
             said = self._said(flip.kind, here, factor)
             if said == today:
                 held = factor
             else:
                 beyond, after = factor, said
-            put = self._bracket(flip.kind, here, factor, today)
+            halves = beyond < inf and done >= _PUT  # what seats put here and there may not meet
+            put = None if halves else self._bracket(flip.kind, here, factor, today)
             if put is not None and _is_between(held, put[1], beyond):
                 if abs(log(put[1] / factor)) <= _CLOSE:
                     (held, beyond), after = put, self._said(flip.kind, here, put[1])
@@ -165,6 +173,8 @@ class _OnAxis:
             else:
                 factor = self._axis.nearest(sqrt(held * beyond))
             here = self._contenders(flip, factor)
+        if beyond < inf:
+            return _moved(flip, today, after, held, beyond)
         return SeatedFlip(
             flip=flip, before=self._said(flip.kind, at_first, flip.held_factor),
             after=self._said(flip.kind, at_first, flip.factor),

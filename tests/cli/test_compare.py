@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +16,16 @@ import jsonschema
 import pytest
 
 from cli.compare_sizes import Goal, sizes_of
+from cli.planner_app import main
 from cli.planner_inputs import Asked
 from planner.procure.price_file import read_prices
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
 SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "compare.json"
+FEW = ("--cp", "1", "--zero", "1", "--micro-batch", "1", "--recompute", "selective", "--vpp", "1")
+"""Held fast, so that little is searched."""
+NARROW = ("--tp", "2", "--pp", "1")
 MOE = ("--gpus", "64", "--model", "mixtral-8x7b")
 
 
@@ -28,29 +36,111 @@ def documented(planner: Planner, *arguments: str) -> dict[str, Any]:
     return document
 
 
-def test_supernodes_are_ranked_with_what_falls_on_each_cut(planner: Planner) -> None:
-    document = documented(planner, *MOE, "--supernode", "8,32,64", "--zero", "1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What one run of the command left: its page, its document, its table."""
+
+    page: str
+    document: dict[str, Any]
+    table: list[dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def experts(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a comparison of a small model with experts, run once for all that ask about it."""
+    folder, page = tmp_path_factory.mktemp("compare"), io.StringIO()
+    out, table = folder / "out.json", folder / "table.csv"
+    with contextlib.redirect_stdout(page), contextlib.redirect_stderr(io.StringIO()):
+        code = main(["compare", "--gpus", "16", "--model", "mixtral-8x7b", "--supernode", "4",
+                     "--supernode", "16", *FEW, "--global-batch", "128", "--out", str(out),
+                     "--csv", str(table)])  # fmt: skip
+    assert code == 0
+    return Run(page=page.getvalue(), document=json.loads(out.read_text()),
+               table=list(csv.DictReader(table.read_text().splitlines())))  # fmt: skip
+
+
+def test_supernodes_are_ranked_with_what_falls_on_each_cut(experts: Run) -> None:
+    document = experts.document
 
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     ranked = document["ranked"]
-    assert {one["supernode"] for one in ranked} == {8, 32, 64}
+    assert {one["supernode"] for one in ranked} == {4, 16}
     steps = [one["step"]["total_s"] for one in ranked]
     assert steps == sorted(steps)
     by_size = {one["supernode"]: one for one in ranked}
-    assert by_size[64]["seated_bytes"] == 0
-    assert by_size[8]["seated_bytes"] > 0
-    assert by_size[64]["fastest"]["step_s"] <= by_size[8]["fastest"]["step_s"]
+    assert by_size[16]["seated_bytes"] == 0
+    assert by_size[4]["seated_bytes"] > 0
+    assert by_size[16]["fastest"]["step_s"] <= by_size[4]["fastest"]["step_s"]
     for one in ranked:
         # what is taken ties with the fastest: within 2 %, and what placing it changes
         assert one["step"]["total_s"] <= 1.03 * one["fastest"]["step_s"]
         assert sum(one["crossed_bytes"].values()) == pytest.approx(one["seated_bytes"])
 
 
-def test_experts_wider_than_a_supernode_cross_and_those_that_fit_do_not(planner: Planner) -> None:
-    document = documented(
-        planner, *MOE, "--supernode", "4,8", "--tp", "1", "--cp", "1", "--ep", "8", "--pp", "4",
-        "--zero", "1", "--micro-batch", "1", "--global-batch", "4096",
-    )  # fmt: skip
+def test_a_table_has_the_shards_and_the_least_cut_beside_the_seats_of_the_step(
+    experts: Run,
+) -> None:
+    for row, one in zip(experts.table, experts.document["ranked"], strict=True):
+        assert int(row["dp_shard"]) == one["layout"]["dp"]
+        assert float(row["least_cut_bytes"]) == one["cut"]["checked_bytes"]
+        assert float(row["cut_bytes"]) == one["seated_bytes"] >= float(row["least_cut_bytes"])
+
+
+def test_the_page_fits_eighty_columns_and_answers_the_questions(experts: Run) -> None:
+    for part in ("Take generic-sn", "Ranked", "What falls on the cut", "Where the winner flips",
+                 "They start from the fastest layout", "Where to spend", "What it is made of",
+                 "zero: ZeRO stage", "No money: no price list"):  # fmt: skip
+        assert part in experts.page
+    assert max(map(len, experts.page.splitlines())) <= 80
+
+
+def test_one_cluster_is_the_verdict_of_a_page(experts: Run) -> None:
+    head = " ".join(experts.page.split("Ranked")[0].split())
+    (taken,) = re.findall(r"Take (generic-sn\d+)", head)
+
+    assert re.findall(r"(generic-sn\d+): a step takes", head) == [taken]
+    assert "is first" not in head
+    tied = {one["cluster"] for one in experts.document["ranked"] if one["tie_with_first"]}
+    assert taken in tied
+    for other in tied - {taken}:
+        assert f"{other} (" in head.split("A tie with")[1]
+
+
+def test_flips_are_told_by_what_changes(experts: Run) -> None:
+    flips = experts.page.split("Where the winner flips")[1].split("Where to spend")[0]
+    asked = {"winner": "The fastest cluster is no longer", "tie": "No longer a tie at the top",
+             "layout": "The best layout on"}  # fmt: skip
+
+    kinds = {one["kind"] for one in experts.document["flips"]}
+    assert len(kinds) > 1
+    for kind in kinds:
+        words = flips.split(asked[kind])[1]
+        for one in (flip for flip in experts.document["flips"] if flip["kind"] == kind):
+            assert one["before"] in f"{asked[kind]} {words.splitlines()[0]}"
+            assert one["after"] in words
+
+
+def test_no_name_is_broken_over_lines_and_memory_is_that_of_the_document(experts: Run) -> None:
+    document = experts.document
+    cuts = experts.page.split("What falls on the cut")[1].split("Where the winner flips")[0]
+
+    for one in (*document["ranked"], *document["moved"]):
+        assert f"  {one['cluster']} " in cuts
+        if one["seating"] == "rank-order":
+            assert f"{one['cluster']}" in cuts.split("rank order for")[1]
+    assert "least" in cuts.splitlines()[1]
+    memory = document["ranked"][0]["memory"]
+    used = memory["worst_stage_bytes"] + memory["margin_bytes"]
+    assert f"{used / 1e9:.1f} GB" in experts.page.split("Ranked")[1].split("What falls")[0]
+
+
+def test_experts_wider_than_a_supernode_cross_and_those_that_fit_do_not(
+    planner: Planner, tmp_path: Path
+) -> None:
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("ep: 8\npp: 4\nmicro_batch: 1\nglobal_batch: 4096\nzero_stage: 1\n")
+
+    document = documented(planner, *MOE, "--supernode", "4,8", "--layout", str(layout))
 
     crossed = {one["supernode"]: one["crossed_bytes"] for one in document["ranked"]}
     assert crossed[4]["ep"] > 0
@@ -78,17 +168,6 @@ def test_given_layouts_are_compared_on_every_cluster(planner: Planner, tmp_path:
     assert [row["label"] for row in rows] == [one["label"] for one in document["ranked"]]
 
 
-def test_the_page_fits_eighty_columns_and_answers_the_questions(planner: Planner) -> None:
-    ran = planner("compare", "--gpus", "64", "--model", "llama-3.1-8b", "--supernode", "8,64")
-
-    assert ran.code == 0, ran.err
-    for part in ("is first", "Ranked", "What falls on the cut", "Where the winner flips",
-                 "Where to spend", "What it is made of", "No money: no price list"):  # fmt: skip
-        assert part in ran.out
-    assert max(map(len, ran.out.splitlines())) <= 80
-
-
-FEW = ("--cp", "1", "--zero", "1")  # so that little is searched
 KINDS = """
 currency: USD
 gpu_hour:
@@ -105,7 +184,8 @@ def test_at_equal_rent_the_dearer_gpu_comes_in_smaller_numbers(
 
     document = documented(
         planner, "--cluster", "hgx-h100", "--cluster", "hgx-b200", "--gpus", "64", "--model",
-        "llama-3.1-8b", "--equal", "money", "--prices", str(prices), "--tokens", "1T", *FEW,
+        "llama-3.1-8b", "--equal", "money", "--prices", str(prices), "--tokens", "1T",
+        *FEW, *NARROW,
     )  # fmt: skip
 
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
@@ -140,7 +220,7 @@ def test_within_so_many_watts_each_cluster_has_as_many_supernodes_as_they_feed(
 
     document = documented(
         planner, "--supernode", "8,16", "--model", "llama-3.1-8b", "--equal", "power", "--budget",
-        "50 kW", "--prices", str(prices), "--csv", str(table), *FEW,
+        "50 kW", "--prices", str(prices), "--csv", str(table), *FEW, *NARROW,
     )  # fmt: skip
 
     # 32 GPUs: 32 x 730.25 W and one leaf, 1.5 times that is 36.6 kW; 40 of them are 45.3 kW.
@@ -179,7 +259,7 @@ def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_
     ran = planner(
         "compare", "--supernode", "8", "--supernode", "64", "--model", "llama-3.1-8b", "--equal",
         "money", "--budget", "3.5M", "--prices", str(prices), "--tokens", "1T", "--out", str(out),
-        *FEW,
+        *FEW, *NARROW,
     )  # fmt: skip
 
     assert ran.code == 0, ran.err
@@ -222,33 +302,10 @@ def test_money_left_over_buys_a_part_of_a_supernode(tmp_path: Path) -> None:
     assert 64 * 38e3 < sized.spent <= 3.5e6
 
 
-def test_supernodes_given_twice_are_both_compared_and_the_page_is_readable(
-    planner: Planner, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.json"
-
-    ran = planner("compare", *MOE, "--supernode", "4", "--supernode", "16", "--tp", "2", "--cp",
-                  "2", "--zero", "1", "--out", str(out))  # fmt: skip
-
-    assert ran.code == 0, ran.err
-    document = json.loads(out.read_text())
-    assert {one["supernode"] for one in document["ranked"]} == {4, 16}
-    cuts = ran.out.split("What falls on the cut")[1].split("Where the winner flips")[0]
-    for one in (*document["ranked"], *document["moved"]):
-        assert f"  {one['cluster']} " in cuts  # no name is broken over lines
-        if one["seating"] == "rank-order":
-            assert f"{one['cluster']}" in cuts.split("rank order for")[1]
-    assert "least" in cuts.splitlines()[1]
-    table = ran.out.split("Ranked")[1].split("What falls")[0]
-    memory = document["ranked"][0]["memory"]
-    used = memory["worst_stage_bytes"] + memory["margin_bytes"]
-    assert f"{used / 1e9:.3g} GB" in table
-
-
 def test_as_many_gpus_as_do_the_run_in_time_and_not_an_eighth_fewer(planner: Planner) -> None:
     document = documented(
         planner, "--supernode", "8,16", "--model", "llama-3.1-8b", "--tokens", "500B", "--days",
-        "30", *FEW,
+        "30", *FEW, *NARROW,
     )  # fmt: skip
 
     for one in document["ranked"]:
@@ -263,8 +320,10 @@ def test_time_lost_to_faults_takes_days_and_money_in_proportion(
 ) -> None:
     prices = tmp_path / "kinds.yaml"
     prices.write_text(KINDS)
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("tp: 2\nzero_stage: 1\n")
     question = ("--supernode", "8", "--gpus", "16", "--model", "llama-3.1-8b", "--tokens", "1T",
-                "--prices", str(prices), *FEW)  # fmt: skip
+                "--prices", str(prices), "--layout", str(layout))  # fmt: skip
 
     whole = documented(planner, *question)["ranked"][0]["run"]
     lossy = documented(planner, *question, "--goodput", "0.8")["ranked"][0]["run"]

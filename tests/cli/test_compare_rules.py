@@ -13,18 +13,17 @@ import pytest
 from cli.compare_sizes import Goal, sizes_of
 from cli.planner_inputs import Asked
 from planner.procure.price_file import read_prices
-from tests.cli.test_compare import MOE, SCHEMA, documented
+from tests.cli.test_compare import FEW, MOE, NARROW, SCHEMA, documented
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
 
 
 def test_a_rule_holds_for_every_layout_of_a_comparison(planner: Planner) -> None:
-    asked = (*MOE, "--supernode", "8,32")
-    free = documented(planner, *asked)
-    assert any(one["layout"]["tp"] * one["layout"]["pp"] != 8 for one in free["ranked"])
-
-    found = documented(planner, *asked, "--where", "tp * pp == 8", "--where", "zero == 1")
+    found = documented(
+        planner, "--gpus", "32", "--model", "mixtral-8x7b", "--supernode", "8,32", "--cp", "1",
+        "--micro-batch", "1", "--where", "tp * pp == 8", "--where", "zero == 1",
+    )  # fmt: skip
 
     jsonschema.validate(found, json.loads(SCHEMA.read_text()))
     assert found["inputs"]["where"] == ["tp * pp == 8", "zero == 1"]
@@ -87,7 +86,7 @@ def test_at_equal_power_tokens_a_second_rank_and_tokens_a_joule_are_said(
         for item, power in draws.items()
     ))  # fmt: skip
     asked = ("compare", "--supernode", "8,16", "--model", "llama-3.1-8b", "--equal", "power",
-             "--budget", "25 kW", "--prices", str(prices))  # fmt: skip
+             "--budget", "25 kW", "--prices", str(prices), *FEW, *NARROW)  # fmt: skip
 
     found = documented(planner, *asked[1:])
     page = planner(*asked).out
@@ -140,13 +139,18 @@ def test_a_power_that_cannot_be_is_refused(planner: Planner, tmp_path: Path, bud
     assert budget in ran.err
 
 
-def test_a_budget_without_end_says_where_it_stops(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [1_024, pytest.param(131_072, marks=pytest.mark.nightly)])
+def test_a_budget_without_end_says_where_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("cli.compare_sizes.MOST_GPUS", most)
     prices = read_prices(prices_of(tmp_path, RENT.format(price=2)))
+    layout = {"cp": 1, "tp": 2, "pp": 1, "zero_stage": 1, "global_batch": 131_072}
 
-    sizes = sizes_of([Asked(supernode=8, model="llama-3.1-8b")],
+    sizes = sizes_of([Asked(supernode=8, model="llama-3.1-8b", layout=layout)],
                      Goal(equal="money", budget="900B", prices=prices))  # fmt: skip
 
-    assert sizes.each[0].why_unspent == "no more than 131,072 GPUs are looked at"
+    assert sizes.each[0].why_unspent == f"no more than {most:,} GPUs are looked at"
 
 
 def test_a_run_in_so_many_days_says_who_does_it_for_the_money(
@@ -154,7 +158,7 @@ def test_a_run_in_so_many_days_says_who_does_it_for_the_money(
 ) -> None:
     rents = "gpu_hour: {price: 2, source: s, date: 2026-01-01}"
     asked = ("--supernode", "8,16", "--model", "llama-3.1-8b", "--tokens", "500B", "--days", "30",
-             "--prices", prices_of(tmp_path, rents))  # fmt: skip
+             "--prices", prices_of(tmp_path, rents), *FEW, *NARROW)  # fmt: skip
     free = documented(planner, *asked)["ranked"]
     costs = sorted((one["run"]["cost"], one["cluster"]) for one in free)
     (low, _), (high, _) = costs

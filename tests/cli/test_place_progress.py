@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from time import sleep
 
 import jsonschema
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from cli.progress_line import ProgressLine, StageLine
 from planner.place import Progress, Proof, solve_question
 from planner.place.question import Charge, Kind, Question, cut_bytes
+from planner.search.stages import Stage
 from tests.conftest import Ran
 
 SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "place.json"
@@ -127,22 +129,61 @@ def test_a_log_gets_a_line_only_now_and_then(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_stage_is_told_to_a_terminal_alone_and_leaves_its_line_empty(
+def terminal(monkeypatch: pytest.MonkeyPatch, *, live: bool) -> io.StringIO:
+    told = io.StringIO()
+    monkeypatch.setattr(told, "isatty", lambda: live)
+    monkeypatch.setattr("sys.stderr", told)
+    return told
+
+
+def test_a_stage_says_what_is_done_and_left_and_leaves_a_terminals_line_empty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for terminal in (True, False):
-        told = io.StringIO()
-        monkeypatch.setattr(told, "isatty", lambda terminal=terminal: terminal)
-        monkeypatch.setattr("sys.stderr", told)
-        stage = StageLine()
+    told = terminal(monkeypatch, live=True)
+    line = StageLine()
+    line(Stage(what="choosing", done=0, of=6, now="a"))
+    line.starts_s -= 30.0
+    line._stage_starts_s -= 20.0
 
-        stage("looking where the winner flips")
-        stage("")
+    line(Stage(what="choosing", done=4, of=6, now="b: 7 layouts seated"))
+    line.close()
 
-        written = told.getvalue().split("\r")
-        if terminal:
-            assert written[1].startswith("looking where the winner flips (0 s so far)")
-            assert [written[2].strip(), written[3]] == ["", ""]
-            assert max(map(len, written)) < 80
-        else:
-            assert written == [""]
+    written = told.getvalue().split("\r")
+    assert written[1].rstrip() == (
+        "choosing: 4 of 6, 30 s so far, about 10 s left; b: 7 layouts seated"
+    )
+    assert [written[2].strip(), written[3]] == ["", ""]
+    assert max(map(len, written)) < 80
+
+
+def test_a_terminals_line_goes_on_counting_while_nothing_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = terminal(monkeypatch, live=True)
+    monkeypatch.setattr("cli.progress_line._BEAT_S", 0.01)
+    line = StageLine()
+    line.starts_s -= 39.5
+
+    line(Stage(what="choosing"))
+    sleep(0.1)
+    line.starts_s -= 1.0
+    sleep(0.1)
+    line.close()
+
+    written = told.getvalue()
+    assert "choosing: 40 s so far" in written
+    assert "choosing: 41 s so far" in written
+
+
+def test_a_log_is_told_of_a_stage_once_in_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = terminal(monkeypatch, live=False)
+    line = StageLine()
+
+    line(Stage(what="choosing"))
+    line.starts_s -= 20.0
+    line.told_s -= 20.0
+    line(Stage(what="choosing"))
+    line(Stage(what="choosing"))
+    line.close()
+
+    assert told.getvalue().count("\n") == 1
