@@ -168,7 +168,8 @@ OfCluster = Annotated[
         metavar="NAME|FILE",
         show_default=False,
         help="A cluster whose accelerator the table's gpu column names, which need not be in the "
-        "catalogue: its peaks, memory and links stand where a row does not state its own.",
+        "catalogue: its peaks, memory and links stand where a row does not state its own. A file "
+        "with that accelerator's data sheet alone will do.",
     ),
 ]
 Supernode = Annotated[
