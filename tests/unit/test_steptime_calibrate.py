@@ -88,6 +88,21 @@ def test_what_a_table_says_nothing_of_stays_where_other_generations_have_it(
     assert found.outer_share == pytest.approx(0.7, rel=0.1)
 
 
+def test_a_fit_says_which_numbers_its_rows_tell(made: list[Run]) -> None:
+    inside = [run for run in made if run.columns.gpus == 16 and run.columns.tp == 1]
+
+    all_rows = fit(made)["H100-SXM"].told_share
+    few = fit(inside[:4])["H100-SXM"].told_share
+
+    # every row tells of products; of the NIC those do that leave the node; steps of seconds tell
+    # nothing of 17 us a launch
+    assert all_rows["gemm.bf16"] > 0.8
+    assert all_rows["outer"] > 0.2
+    assert few["outer"] < 0.001
+    assert all_rows["host.fused"] < 0.001
+    assert all(0.0 <= few[name] <= all_rows[name] + 0.01 for name in few)
+
+
 def test_a_table_without_measurements_cannot_be_fitted(made: list[Run]) -> None:
     with pytest.raises(InputError, match="no row has a measured step"):
         fit([replace(run, measured_s=0.0) for run in made])
