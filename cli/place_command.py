@@ -102,6 +102,14 @@ Free = Annotated[
 IgnoreMemory = Annotated[
     bool, typer.Option("--ignore-memory", help="Seat a layout that does not fit in memory, too.")
 ]
+Taken = Annotated[
+    Literal["usual", "fastest"],
+    typer.Option(
+        "--take",
+        help="The layout where it is left open: of the usual ways to run, unless another is surely "
+        "faster; or the shortest step of all.",
+    ),
+]
 
 
 @app.command("place")
@@ -138,6 +146,7 @@ def place(
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     ignore_memory: IgnoreMemory = False,
+    take: Taken = "usual",
     with_groups: WithGroups = False,
     as_json: Json = False,
     out: Out = None,
@@ -148,6 +157,7 @@ def place(
     What is left out is chosen: the model for the number of GPUs, the layout with the shortest
     step that fits. The answer says so.
     """
+    from cli.part_used_words import part_used
     from cli.place_extras import extras
     from cli.planner_errors import INTERRUPTED
     from cli.planner_inputs import DEFAULT_GPUS, DEFAULT_SUPERNODE, Asked, read_inputs
@@ -167,14 +177,12 @@ def place(
         "recompute": recompute, "precision": precision, "dp_shard": dp_shard,
     }  # fmt: skip
     choosing = SeatingLine()
-    inputs = read_inputs(
-        Asked(
-            cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
-            layout=given, order=order, ignore_memory=ignore_memory, free=free,
-            own_fits=read_own_fits(efficiency),
-        ),
-        choosing,
+    asked = Asked(
+        cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
+        layout=given, order=order, ignore_memory=ignore_memory, free=free,
+        own_fits=read_own_fits(efficiency), take=take,
     )  # fmt: skip
+    inputs = read_inputs(asked, choosing)
     choosing.close()
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
     told = ProgressLine(limit_s)
@@ -190,6 +198,7 @@ def place(
         free_file=str(free or ""), cluster_gpus=(gpus or DEFAULT_GPUS) if cluster is None else None,
         cluster_supernode=supernode
         or (min(DEFAULT_SUPERNODE, gpus or DEFAULT_GPUS) if cluster is None else None),
+        part=part_used(asked, inputs, float(plan.step.total_s)),
     )  # fmt: skip
     document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups, more=more)
     if out is not None or as_json:

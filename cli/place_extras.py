@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cli.part_used_words import part_document
 from cli.planner_plan import seated_step
 from cli.report_words import price_in_time
 from planner.units import format_bytes
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from planner.place.alternatives import Alternative
     from planner.place.answer import Placement, RulePrice
     from planner.place.explain import Explanation, KeptWhole, Reason
+    from planner.search.part_used import PartUsed
 
 _LONGEST_IDLE = 300
 
@@ -41,6 +43,7 @@ class Extras:
         cluster_gpus: GPUs of the whole cluster where the generic family was cut down; else None.
         cluster_supernode: supernodes of the whole cluster, where they were asked for; else None.
         interrupted: the user ended the search for what was asked for besides.
+        part: what using a part of each supernode would bring; None where it brings nothing.
     """
 
     explanation: Explanation | None
@@ -53,6 +56,7 @@ class Extras:
     cluster_supernode: int | None = None
     others_asked: int = 0
     interrupted: bool = False
+    part: PartUsed | None = None
 
 
 def extras(
@@ -64,6 +68,7 @@ def extras(
     free_file: str = "",
     cluster_gpus: int | None = None,
     cluster_supernode: int | None = None,
+    part: PartUsed | None = None,
 ) -> Extras:
     """Return what was asked for besides *plan*.
 
@@ -77,6 +82,7 @@ def extras(
         free_file: the free list the cluster was cut down to.
         cluster_gpus: of the whole cluster, where the generic family was cut down [1].
         cluster_supernode: of the whole cluster, where supernodes were asked for [1].
+        part: what using a part of each supernode would bring.
     """
     placement, inputs = plan.placement, plan.inputs
     explanation: Explanation | None = None
@@ -113,12 +119,14 @@ def extras(
         cluster_supernode=cluster_supernode,
         others_asked=alternatives,
         interrupted=interrupted,
+        part=part,
     )
 
 
 def extras_document(plan: Plan, more: Extras) -> dict[str, Any]:
     """Return the parts of the document that *more* brings; only those asked for."""
     body: dict[str, Any] = {"idle": {"gpus": more.idle_gpus, "hosts": more.idle}}
+    body |= part_document(more.part)
     price = plan.placement.rule_price
     if price is not None:
         body["rules"] = {

@@ -26,7 +26,7 @@ from planner.fabric import Fabric
 from planner.layout import Layout, layout_values
 from planner.model import ModelSpec
 from planner.search.chosen import Chooser
-from planner.search.defaults import Choice, Job
+from planner.search.defaults import Choice, Job, Take
 from planner.search.given import given_faults
 from planner.search.rules import Rule
 from planner.search.seated_rows import Told, untold
@@ -67,6 +67,7 @@ class Asked:
         planned_free: the free GPUs of a plan that is read back, as one free list; empty for all.
         planned_cluster_gpus: GPUs of the whole cluster of such a plan in the generic family [1].
         own_fits: what accelerators reach, where that is not what ships.
+        take: which layout is taken where it is left open, as ``Chooser.taken``.
     """
 
     cluster: str | None = None
@@ -83,6 +84,7 @@ class Asked:
     planned_free: str = ""
     planned_cluster_gpus: int = 0
     own_fits: OwnFits | None = None
+    take: Take = "usual"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,7 @@ def read_inputs(asked: Asked, told: Told = untold) -> Inputs:
     question = read_question(asked)
     steps = SeatedSteps(question.fabric, question.efficiency)
     chooser = Chooser(job_of(question, asked.where), steps, told=told)
-    choice = chooser.taken(ignore_memory=asked.ignore_memory)
+    choice = chooser.taken(asked.take, ignore_memory=asked.ignore_memory)
     known = {f.name: getattr(question, f.name) for f in fields(Question)}
     if not choice.layout.dp_shard and "dp" in question.given:  # as if it had been left out
         known["given"] = tuple(name for name in question.given if name != "dp_shard")

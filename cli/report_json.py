@@ -14,6 +14,7 @@ from cli.planner_output import document
 from cli.planner_plan import Plan
 from planner.collectives.cost import LIBRARY, cheapest
 from planner.collectives.links import links_of
+from planner.layout import layout_values
 from planner.search.defaults import Choice
 from planner.search.given import spelled_layout
 from planner.search.placed import placed_spreads
@@ -142,6 +143,9 @@ def choice_document(choice: Choice, given: tuple[str, ...]) -> Mapping[str, Any]
         "layouts_seated": choice.seated,
         "runner_up": None if choice.runner_up is None else spelled_layout(choice.runner_up),
         "runner_up_step_s": choice.runner_up_step_s or None,
+        "take": choice.take,
+        "passed_over": None if choice.passed_over is None else layout_values(choice.passed_over),
+        "passed_over_step_s": choice.passed_over_s or None,
     }
 
 

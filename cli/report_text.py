@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.page_tables import labelled, memory_table, path_table
+from cli.part_used_words import part_words
 from cli.place_extras import explain_lines, idle_line, missing_others, other_rows, rule_lines
 from cli.report_text_map import map_lines
 from cli.report_text_network import incast_lines, sharing_lines
@@ -18,16 +19,16 @@ from cli.report_text_parts import (
     CrossedBytes,
     border_sentences,
     crossed_bytes,
+    faster_seating,
     limiting_sentence,
     proof_sentence,
     seat_lines,
-    shorter_elsewhere,
     verdict,
     where_it_sits,
 )
 from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
-from cli.report_words import close_words, unfilled_words
+from cli.report_words import close_words, passed_over_words, unfilled_words
 from planner.place.answer import Proof
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
@@ -37,6 +38,8 @@ from planner.steptime.memory import STAGES
 from planner.units import format_bytes, format_rate, format_share, format_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
     from cli.place_extras import Extras
@@ -45,7 +48,18 @@ if TYPE_CHECKING:
     from planner.fabric import Fabric
     from planner.search.defaults import Choice
 
-_SEATED_SLOWER = 0.02  # as close as layouts are taken for alike when one is chosen
+_WHICH = {
+    "usual": "within 2 % of their shortest step, the one with the fewest pipeline stages",
+    "fastest": "the shortest step of all, whatever it rests on",
+}
+_CONSIDERED = {
+    "usual": "considered (planner search looks at more than these, the usual ways to run)",
+    "all": "considered",
+}
+_SECOND = {"usual": "Next", "fastest": "Usually taken"}
+_AT_ONCE_SHARE, _SHOWN_SHARE = 0.01, 5e-4
+"""Of the step, what a faster seating saves to be named first of all, and to be named at all [1]:
+less than the one no choice between seatings rests on, less than the other no table shows."""
 _DOMAINS_SHOWN = 8
 _WIDE = 100  # columns from which every baseline has one of its own
 _NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
@@ -68,6 +82,8 @@ def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = 
     console.print(Text(verdict(plan), style="bold green" if proved else "bold yellow"))
     if not plan.memory.fits:
         console.print(Text(_overfull(plan), style="bold red"))
+    at_once = faster_seating(plan, _AT_ONCE_SHARE)
+    _print_lines(console, (at_once, *_faster_words(plan, more)), style="yellow")
     _heading(console, "Asked")
     console.print(labelled(_asked_lines(plan)))
     _heading(console, "What crosses, in bytes of one step")
@@ -83,9 +99,8 @@ def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = 
     if len(plan.placement.tier_order) > 1:
         console.print(tier_table(plan.placement))
         console.print(Text(tiers_sentence(plan.placement)))
-    for line in (*border_sentences(plan), shorter_elsewhere(plan)):
-        if line:
-            console.print(Text(line))
+    later = "" if at_once else faster_seating(plan, _SHOWN_SHARE)
+    _print_lines(console, (*border_sentences(plan), later), style="")
     if more is not None:
         _print_more(console, plan, more)
     _heading(console, f"Where the ranks sit, by {plan.placement.tier}")
@@ -106,6 +121,19 @@ def print_page(console: Console, plan: Plan, sha256: str, more: Extras | None = 
     console.print(labelled(_assumed_lines(plan)))
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {plan.placement.seed}", style="dim"))
+
+
+def _print_lines(console: Console, lines: Iterable[str], style: str) -> None:
+    for line in lines:
+        if line:
+            console.print(Text(line, style=style))
+
+
+def _faster_words(plan: Plan, more: Extras | None) -> tuple[str, str]:
+    """Return what faster layout was passed over, and what a part of each supernode would bring."""
+    part = None if more is None else more.part
+    step_s = float(plan.step.total_s)
+    return passed_over_words(plan.inputs.choice), part_words(part, step_s, plan.inputs.cluster)
 
 
 def _print_more(console: Console, plan: Plan, more: Extras) -> None:
@@ -197,10 +225,12 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _unfilled(fabric: Fabric) -> list[tuple[str, str]]:
-    """Return a line where the GPUs do not fill all supernodes."""
+    """Return lines where filed supernodes were dropped, and where GPUs do not fill all."""
     names = [domain.name for domain in fabric.tier("supernode").domains]
     text = unfilled_words("supernode", fabric.capacities("supernode"), names)
-    return [("not full", text)] if text else []
+    dropped = fabric.assumed.get("supernode.count", "")
+    lines = {"rebuilt": dropped, "not full": text}
+    return [(name, said) for name, said in lines.items() if said]
 
 
 def _sizes(capacities: tuple[int, ...]) -> str:
@@ -222,8 +252,8 @@ def _chosen(plan: Plan) -> str:
     if choice.considered == 1:
         return stated
     text = (
-        f"{stated}; of {choice.considered:,} considered {choice.feasible:,} fit; "
-        f"{_sure(choice)}within 2 % of their shortest step, the one with the fewest pipeline stages"
+        f"{stated}; of {choice.considered:,} {_CONSIDERED[choice.ways]} {choice.feasible:,} fit; "
+        f"{_sure(choice)}{_WHICH[choice.take]}"
     )
     falls = sorted(choice.rejected.items(), key=lambda item: (-item[1], item[0]))
     if falls:
@@ -232,26 +262,21 @@ def _chosen(plan: Plan) -> str:
     if choice.runner_up is not None:
         apart = choice.runner_up_step_s / (choice.seated_s or choice.step_s) - 1
         text += (
-            f". Next: {spelled_layout(choice.runner_up)}, "
+            f". {_SECOND[choice.take]}: {spelled_layout(choice.runner_up)}, "
             + (f"{format_share(abs(apart))} {'slower' if apart > 0 else 'faster'}"
                if abs(apart) >= 5e-4 else "as fast")
         )  # fmt: skip
-    seated_s = float(plan.step.total_s)
-    if choice.seated_s and seated_s > choice.seated_s * (1 + _SEATED_SLOWER):
-        text += (
-            f". It was chosen for {format_time(choice.seated_s)} in quick seats; where least "
-            f"crosses it takes {format_time(seated_s)}: planner search seats it as is faster"
-        )
     return text
 
 
 def _sure(choice: Choice) -> str:
-    """Return how it is known that no other is faster by more than 2 %."""
+    """Return how it is known that no other is faster, or by no more than 2 %."""
     if not choice.seated:
         return ""
+    more = "" if choice.take == "fastest" else " by more than 2 %"
     return (
-        f"{choice.seated:,} of them seated, so that no other of these can be shorter by more "
-        "than 2 % in any seats; "
+        f"{choice.seated:,} of them seated, so that no other of these can be shorter{more} in any "
+        "seats; "
     )
 
 

@@ -93,7 +93,7 @@ def _time_proof(placement: Placement, exposed: Exposed) -> str:
     )
     return (
         f"Its step leaves exposed of each family's time: {shares}; {least}; {fixed}. "
-        f"Timed: {_rounds(exposed)}. {_least_step(exposed)}"
+        f"{_timed(exposed)}: {_rounds(exposed)}. {_least_step(exposed)}"
     )
 
 
@@ -103,6 +103,15 @@ def _least_step(exposed: Exposed) -> str:
         f"No placement's step is shorter than {format_time(exposed.least_s)}: another could save "
         f"{format_share(exposed.step_gap)} at most."
     )
+
+
+def _timed(exposed: Exposed) -> str:
+    """Return how many answers were timed, and in how many different placements they are."""
+    answers, placements = len(exposed.rounds), exposed.seatings
+    if answers == placements:
+        return "Timed"
+    those = "one placement" if placements == 1 else f"{placements} different placements"
+    return f"Timed, {answers} answers that are {those}"
 
 
 def _rounds(exposed: Exposed) -> str:

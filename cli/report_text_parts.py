@@ -12,7 +12,8 @@ from cli.report_text_objective import objective_verdict
 from cli.report_text_tiers import keeping
 from cli.report_words import shorter_words
 from planner.layout import PART_OF, groups_along
-from planner.place.answer import Placement, Proof
+from planner.place.answer import Baseline, Placement, Proof
+from planner.place.borders import tier_cuts
 from planner.place.check import CheckedEntry, judged
 from planner.search.placed import worst_spread
 from planner.steptime.document import interval_s
@@ -103,7 +104,7 @@ def verdict(plan: Plan) -> str:
         )
     low, high = interval_s(step)
     return (
-        f"{cut}{_against_rank_order(placement)}; the step takes {format_time(float(step.total_s))} "
+        f"{cut}{_against_rank_order(plan)}; the step takes {format_time(float(step.total_s))} "
         f"({format_time(low)} to {format_time(high)}), MFU {format_share(float(step.mfu))}"
         f"{_of_which_peak(plan)}, "
         f"{float(step.tokens_per_s):,.0f} tokens/s."
@@ -114,11 +115,13 @@ def _of_which_peak(plan: Plan) -> str:
     return " of the 16-bit peak" if plan.inputs.layout.precision == "fp8" else ""
 
 
-def _against_rank_order(placement: Placement) -> str:
-    rank_order = next((b for b in placement.baselines if b.name == "megatron-order"), None)
-    if rank_order is None or rank_order.cut_bytes == 0:
+def _against_rank_order(plan: Plan) -> str:
+    """Return how what was made least compares with rank order: bytes, a border's time, a step."""
+    found = [b for b in plan.placement.baselines if b.name == "megatron-order"]
+    theirs = _made_least(plan, found[0]) if found else 0.0
+    if theirs == 0:
         return ""
-    saved = 1 - placement.objective_bytes / rank_order.cut_bytes
+    saved = 1 - _made_least(plan, plan.placement) / theirs
     if saved < -1:
         return f" ({format_times(1 - saved)} rank order)"
     if saved < -5e-4:
@@ -126,6 +129,19 @@ def _against_rank_order(placement: Placement) -> str:
     if saved < 5e-4:
         return " (rank order does as well)"
     return f" ({format_share(saved)} less than in rank order)"
+
+
+def _made_least(plan: Plan, seating: Placement | Baseline) -> float:
+    """Return what the plan's objective counts of one seating [bytes], or [s]."""
+    placement, inputs = plan.placement, plan.inputs
+    if placement.objective == "total":
+        return seating.objective_bytes if isinstance(seating, Placement) else seating.cut_bytes
+    if placement.objective == "time":
+        if isinstance(seating, Placement):
+            return float(plan.step.total_s)
+        return plan.baseline_steps_s[seating.name]
+    cuts = tier_cuts(inputs.layout, plan.families, inputs.fabric, seating.rank_to_gpu)
+    return next(cut.cut_time_s for cut in cuts if cut.tier == placement.tier)
 
 
 def proof_sentence(placement: Placement) -> str:
@@ -165,18 +181,28 @@ def border_sentences(plan: Plan) -> list[str]:
     ]
 
 
-def shorter_elsewhere(plan: Plan) -> str:
-    """Return what to say when a baseline crosses no less and yet takes less time, or nothing.
+def faster_seating(plan: Plan, least_share: float) -> str:
+    """Return what to say when a baseline takes less time than the plan, and how to get it.
 
-    Of a plan that keeps rules nothing: a baseline need not keep them.
+    Of a plan that keeps rules nothing: a baseline need not keep them. Of one that is placed by
+    time nothing: no baseline is faster.
+
+    Args:
+        plan: a seated layout.
+        least_share: of the step; less is not worth the sentence [1].
     """
-    if plan.placement.rule_price is not None:
+    if plan.placement.rule_price is not None or plan.placement.objective == "time":
         return ""
     rivals = {
-        "rank order" if name == "megatron-order" else name.replace("-", " "): step_s
-        for name, step_s in plan.baseline_steps_s.items()
-    }
-    return shorter_words(float(plan.step.total_s), rivals)
+        "rank order" if baseline.name == "megatron-order" else baseline.name.replace("-", " "):
+        plan.baseline_steps_s[baseline.name]
+        for baseline in plan.placement.baselines
+    }  # fmt: skip
+    said = shorter_words(float(plan.step.total_s), rivals, least_share)
+    if not said:
+        return ""
+    besides = ", without --tiers," if plan.placement.ways == "weighted" else ""
+    return f"{said} --objective time{besides} seats for the shortest step."
 
 
 def where_it_sits(plan: Plan, digit: str) -> str:

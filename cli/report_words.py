@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from planner.search.given import spelled_layout
 from planner.units import format_power, format_share, format_time
 from planner.words import plural
+
+if TYPE_CHECKING:
+    from planner.search.defaults import Choice
 
 _PARTS: Mapping[str, str] = {
     "gemm": "matrix products", "memory": "memory-bound work", "host": "kernel launches",
@@ -45,8 +50,8 @@ def shorter_words(step_s: float, rivals: Mapping[str, float], least_share: float
         rivals: what other seatings are called, the plainest first, and their steps [s].
         least_share: of the step; less is not worth a sentence.
 
-    >>> shorter_words(2.0, {"rank order": 1.5, "greedy": 1.5})[:68]
-    'Fewest bytes is not the shortest step here: rank order takes 25 % le'
+    >>> shorter_words(2.0, {"rank order": 1.5, "greedy": 1.5})[:76]
+    'Fewest bytes is not the shortest step here: rank order takes 1.5 s, 25 % les'
     >>> shorter_words(2.0, {"rank order": 2.0}), shorter_words(2.0, {})
     ('', '')
     """
@@ -55,9 +60,26 @@ def shorter_words(step_s: float, rivals: Mapping[str, float], least_share: float
     if saved < least_share:
         return ""
     return (
-        f"Fewest bytes is not the shortest step here: {name} takes {format_share(saved)} less, for "
-        "more of what it crosses is hidden or in fewer messages."
+        f"Fewest bytes is not the shortest step here: {name} takes {format_time(least_s)}, "
+        f"{format_share(saved)} less, for more of what it crosses is hidden or in fewer messages."
     )
+
+
+def passed_over_words(choice: Choice) -> str:
+    """Return which faster layout was not taken, why not, and how to take it; often nothing."""
+    if choice.passed_over is None:
+        return ""
+    return (
+        f"A faster layout was passed over: {spelled_layout(choice.passed_over)}, "
+        f"{format_time(choice.passed_over_s)}, {passed_over_share(choice)} less. It is not run in "
+        "one of the usual ways, which go first where the model cannot tell at 90 % which is "
+        "faster. --take fastest takes it."
+    )
+
+
+def passed_over_share(choice: Choice) -> str:
+    """Return by how much the layout that was passed over is faster, in quick seats as both are."""
+    return format_share(1.0 - choice.passed_over_s / choice.seated_s)
 
 
 def part_words(kind: str, name: str) -> str:

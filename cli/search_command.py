@@ -150,7 +150,7 @@ def search(
     from cli.progress_line import SeatingLine
     from cli.search_inputs import read_searched
     from cli.search_page import print_search
-    from cli.search_report import make_search, search_csv, search_document
+    from cli.search_report import make_search, search_csv, search_document, with_part_used
     from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
@@ -191,16 +191,17 @@ def search(
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
     listed = None if prices is None else read_prices(prices)
     choosing = SeatingLine()
-    inputs = read_searched(
-        Asked(
-            cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
-            layout=given, order=order, where=rules, own_fits=read_own_fits(efficiency),
-        ),
-        choosing,
+    asked = Asked(
+        cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,
+        layout=given, order=order, where=rules, own_fits=read_own_fits(efficiency),
     )  # fmt: skip
-    found = make_search(
-        inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed, tokens=wanted_tokens,
-        rules=rules, told=choosing,
+    inputs = read_searched(asked, choosing)
+    found = with_part_used(
+        make_search(
+            inputs, best=best, seed=seed, time_limit_s=time_limit, prices=listed,
+            tokens=wanted_tokens, rules=rules, told=choosing,
+        ),
+        asked,
     )  # fmt: skip
     choosing.close()
     for line in (*price_notes(listed, [found.bill]), *efficiency_notes([inputs])):

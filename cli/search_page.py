@@ -10,11 +10,14 @@ from rich.text import Text
 
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
+from cli.part_used_words import part_words
 from cli.report_pictures_plane import Axis
 from cli.report_words import boxes_words
 from cli.search_report import Search, front_rows, short_layout, told_layout, used_bytes
+from planner.place.answer import Proof
 from planner.procure.bill import Bill
 from planner.procure.run import Run
+from planner.search.defaults import AS_GOOD_SHARE
 from planner.search.finalist import differences, is_tie
 from planner.search.given import spelled_layout
 from planner.steptime.document import interval_s
@@ -47,10 +50,12 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
         f"{inputs.model.name} on {inputs.gpus:,} {inputs.fabric.accelerator.name} of "
         f"{inputs.fabric.name}, {first.layout.global_batch:,} sequences of {first.layout.seq:,} "
         f"tokens a step. {counted(len(swept.evaluated.rows), 'layout')} can run and fit; "
-        f"{found.wall_s:.1f} s."
+        f"{found.wall_s:.1f} s.{_usual_words(found)}"
     ))  # fmt: skip
     for line in _led_lines(found):
         console.print(Text(line))
+    if part := part_words(found.part, first.step_s, inputs.cluster):
+        console.print(Text(part))
     if first.twins:
         console.print(Text(
             f"{first.twins} more layouts have the same step and memory to the model; this one was "
@@ -89,6 +94,17 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
 
 
+def _usual_words(found: Search) -> str:
+    """Return how many of the layouts planner place looks at first, where it is not all."""
+    choice, every = found.inputs.choice, found.swept.space.considered
+    if choice.ways == "all" or choice.considered >= every:
+        return ""
+    return (
+        f" The usual ways to run are {choice.considered:,} of the {every:,}: planner place takes "
+        "one of these, unless another is surely faster."
+    )
+
+
 def _led_lines(found: Search) -> list[str]:
     """Return why the first leads, where another has a shorter step."""
     first = found.best[0]
@@ -100,11 +116,16 @@ def _led_lines(found: Search) -> list[str]:
         f"The first is what planner place takes. Number {rank} is {format_share(gain)} faster by "
         "its number, "
     )
+    if not is_tie(first, fastest):
+        return [text + "which the model tells apart: planner place --take fastest takes it."]
+    if gain <= AS_GOOD_SHARE:
+        return [
+            text + "a tie to the model; of those within 2 % of the fastest the one with the fewest "
+            "stages leads."
+        ]
     return [
-        text + "a tie to the model; of those within 2 % of the fastest the one with the fewest "
-        "stages leads."
-        if is_tie(first, fastest)
-        else text + "which the model tells apart: place seats it with its layout in a file."
+        text + "a tie to the model, and not run in one of the usual ways, which go first: planner "
+        "place --take fastest takes it."
     ]
 
 
@@ -122,14 +143,30 @@ def _best_table(found: Search) -> Table:
 
 
 def _notes(found: Search) -> list[str]:
+    """Return in which seats the layouts are, and whose cut is not proved the least."""
     odd = [str(i) for i, one in enumerate(found.best, 1) if one.seating == "rank-order"]
-    if not odd:
-        return ["Each sits where the least bytes leave its supernodes."]
-    text = (
-        f"{', '.join(odd)}: seated in rank order, which is faster there than the least cut; the "
-        "others where the least bytes leave their supernodes."
-    )
-    return [text]
+    lines = []
+    if odd:
+        lines.append(
+            f"{', '.join(odd)}: seated in rank order, which is faster there than the least cut."
+        )
+    if len(odd) == len(found.best):
+        return lines
+    the = "The others sit" if odd else "Each sits"
+    open_cuts: dict[str, list[str]] = {}
+    for i, one in enumerate(found.best, 1):
+        if one.seating != "rank-order" and one.placement.proof is Proof.INCUMBENT:
+            least = format_bytes(one.placement.lower_bound_bytes)
+            open_cuts.setdefault(least, []).append(str(i))
+    if not open_cuts:
+        return [*lines, f"{the} where the least bytes leave their supernodes, which is proved."]
+    return [
+        *lines,
+        f"{the} in the least cut found in {format_time(found.time_limit_s)} a layout. Not proved "
+        "the least: in any seats at least "
+        + ", ".join(f"{least} ({', '.join(which)})" for least, which in open_cuts.items())
+        + " cross; planner place looks for longer, and so does --time-limit.",
+    ]
 
 
 def _apart_table(found: Search) -> Table:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cli.part_used_words import part_document, part_used
 from cli.planner_inputs import Inputs, job_of, question_document
 from cli.planner_output import document
 from planner.layout import Layout, layout_values
@@ -23,7 +24,9 @@ from planner.search.whole import Whole
 from planner.steptime.document import memory_document, step_document
 
 if TYPE_CHECKING:
+    from cli.planner_inputs import Asked
     from planner.procure.prices import PriceList
+    from planner.search.part_used import PartUsed
     from planner.search.rules import Rule
     from planner.steptime.memory import Memory
 
@@ -44,6 +47,7 @@ class Search:
         runs: what a run takes with each finalist.
         wall_s: it took [s].
         seed, time_limit_s, prices, tokens, rules: as asked.
+        part: what using a part of each supernode would bring; None where it brings nothing.
     """
 
     inputs: Inputs
@@ -58,6 +62,7 @@ class Search:
     prices: PriceList | None
     tokens: float | None
     rules: tuple[str, ...] = ()
+    part: PartUsed | None = None
 
 
 def make_search(
@@ -92,6 +97,11 @@ def make_search(
         runs=tuple(runs), wall_s=time.perf_counter() - started, seed=seed, time_limit_s=limit_s,
         prices=prices, tokens=tokens, rules=tuple(rule.text for rule in rules),
     )  # fmt: skip
+
+
+def with_part_used(found: Search, asked: Asked) -> Search:
+    """Return *found* with what using a part of each supernode would bring."""
+    return replace(found, part=part_used(asked, found.inputs, found.best[0].step_s))
 
 
 def used_bytes(memory: Memory) -> float:
@@ -158,6 +168,7 @@ def search_document(found: Search) -> dict[str, Any]:
         "pareto": front_rows(found),
         "bill": {"lines": found.bill.lines, "currency": found.bill.currency,
                  "total": found.bill.total, "unpriced": found.bill.unpriced},
+        **part_document(found.part),
     })  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from math import prod
 from types import MappingProxyType
 
 from planner.errors import SpecError
+from planner.words import counted
 from topologies.fabric_network_spec import ClosSpec, MeshSpec, Network, TorusSpec
 from topologies.fabric_spec import MOST_GPUS, FabricSpec, SupernodeSpec
 
@@ -41,6 +42,8 @@ def rebuild(
         )
     if faults:
         raise SpecError(*faults)
+    if supernode in (None, spec.supernode.size) and total == spec.job_gpus:
+        return spec
     assumed = dict(spec.assumed)
     size = spec.supernode.size
     if supernode is not None and supernode != size:
@@ -48,9 +51,14 @@ def rebuild(
         size = supernode
     if total != spec.job_gpus:
         assumed["gpus"] = f"rebuilt from the filed {spec.job_gpus} GPUs to {total}"
-    if supernode is None and gpus is not None and total == spec.job_gpus:
-        return spec
-    scale_up = _resized(spec.supernode, size, _sizes(spec, size, total), assumed)
+    sizes = _sizes(spec, size, total)
+    spares = spec.supernode.gpus - spec.job_gpus
+    if spares > sum(sizes) - total:
+        assumed["supernode.count"] = (
+            f"{counted(len(sizes), 'supernode')} of {size}, which {total:,} GPUs need: rebuilt "
+            f"without the {spares:,} GPUs that the filed {len(spec.supernode.sizes)} have to spare"
+        )
+    scale_up = _resized(spec.supernode, size, sizes, assumed)
     return replace(
         spec,
         name=spec.name if supernode is None else f"{spec.name}-sn{size}",

@@ -7,15 +7,23 @@ is left out unseated only where no seating could make it fast enough: see ``seat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.errors import InfeasibleError, LayoutError
 from planner.search.any_seats import AnySeats
-from planner.search.defaults import AS_GOOD_SHARE, Choice, Fitting, Job, usual_spaces
-from planner.search.evaluate import evaluate
+from planner.search.defaults import (
+    AS_GOOD_SHARE,
+    TOO_LARGE,
+    Choice,
+    Fitting,
+    Job,
+    Take,
+    usual_spaces,
+)
+from planner.search.evaluate import evaluate, times_on
 from planner.search.search import machine_of, space_on
 from planner.search.seated_rows import SeatedRows, Told, untold
 from planner.search.whole import Whole
@@ -48,6 +56,14 @@ class Fastest:
         return self.step_s / (self.layout.global_batch * self.layout.seq)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Near:
+    """All layouts that may take less than *below_s* [s]."""
+
+    below_s: float
+    rows: SeatedRows
+
+
 class Chooser:
     """What may be taken on one cluster, and what of it was seated so far.
 
@@ -64,22 +80,67 @@ class Chooser:
         self.steps = steps
         self.job, self._told, self._known = job, told, whole
         self._any = AnySeats(job.fabric, job.gpus)
+        self._near: _Near | None = None
 
-    def taken(self, *, ignore_memory: bool = False) -> Choice:
+    def taken(self, take: Take = "usual", *, ignore_memory: bool = False) -> Choice:
         """Return the layout that is taken.
 
         Of those within 2 % of the shortest step in quick seats, closer than the model can tell
         apart, the one with the fewest pipeline stages, then the one that rests least on
         communication being hidden. ZeRO 1 and the usual ways to run are taken unless fixed: ZeRO 3,
         and what nobody but ``planner search`` tries, only where nothing else fits, or where their
-        step is shorter by so much that the model tells the two apart at 90 %.
+        step is shorter by so much that the model tells the two apart at 90 %. One that is more than
+        2 % faster and yet not taken is named as passed over.
 
         Args:
+            take: ``fastest`` for the shortest step of all layouts, however it is run.
             ignore_memory: also take layouts that do not fit; of the usual ones alone.
 
         Raises:
             LayoutError, InfeasibleError: as ``usual_spaces``.
         """
+        choice = self._usual(ignore_memory=ignore_memory)
+        if ignore_memory or not choice.seated_s:
+            return choice
+        return self._shortest(choice) if take == "fastest" else self._named(choice)
+
+    def _named(self, choice: Choice) -> Choice:
+        """Return *choice* with what is passed over for it."""
+        limit_s = choice.seated_s / (1.0 + AS_GOOD_SHARE)
+        rows = self._below(choice.seated_s)
+        found = rows.shortest(limit_s)
+        if found.row < 0:
+            return choice
+        return replace(choice, passed_over=rows.layout(found.row), passed_over_s=found.step_s)
+
+    def _shortest(self, choice: Choice) -> Choice:
+        """Return the fastest of all, where *choice* would be taken else."""
+        rows, whole = self._below(choice.seated_s), self.whole()
+        found = rows.shortest(choice.seated_s)
+        fitting = len(whole.that_can(1.0, np.arange(whole.space.size)))
+        rejected = dict(whole.space.rejected)
+        if fitting < whole.space.size:
+            rejected[TOO_LARGE] = whole.space.size - fitting
+        fastest = replace(
+            choice, take="fastest", ways="all", considered=whole.space.considered, feasible=fitting,
+            rejected=rejected, seated=len(rows.seated_s),
+        )  # fmt: skip
+        if found.row < 0:
+            return fastest
+        return replace(
+            fastest, layout=rows.layout(found.row), step_s=self._estimated_s(found.row),
+            seated_s=found.step_s, fastest_s=found.step_s, runner_up=choice.layout,
+            runner_up_step_s=choice.seated_s,
+        )  # fmt: skip
+
+    def _estimated_s(self, row: int) -> float:
+        """Return the step of one row of the whole space in the better rank order's seats [s]."""
+        whole = self.whole()
+        columns = whole.space.columns(whole.fixed, np.array([row]))
+        return float(times_on(whole.model, columns, [whole.machine])[0, 0, 0])
+
+    def _usual(self, *, ignore_memory: bool) -> Choice:
+        """Return what is taken, the usual ways before the others."""
         try:
             some = usual_spaces(self.job, ignore_memory=ignore_memory)
         except (LayoutError, InfeasibleError) as error:
@@ -91,7 +152,7 @@ class Chooser:
         tried = [self._rows(one) for one in some]
         choice = _taken(some[0], tried[0])
         limit_s = _surely_shorter_s(choice.fastest_s, some[0].spread)
-        every = [] if ignore_memory else [self._below(limit_s)]
+        every = [] if ignore_memory else [self._below(choice.seated_s)]
         if any(one.may_take(limit_s) for one in (*tried[1:], *every)):
             return self._surely_faster(some, tried, every)
         return choice
@@ -149,7 +210,7 @@ class Chooser:
         fitting = Fitting(space=whole.space, some=some, fixed=whole.fixed, machine=whole.machine,
                           left_out=0)  # fmt: skip
         rows = self._rows(fitting)
-        return _taken(fitting, rows)
+        return replace(_taken(fitting, rows), ways="all")
 
     def _rows(self, one: Fitting) -> SeatedRows:
         """Return what may be within ``AS_GOOD_SHARE`` of the shortest of *one*, and the others."""
@@ -158,9 +219,12 @@ class Chooser:
         return self._seatable(one.space, one.fixed, one.machine, one.some.rows, enough_s)
 
     def _below(self, step_s: float) -> SeatedRows:
-        """Return all layouts that fit and whose compute alone takes no longer than *step_s*."""
-        whole = self.whole()
-        return self.rows_of(whole.that_can(1.0, whole.near(1.0, step_s)), step_s)
+        """Return all layouts that fit and may take less than *step_s*, and maybe others."""
+        if self._near is None or self._near.below_s < step_s:
+            whole = self.whole()
+            rows = self.rows_of(whole.that_can(1.0, whole.near(1.0, step_s)), step_s)
+            self._near = _Near(below_s=step_s, rows=rows)
+        return self._near.rows
 
     def _seatable(
         self, space: Space, fixed: Mapping[str, Any], machine: Machine, rows: Ints, below_s: float

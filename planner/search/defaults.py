@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from planner.search.rules import Rule
     from planner.steptime.rates import Efficiency
 
+Take = Literal["usual", "fastest"]
+"""Whether the usual ways to run go before others that the model cannot tell from them."""
 TOO_LARGE = "does not fit in memory"
 WHOLE_FITS = "fits with ZeRO 1, which is no slower"
 AS_GOOD_SHARE = 0.02
@@ -62,6 +64,11 @@ class Choice:
         fastest_s: the shortest step of all, timed likewise, whatever the choice rests on [s].
         seated_s: its step in quick seats, links shared [s]; 0 where nothing was seated.
         seated: layouts that were seated before it was taken [1].
+        passed_over: the fastest of all layouts where it is faster than *layout* by more than what
+            was chosen from is alike, and yet not usual; None where there is none such.
+        passed_over_s: its step, timed as *seated_s* is [s]; 0 where there is none.
+        take: ``usual``, or ``fastest`` where the shortest step of all was asked for.
+        ways: whether *considered* counts the usual ways to run alone, or all.
     """
 
     layout: Layout
@@ -74,6 +81,10 @@ class Choice:
     fastest_s: float
     seated_s: float = 0.0
     seated: int = 0
+    passed_over: Layout | None = None
+    passed_over_s: float = 0.0
+    take: Take = "usual"
+    ways: Literal["usual", "all"] = "usual"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

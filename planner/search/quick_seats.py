@@ -7,7 +7,6 @@ weights are new: a cut is Σ weight x units.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 _DIGEST_BYTES = 16  # by which a seating is known again: two of 2^64 are alike by chance
 
 
-@dataclass(frozen=True, slots=True)
 class QuickSeats:
     """Quick seats on one cluster, and the units that were counted so far.
 
@@ -42,8 +40,9 @@ class QuickSeats:
         fabric: the cluster.
     """
 
-    fabric: Fabric
-    _units: dict[tuple[tuple[int, ...], bytes], dict[Way, float]] = field(default_factory=dict)
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._known: dict[tuple[tuple[int, ...], bytes], dict[Way, float]] = {}
 
     def of(self, layout: Layout, families: Sequence[Family]) -> tuple[tuple[int, ...], ...]:
         """Return a GPU for each rank: in the least cut by boxes within boxes, and in rank order.
@@ -51,20 +50,20 @@ class QuickSeats:
         One where both are the same. The first is the least cut of all wherever equal supernodes
         hold whole boxes.
         """
-        question = ask(layout, families, self.fabric.capacities("supernode"))
+        question = ask(layout, families, self._fabric.capacities("supernode"))
         homes = [
             home
             for held in ways_to_fill(question)
             for home in nested_fillings(question, held, self._cut_bytes)
         ]
         least = min(homes, key=lambda home: self._cut_bytes(question, home))
-        found = (seats(least, self.fabric, "supernode"), tuple(range(layout.gpus)))
+        found = (seats(least, self._fabric, "supernode"), tuple(range(layout.gpus)))
         return tuple(dict.fromkeys(found))
 
     def _cut_bytes(self, question: Question, home: Home) -> float:
         """Return what ``planner.place.question.cut_bytes`` does, each unit counted once [bytes]."""
         digest = blake2b(home.tobytes(), digest_size=_DIGEST_BYTES).digest()
-        known = self._units.setdefault((question.sizes, digest), {})
+        known = self._known.setdefault((question.sizes, digest), {})
         total_bytes = 0.0
         for charge in question.charges:
             way = (charge.axes, charge.kind, charge.units)
