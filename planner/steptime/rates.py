@@ -284,13 +284,16 @@ def rates_of(
     if _is_newer(accelerator):
         kernels = select(columns.newer_attention, float(STACKS.index("fused")), kernels)
     sharded = select(columns.zero_stage >= 3, SHARDED_GEMM_SHARE, 1.0)
-    assumed = (
-        {}
-        if efficiency
-        else {"efficiency": f"no measured step of {accelerator.name}: its achievable share of peak"}
-    )
+    assumed = {}
+    if efficiency is None:
+        assumed["efficiency"] = (
+            f"no measured step of {accelerator.name}: its achievable share of peak"
+        )
     for used in np.unique(code) if isinstance(code, np.ndarray) else (code,):
         precision = PRECISIONS[int(used)]
+        guess = accelerator.assumed.get(f"efficiency.{precision}")
+        if efficiency is None and guess:
+            assumed["efficiency"] += f"; {precision} {guess}"
         if efficiency and precision not in reached.gemm_share:
             assumed[f"efficiency.{precision}"] = (
                 f"no measured step of {accelerator.name} in {precision}: as in "

@@ -295,7 +295,7 @@ def test_validate_says_where_nobody_measured_an_accelerator(
 
     assert {
         "name": "efficiency",
-        "because": "no measured step of MI300X: its achievable share of peak",
+        "because": "no measured step of MI300X: its achievable share of peak; fp16 as bf16",
         "rows": 1,
     } in said
 
