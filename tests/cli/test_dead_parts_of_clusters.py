@@ -25,7 +25,14 @@ def cluster(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize(
     "options",
-    [(), ("--gpus", "384"), ("--tp", "8", "--pp", "1"), ("--dp-shard", "8", "--zero", "3")],
+    [
+        (),
+        ("--gpus", "384"),
+        ("--tp", "8", "--pp", "1", "--cp", "1"),
+        ("--dp-shard", "8", "--zero", "3", "--tp", "1", "--pp", "1", "--cp", "1"),
+        pytest.param(("--tp", "8", "--pp", "1"), marks=pytest.mark.nightly),
+        pytest.param(("--dp-shard", "8", "--zero", "3"), marks=pytest.mark.nightly),
+    ],
 )
 def test_a_layout_is_chosen_on_supernodes_of_unequal_size(
     planner: Planner, cluster: str, options: tuple[str, ...]

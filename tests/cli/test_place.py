@@ -25,7 +25,8 @@ DENSE = ("--supernode", "8", "--gpus", "64", "--model", "llama-3.1-8b", "--tp", 
 MOE = ("--supernode", "4", "--gpus", "16", "--model", "mixtral-8x7b", "--tp", "2", "--cp", "1",
        "--ep", "8", "--dp", "8", "--pp", "1", "--global-batch", "64")  # fmt: skip
 UNEVEN = ("--supernode", "5", "--gpus", "12", "--model", "llama-3.1-8b", "--tp", "2", "--dp", "3",
-          "--pp", "2", "--cp", "1", "--global-batch", "12")  # fmt: skip
+          "--pp", "2", "--vpp", "1", "--cp", "1", "--zero", "1", "--micro-batch", "1",
+          "--global-batch", "12")  # fmt: skip
 
 
 _SEEN: dict[tuple[str, ...], dict[str, Any]] = {}

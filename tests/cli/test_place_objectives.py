@@ -18,7 +18,8 @@ Planner = Callable[..., Ran]
 
 SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "place.json"
 UNEVEN = ("--supernode", "5", "--gpus", "12", "--model", "llama-3.1-8b", "--tp", "2", "--dp", "3",
-          "--pp", "2", "--cp", "1", "--global-batch", "12")  # fmt: skip
+          "--pp", "2", "--vpp", "1", "--cp", "1", "--zero", "1", "--micro-batch", "1",
+          "--global-batch", "12")  # fmt: skip
 SMALL = ("--supernode", "4", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "1", "--dp", "4",
          "--pp", "4", "--cp", "1", "--global-batch", "16", "--seq", "4096")  # fmt: skip
 

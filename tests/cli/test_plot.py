@@ -19,7 +19,24 @@ COMMANDS = {
     "place": ("place", "--supernode", "8", *SMALL, "--tp", "2", "--pp", "2"),
     "step": ("step", "--supernode", "8", *SMALL, "--tp", "2", "--pp", "2"),
     "search": ("search", "--supernode", "8", *SMALL, "--best", "2", "--seq", "4096"),
-    "compare": ("compare", "--supernode", "8,16", *SMALL, "--tp", "2", "--pp", "2"),
+    "compare": (
+        "compare",
+        "--cluster",
+        "hgx-h100",
+        "--cluster",
+        "gb200-nvl72",
+        *SMALL,
+        "--tp",
+        "1",
+        "--pp",
+        "1",
+        "--cp",
+        "1",
+        "--micro-batch",
+        "1",
+        "--recompute",
+        "full",
+    ),
 }
 
 

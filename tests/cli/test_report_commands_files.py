@@ -102,7 +102,26 @@ def test_the_command_of_a_plan_of_files_makes_it_again(planner: Planner, name: s
 @pytest.mark.parametrize(
     "words",
     [
-        ("--model", "llama-3.1-8b", "--where", "tp <= 4", "--efficiency", "own.yaml"),
+        (
+            "--model",
+            "llama-3.1-8b",
+            "--where",
+            "tp <= 2",
+            "--pp",
+            "1",
+            "--cp",
+            "1",
+            "--zero",
+            "1",
+            "--micro-batch",
+            "1",
+            "--recompute",
+            "full",
+            "--seq",
+            "512",
+            "--efficiency",
+            "own.yaml",
+        ),
         ("--layout", "titan.toml"),
     ],
 )

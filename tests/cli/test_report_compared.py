@@ -21,12 +21,15 @@ Planner = Callable[..., Ran]
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a comparison of 64 GPUs in supernodes of 8 and of 16, of a model with experts."""
+    """Return a comparison of 32 GPUs in supernodes of 8 and of 16, of a model with experts.
+
+    The layout is given: which one would be chosen is asked elsewhere, and takes long.
+    """
     from cli.planner_app import main
 
     path = tmp_path_factory.mktemp("compared") / "sizes.json"
-    sizes = ["--supernode", "8,16", "--gpus", "64", "--model", "mixtral-8x7b"]
-    given = ["--tp", "2", "--ep", "8", "--pp", "4", "--zero", "1"]
+    sizes = ["--supernode", "8,16", "--gpus", "32", "--model", "mixtral-8x7b"]
+    given = ["--tp", "1", "--cp", "1", "--ep", "8", "--pp", "4", "--vpp", "1", "--zero", "1"]
     assert main(["compare", *sizes, *given, "--json", "--out", str(path)]) == 0
     return path
 
@@ -310,8 +313,9 @@ def test_two_comparisons_have_a_recommendation_and_parts_of_their_own(
     browser: Browser, planner: Planner, compared: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "dense.json"
-    dense = ("--supernode", "8,16", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "2")
-    assert planner("compare", *dense, "--zero", "1", "--json", "--out", str(other)).code == 0
+    dense = ("--supernode", "8,16", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "2", "--cp",
+             "1", "--pp", "1", "--zero", "1")  # fmt: skip
+    assert planner("compare", *dense, "--json", "--out", str(other)).code == 0
 
     opened(browser, planner, tmp_path / "both.html", compared, other)
     page = (tmp_path / "both.html").read_text()

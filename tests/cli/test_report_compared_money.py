@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.browser import Browser, opened
-from tests.conftest import Ran
+from tests.conftest import Ran, run_here
 
 Planner = Callable[..., Ran]
+FLAT = ("--tp", "1", "--pp", "1", "--cp", "1", "--zero", "1", "--micro-batch", "1", "--recompute",
+        "full")  # fmt: skip
 
 PRICES = """\
 currency: EUR
@@ -31,7 +33,7 @@ def test_the_page_of_a_run_says_its_budget_and_who_keeps_to_it(
     prices.write_text(PRICES)
     out = tmp_path / "days.json"
     asked = ["compare", "--cluster", "hgx-h100", "--cluster", "gb200-nvl72", "--model",
-             "llama-3.1-8b", "--prices", str(prices), "--tokens", "10T",
+             "llama-3.1-8b", *FLAT, "--prices", str(prices), "--tokens", "10T",
              "--days", "60"]  # fmt: skip
     ran = planner(*asked, "--budget", budget, "--json", "--out", str(out))
     assert ran.code == 0, ran.err
@@ -81,8 +83,7 @@ def test_the_page_and_the_terminal_recommend_the_same_in_the_same_words(
     prices, out = tmp_path / "prices.yaml", tmp_path / "compared.json"
     prices.write_text(RENTS.format(dear=dear))
     asked = ["compare", "--cluster", "hgx-h100", "--cluster", "hgx-b200", "--model",
-             "llama-3.1-8b", "--tp", "1", "--pp", "1", "--cp", "1", "--zero", "1",
-             "--out", str(out), *more]  # fmt: skip
+             "llama-3.1-8b", *FLAT, "--out", str(out), *more]  # fmt: skip
     asked += [] if "--days" in more else ["--gpus", "64"]
     asked += [] if dear is None else ["--prices", str(prices)]
 
@@ -97,20 +98,27 @@ def test_the_page_and_the_terminal_recommend_the_same_in_the_same_words(
     assert len(figures) == (2 if "if money does" in lead else 1)
 
 
+@pytest.fixture(scope="module")
+def priced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a comparison of two clusters with prices, of which one is cheaper, one faster."""
+    folder = tmp_path_factory.mktemp("priced")
+    prices, out = folder / "prices.yaml", folder / "compared.json"
+    prices.write_text(RENTS.format(dear=50))
+    asked = ("compare", "--cluster", "hgx-h100", "--cluster", "hgx-b200", "--model", "llama-3.1-8b",
+             *FLAT, "--gpus", 64, "--prices", prices, "--tokens", "1T")  # fmt: skip
+    ran = run_here(*asked, "--out", out)
+    assert ran.code == 0, ran.err
+    return out
+
+
 @pytest.mark.parametrize("width", [390, 720, 820, 1024, 1280])
 def test_no_table_of_a_comparison_with_prices_is_wider_than_its_screen(
-    browser: Browser, planner: Planner, tmp_path: Path, width: int
+    browser: Browser, planner: Planner, tmp_path: Path, priced: Path, width: int
 ) -> None:
-    prices, out = tmp_path / "prices.yaml", tmp_path / "compared.json"
-    prices.write_text(RENTS.format(dear=50))
-    asked = ["compare", "--cluster", "hgx-h100", "--cluster", "hgx-b200", "--model", "llama-3.1-8b",
-             "--tp", "1", "--pp", "1", "--cp", "1", "--zero", "1", "--gpus", "64", "--prices",
-             str(prices), "--tokens", "1T"]  # fmt: skip
-    assert planner(*asked, "--out", str(out)).code == 0
     browser.send("Emulation.setDeviceMetricsOverride", width=width, height=900,
                  deviceScaleFactor=1, mobile=width < 900)  # fmt: skip
 
-    opened(browser, planner, tmp_path / "report.html", out)
+    opened(browser, planner, tmp_path / "report.html", priced)
 
     wide = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
     assert browser.value(f"{wide}.map(e => e.querySelector('caption').textContent)") == []
@@ -132,8 +140,8 @@ def test_the_page_of_a_comparison_says_which_boxes_its_purchase_leaves_out(
         + "".join(f"  {one}: {line}\n" for one in PARTS)
         + ("gpu_hour: {price: 2, source: s, date: 2026-05-01}\n" if rented else "")
     )
-    where = ("--supernode", "8,16", "--gpus", "32", "--model", "llama-3.1-8b", "--tp", "1", "--cp",
-             "1", "--zero", "1", "--prices", str(prices))  # fmt: skip
+    where = ("--supernode", "8,16", "--gpus", "32", "--model", "llama-3.1-8b", *FLAT,
+             "--seq", "512", "--prices", str(prices))  # fmt: skip
 
     ran = planner("compare", *where, "--out", str(out))
     page = planner("report", str(out)).out
@@ -156,8 +164,8 @@ def test_every_price_stands_with_its_source_and_date(planner: Planner, tmp_path:
     prices.write_text(SOURCED, encoding="utf-8")
 
     compared = planner(
-        "compare", "--supernode", "8,64", "--gpus", "64", "--model", "llama-3.1-8b",
-        "--prices", str(prices), "--out", str(sizes),
+        "compare", "--supernode", "8,64", "--gpus", "64", "--model", "llama-3.1-8b", *FLAT,
+        "--seq", "512", "--prices", str(prices), "--out", str(sizes),
     )  # fmt: skip
     reported = planner("report", str(sizes), "--out", str(page))
 
