@@ -10,12 +10,14 @@ from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
 from planner.place.sheet_choice import Cuttings, part_choice
+from planner.place.sheet_lines import line_axes, line_prices, lined
 from planner.place.sheet_parts import sheet_axes, sheeted
 from planner.place.sheet_prices import sheet_prices
 from planner.place.sheet_seats import seated_parts
 
 if TYPE_CHECKING:
     from planner.place.merge import Kept
+    from planner.place.question import Question
     from planner.place.sheet_choice import PartChoice
     from planner.place.sheet_prices import SheetPrices
     from planner.place.solve import Work
@@ -42,12 +44,23 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
     for axes in sheet_axes(grid.question)[:_KINDS_TRIED]:
         if monotonic() > ends_s:
             break
-        prices = sheet_prices(sheeted(grid.question, axes), work.best.cut_bytes)
+        prices = work.priced.get((grid.sides, axes)) or _priced(work, grid.question, axes)
+        work.priced[grid.sides, axes] = prices
         if work.raise_bound(prices.bound_bytes):
             return True
         found.append(prices)
     found.sort(key=lambda prices: -prices.bound_bytes)
     return any(_chosen(work, prices, grid, ends_s, effort) for prices in found[:_KINDS_SEATED])
+
+
+def _priced(work: Work, question: Question, axes: tuple[int, ...]) -> SheetPrices:
+    """Return the best prices of parts, with or without prices of pieces."""
+    prices = sheet_prices(sheeted(question, axes), work.best.cut_bytes)
+    along = line_axes(prices.of)
+    if along is None or prices.bound_bytes >= work.best.cut_bytes:
+        return prices
+    with_lines = line_prices(lined(prices.of, along), prices, work.best.cut_bytes)
+    return max(prices, with_lines, key=lambda one: one.bound_bytes)
 
 
 def _chosen(work: Work, prices: SheetPrices, grid: Kept, ends_s: float, effort: Effort) -> bool:

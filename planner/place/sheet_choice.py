@@ -8,7 +8,7 @@ that are chosen, and the choice is made again. Proof: ``FORMULATION.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
 from time import monotonic
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.answer import Proof
-from planner.place.bound import rebate_bytes
 from planner.place.question import Question
 from planner.place.sheet_prices import Fillings
 from planner.place.whole_numbers import Model, least_choice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planner.place.answer import Answer
     from planner.place.sheet_parts import Sheeted
     from planner.place.sheet_prices import SheetPrices
@@ -41,9 +42,11 @@ _SHARES = (
     1e-3,
     1e-4,
 )  # of the slack, till few enough
+_LISTED = (300, 1200, 5000)  # fillings and cuttings of the first lists, as few may do
+_REACHED = 1e-6  # of the slack; a choice less than this below its list's limit is limited by it
 _SHARE_HALVINGS = 3  # between a share that is not too much and one that is
 _SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
-_TURNS = 30  # times that cuttings are worked out and the choice is made again
+_TURNS = 100  # times that cuttings are worked out and the choice is made again
 _EXCHANGED_MOST = 96  # cells of a sheet, past which exchanges take a second and need a time limit
 _SEATS_MOST = 8000  # cells x parts of all cuttings that are worked out at a time
 
@@ -134,7 +137,7 @@ class Cuttings:
         if parts in self.more_bytes:
             return False
         of, held = self.of, list(parts)
-        alone = float(of.part_bytes[held].sum()) - rebate_bytes(of.sheet)
+        alone = float(of.part_bytes[held].sum()) - of.inside_given_bytes
         both = (of.pays_bytes - of.across_bytes)[0, held] - of.part_bytes[held]
         solved = cut_sheet(of.sheet, parts, self.sheet_s) if self.sheet_s > 0 else None
         together = (solved or _ruled_sheet(of.sheet, parts)).lower_bound_bytes
@@ -158,10 +161,40 @@ def part_choice(
     """
     base = prices.chosen_from_bytes
     slack = max(cut_bytes - base, _MET * abs(cut_bytes)) * (1 + _MET)
-    listed = _listed(prices, slack, effort.listed)
-    if listed is None:
-        return PartChoice(bound_bytes=0.0)
-    best = PartChoice(bound_bytes=0.0)
+    best, share = PartChoice(bound_bytes=0.0), 0.0
+    for listed in _longer_lists(prices, slack, effort.listed):
+        if listed.share <= share:
+            continue
+        share = listed.share
+        chosen = _best_of(prices, listed, cuttings, slack, ends_s, effort)
+        bound = max(best.bound_bytes, chosen.bound_bytes)
+        best = replace(chosen if chosen.cuttings else best, bound_bytes=bound)
+        if bound < base + share * slack * (1 - _REACHED) or monotonic() > ends_s:
+            break  # a longer list says no more
+    return best
+
+
+def _longer_lists(prices: SheetPrices, slack_bytes: float, most: int) -> Iterator[_Listed]:
+    """Yield longer and longer lists, as far as they are not too long."""
+    lengths = [n for n in _LISTED if n < most]
+    for length in [*lengths, most]:
+        listed = _listed(prices, slack_bytes, length)
+        if listed is not None:
+            yield listed
+            if listed.share >= 1.0:
+                return
+
+
+def _best_of(
+    prices: SheetPrices,
+    listed: _Listed,
+    cuttings: Cuttings,
+    slack: float,
+    ends_s: float,
+    effort: Effort,
+) -> PartChoice:
+    """Choose from one list, again and again as cuttings turn out to cost more."""
+    base, best = prices.chosen_from_bytes, PartChoice(bound_bytes=0.0)
     for _ in range(_TURNS):
         left_s = ends_s - monotonic()
         if left_s <= 0:
@@ -180,7 +213,7 @@ def part_choice(
         for parts in dict.fromkeys(best.cuttings):
             if monotonic() < ends_s:
                 learned |= cuttings.learn(parts)
-        if not learned or cuttings.seats > _SEATS_MOST:
+        if not learned or (effort.sheet_s <= 0 and cuttings.seats > _SEATS_MOST):
             break
     return best
 

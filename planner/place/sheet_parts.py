@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SHEET_LEAST, _SHEET_MOST = 4, 256  # cells of a sheet
+_SHEET_LEAST, _SHEET_MOST = 4, 512  # cells of a sheet
 _PART_MOST = 96  # cells of a part, past which what it pays takes too long to work out
 _RANKS = 12  # of parts that are told apart; what further ones pay is what the last of these does
 _SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with a sharp bound
@@ -45,6 +45,10 @@ class Sheeted:
         across_bytes: what it pays besides for families across sheets, by the rank of the part, the
             largest first, and its cells; shape [ranks, cells + 1]; the last row is of all further.
         pays_bytes: both together, no less than their sum; shape [ranks, cells + 1].
+        alone_bytes: of *across_bytes*, what a first part pays for families without a trace; shape
+            [cells + 1].
+        traces: what a first part pays for the others, as families of a sheet.
+        inside_given_bytes: what domains are charged too much by inside one sheet [bytes].
         given_bytes: what domains are charged too much by, in all [bytes].
         beside_bytes: what the families that are not in those pay at least, by themselves [bytes].
     """
@@ -55,6 +59,9 @@ class Sheeted:
     part_bytes: NDArray[np.float64]
     across_bytes: NDArray[np.float64]
     pays_bytes: NDArray[np.float64]
+    alone_bytes: NDArray[np.float64]
+    traces: tuple[Charge, ...]
+    inside_given_bytes: float
     given_bytes: float
     beside_bytes: float
 
@@ -142,6 +149,9 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
         part_bytes=part_bytes,
         across_bytes=across_bytes,
         pays_bytes=pays_bytes,
+        alone_bytes=alone_bytes,
+        traces=tuple(traces),
+        inside_given_bytes=rebate_bytes(sheet),
         given_bytes=given_bytes,
         beside_bytes=lower_bound(rest) if cut.beside else 0.0,
     )

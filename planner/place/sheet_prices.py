@@ -43,27 +43,38 @@ class Fillings:
     def __init__(self, price_bytes: NDArray[np.float64], most: int) -> None:
         self.price_bytes = price_bytes
         ranks, self.largest = len(price_bytes), price_bytes.shape[1] - 1
-        # what the parts of this rank and further cost, by the largest allowed and cells to fill
+        # what the parts of this rank and further cost, by the largest allowed and cells to fill;
+        # the rank parts before are no smaller, so of k cells there is room for rank + 1 of them
         self.rest_bytes = np.full((ranks, self.largest + 1, most + 1), inf)
         self.rest_bytes[:, :, 0] = 0.0
-        last = self.rest_bytes[-1]
-        for k in range(1, self.largest + 1):
+        last, top = self.rest_bytes[-1], min(self.largest, most // ranks)
+        for k in range(1, top + 1):
             row, price = last[k], float(price_bytes[-1, k])
             row[:] = last[k - 1]
             for start in range(k, most + 1, k):  # one part of k more and more
                 row[start : start + k] = np.minimum(
                     row[start : start + k], (row[start - k : start] + price)[: most + 1 - start]
                 )
+        last[top + 1 :] = last[top]
         for rank in reversed(range(ranks - 1)):
             here, after = self.rest_bytes[rank], self.rest_bytes[rank + 1]
-            for k in range(1, self.largest + 1):
+            top = min(self.largest, most // (rank + 1))
+            for k in range(1, top + 1):
                 here[k] = here[k - 1]
-                with_k = after[k, : most + 1 - k] + price_bytes[rank, k]
-                here[k, k:] = np.minimum(here[k, k:], with_k)
+                end = most - rank * k + 1
+                with_k = after[k, : end - k] + price_bytes[rank, k]
+                np.minimum(here[k, k:end], with_k, out=here[k, k:end])
+            here[top + 1 :] = here[top]
 
     def least(self, cells: int) -> float:
         """Return the price of the cheapest filling of *cells* [bytes]."""
         return float(self.rest_bytes[0, self.largest, cells])
+
+    @property
+    def all_least(self) -> NDArray[np.float64]:
+        """The price of the cheapest filling of 0, 1, … cells [bytes]."""
+        least: NDArray[np.float64] = self.rest_bytes[0, self.largest]
+        return least
 
     def cheapest(self, cells: int) -> tuple[int, ...]:
         """Return the parts of the cheapest filling of *cells*, the largest first."""
@@ -237,9 +248,10 @@ def _join(choices: Choices, prices: SheetPrices) -> None:
     of = prices.of
     for held in sorted(set(prices.cheapest_held)):
         parts = prices.domains.cheapest(held)
-        choices.add_shape(held, of.pays(parts), _counted(parts, of.largest))
-    choices.add_partition(0, _counted(prices.sheets.cheapest(of.sheet.cells), of.largest))
+        choices.add_shape(held, of.pays(parts), counted(parts, of.largest))
+    choices.add_partition(0, counted(prices.sheets.cheapest(of.sheet.cells), of.largest))
 
 
-def _counted(parts: tuple[int, ...], largest: int) -> NDArray[np.float64]:
+def counted(parts: tuple[int, ...], largest: int) -> NDArray[np.float64]:
+    """Return how many parts of 1, 2, … cells there are."""
     return np.bincount(parts, minlength=largest + 1)[1:].astype(float)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.place.question import Question
+    from planner.place.sheet_prices import SheetPrices
 
 _IMPROVE_CELLS = 20_000
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
@@ -111,6 +112,8 @@ class Work:
         seatings: the best few, the cheapest first.
         bound_bytes: what every seating cuts at least, by our own arithmetic [bytes].
         solver_bytes: the same as a solver says, up to its tolerance [bytes].
+        priced: prices of parts that were found good, by the sides of the boxes that are kept
+            together and the axes of the sheets.
     """
 
     question: Question
@@ -119,6 +122,7 @@ class Work:
     seatings: list[Seating] = field(default_factory=list)
     bound_bytes: float = 0.0
     solver_bytes: float = 0.0
+    priced: dict[tuple[tuple[int, ...], tuple[int, ...]], SheetPrices] = field(default_factory=dict)
 
     @property
     def best(self) -> Seating:

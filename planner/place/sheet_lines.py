@@ -1,0 +1,183 @@
+"""Sheets whose lines are cut, too: a price on every piece of a line inside a part of a sheet.
+
+A part of a sheet is itself made of *pieces*, the cells that it holds of each line of the sheet, and
+every line is cut into pieces that sum to it. So a price on every size of piece ties the parts to
+the lines, as that of parts ties the domains to the sheets. At given prices of pieces a sheet pays
+for a part what its cheapest pieces do, and that is a question of sheets again. Proof:
+``FORMULATION.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.part_choice import Choices
+from planner.place.question import Question
+from planner.place.sheet_parts import sheet_axes, sheeted
+from planner.place.sheet_prices import Fillings, SheetPrices, counted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.place.question import Charge
+    from planner.place.sheet_parts import Sheeted
+
+_MET = 1e-9  # relative; less is no better
+_TURNS = 250  # times that prices are asked for anew
+_FIRST_REACH = 0.1  # how far the first of them may be away, times what a piece costs
+_FAILED = 30  # turns in a row without a better bound, after which there is none to be had
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lined:
+    """A question cut into sheets, and these into lines.
+
+    Args:
+        of: the question cut into sheets.
+        lines: one of its sheets, cut into lines.
+        first: that with what a domain's first part pays across sheets as families of its own.
+    """
+
+    of: Sheeted
+    lines: Sheeted
+    first: Sheeted
+
+    def at(self, piece_bytes: NDArray[np.float64]) -> LinedAt:
+        """Return the sheets where pieces of 0, 1, … cells have these prices [bytes]."""
+        of, lines = self.of, self.lines
+        pieces = Fillings(lines.pays_bytes - piece_bytes, of.largest)
+        first = Fillings(self.first.pays_bytes - piece_bytes, of.largest) if of.traces else pieces
+        cuttings = Fillings(piece_bytes[None, :], lines.sheet.cells)
+        inside = lines.given_bytes - lines.sheets * cuttings.least(lines.sheet.cells)
+        pays_bytes = pieces.all_least + of.across_bytes
+        if of.traces:
+            pays_bytes[0] = np.maximum(pays_bytes[0], first.all_least + of.alone_bytes)
+        return LinedAt(
+            both=self,
+            pieces=pieces,
+            first=first,
+            cutting=cuttings.cheapest(lines.sheet.cells),
+            of=replace(
+                of,
+                part_bytes=pieces.all_least,
+                pays_bytes=pays_bytes,
+                inside_given_bytes=inside,
+                given_bytes=of.given_bytes + of.sheets * (inside - of.inside_given_bytes),
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinedAt:
+    """Sheets at given prices of pieces.
+
+    Args:
+        both: the question cut into sheets, and these into lines.
+        pieces: what parts pay inside a sheet, less the prices of their pieces.
+        first: what first parts pay across sheets, too.
+        cutting: the cheapest pieces of a line.
+        of: the sheets, whose parts pay what the cheapest pieces do.
+    """
+
+    both: Lined
+    pieces: Fillings
+    first: Fillings
+    cutting: tuple[int, ...]
+    of: Sheeted
+
+    def cheapest(self, parts: tuple[int, ...]) -> Pieced:
+        """Return the cheapest pieces of a domain's parts, the largest part first."""
+        of, lines = self.both.of, self.both.lines
+        pieces: list[int] = []
+        paid = 0.0
+        for rank, k in enumerate(parts):
+            across = float(of.across_bytes[min(rank, len(of.across_bytes) - 1), k])
+            together = rank == 0 and self.first.least(k) + of.alone_bytes[k] > (
+                self.pieces.least(k) + across
+            )
+            held = (self.first if together else self.pieces).cheapest(k)
+            one = lines.pays(held) + across
+            if together:
+                one = max(one, self.both.first.pays(held) + float(of.alone_bytes[k]))
+            pieces += held
+            paid += one
+        return Pieced(pieces=tuple(pieces), paid_bytes=paid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieced:
+    """The pieces of all parts of a domain, and what it pays for them at least [bytes]."""
+
+    pieces: tuple[int, ...]
+    paid_bytes: float
+
+
+def line_axes(of: Sheeted) -> tuple[int, ...] | None:
+    """Return the axes of the lines of a sheet that are worth a look; None if none are."""
+    return next((axes for axes in sheet_axes(_one_sheet(of, ())) if axes != of.axes), None)
+
+
+def lined(of: Sheeted, axes: tuple[int, ...]) -> Lined:
+    """Return the sheets with their lines, whose cells vary along *axes*, some of the sheets'."""
+    lines = sheeted(_one_sheet(of, ()), axes)
+    first = sheeted(_one_sheet(of, of.traces), axes) if of.traces else lines
+    return Lined(of=of, lines=lines, first=first)
+
+
+def _one_sheet(of: Sheeted, more: tuple[Charge, ...]) -> Question:
+    """Return a sheet in domains that hold the largest parts, with these charges besides."""
+    enough = -(-of.sheet.cells // of.largest)
+    return Question(
+        sizes=of.sheet.sizes,
+        charges=(*of.sheet.charges, *more),
+        capacities=(of.largest,) * enough,
+    )
+
+
+def line_prices(both: Lined, start: SheetPrices, cut_bytes: float) -> SheetPrices:
+    """Return good prices of parts where pieces have good prices, too.
+
+    Args:
+        both: the question cut into sheets, and these into lines.
+        start: prices of the parts alone.
+        cut_bytes: stop when this is reached [bytes].
+    """
+    of, lines = both.of, both.lines
+    parts, pieces = of.largest, lines.largest
+    choices = Choices(
+        part_bytes=(of.pays_bytes[0, 1:], lines.pays_bytes[0, 1:]),
+        groups=(of.sheets, of.sheets * lines.sheets),
+        stock=of.stock,
+    )
+    centre = np.concatenate([start.price_bytes[1:], np.zeros(pieces)])
+    at = both.at(np.zeros(pieces + 1))
+    best = SheetPrices(of=at.of, price_bytes=start.price_bytes)
+    _join(choices, both, at, best)
+    reach, failed = _FIRST_REACH, 0
+    for _ in range(_TURNS):
+        if best.bound_bytes >= cut_bytes or failed > _FAILED:
+            break
+        tip = choices.prices(centre, reach)
+        at = both.at(np.concatenate([[0.0], tip[parts:]]))
+        trial = SheetPrices(of=at.of, price_bytes=np.concatenate([[0.0], tip[:parts]]))
+        _join(choices, both, at, trial)
+        if trial.bound_bytes > best.bound_bytes + _MET * abs(best.bound_bytes):
+            best, centre, reach, failed = trial, tip, 2 * reach, 0
+        else:
+            reach, failed = reach / 1.3, failed + 1
+    return best
+
+
+def _join(choices: Choices, both: Lined, at: LinedAt, prices: SheetPrices) -> None:
+    """Add the cheapest fillings, the cheapest cutting of a sheet and that of a line."""
+    of, lines = both.of, both.lines
+    for held in sorted(set(prices.cheapest_held)):
+        parts = prices.domains.cheapest(held)
+        pieced = at.cheapest(parts)
+        counts = counted(parts, of.largest), counted(pieced.pieces, lines.largest)
+        choices.add_shape(held, pieced.paid_bytes, np.concatenate(counts))
+    choices.add_partition(0, counted(prices.sheets.cheapest(of.sheet.cells), of.largest))
+    choices.add_partition(1, counted(at.cutting, lines.largest))
