@@ -10,6 +10,7 @@ from rich.text import Text
 
 from cli.page_tables import simple_table
 from cli.search_report import short_layout, told_layout
+from planner.procure.price_file import read_prices
 from planner.units import format_bytes
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def print_sweep(console: Console, results: list[dict[str, Any]], sha256: str) ->
         if name not in told and asked[0][name]
     ]
     told = told or ["model"]
-    priced = any(one["prices"] is not None for one in results)
+    lists = list(dict.fromkeys(one["prices"] for one in results if one["prices"] is not None))
+    currencies = {path: read_prices(path).currency for path in lists}
     texts = sum(name in _NAMES for name in told)
-    table = simple_table(*told, "layout", "tokens/s", "money" if priced else "cut", left=texts)
+    table = simple_table(*told, "layout", "tokens/s", "a million" if lists else "cut", left=texts)
     table.columns[0].header = f"  {table.columns[0].header}"
     layouts = table.columns[len(told)]
     layouts.justify, layouts.no_wrap = "left", False
@@ -43,13 +45,13 @@ def print_sweep(console: Console, results: list[dict[str, Any]], sha256: str) ->
         cut = format_bytes(best["seated_bytes"]) if best["seated_bytes"] else "none"
         table.add_row(
             *cells, short_layout(told_layout(best["layout"])),
-            f"{best['step']['tokens_per_s']:,.0f}", _money(one) if priced else cut,
+            f"{best['step']['tokens_per_s']:,.0f}", _money(one, currencies) if lists else cut,
         )  # fmt: skip
     if len(results) > 1 and common:
         console.print(Text(f"All: {', '.join(common)}."))
     console.print(table)
-    if priced:
-        console.print(Text("Money is of a million tokens, by each price list."))
+    if lists:
+        console.print(Text(f"Money is of a million tokens, by {', '.join(lists)}."))
     for line in _without_money(results):
         console.print(Text(line))
     console.print(Text(f"inputs sha256 {sha256}", style="dim"))
@@ -65,12 +67,20 @@ def _asked_words(one: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _money(one: Mapping[str, Any]) -> str:
-    """Return what a million tokens cost and by which list; ``none`` where nobody knows."""
+def _money(one: Mapping[str, Any], currencies: Mapping[str, str]) -> str:
+    """Return what a million tokens cost, by which list where there are several.
+
+    ``none`` where nobody knows.
+
+    Args:
+        one: a result.
+        currencies: price list to its currency.
+    """
     if one["prices"] is None:
         return ""
-    cost = one["run"]["cost_per_token"]
-    return f"{Path(one['prices']).stem} {'none' if cost is None else f'{cost * 1e6:,.4g}'}"
+    cost, currency = one["run"]["cost_per_token"], currencies[one["prices"]]
+    money = "none" if cost is None else f"{cost * 1e6:,.4g} {currency}"
+    return f"{Path(one['prices']).stem}: {money}" if len(currencies) > 1 else money
 
 
 def _without_money(results: Iterable[Mapping[str, Any]]) -> list[str]:
