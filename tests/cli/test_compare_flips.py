@@ -42,7 +42,8 @@ class Job:
 
 
 SMALL = Job(model="mixtral-8x7b", sizes=(8, 32), gpus=32, batch=256)
-WIDE = tuple(replace(SMALL, model=model, fixed=()) for model in ("llama-3.1-8b", "mixtral-8x7b"))
+CROWDED = replace(SMALL, sizes=(4, 16), batch=64)  # its experts feel the network
+WIDE = (CROWDED, *(replace(SMALL, model=one, fixed=()) for one in ("llama-3.1-8b", SMALL.model)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ def test_both_sides_of_a_flip_of_the_nic_are_what_a_comparison_of_such_clusters_
 
 @pytest.mark.nightly  # the NIC's flips are held against comparisons in every run
 @pytest.mark.parametrize("name", [*NETWORK, "seq", "experts"])
-@pytest.mark.parametrize("job", WIDE, ids=lambda job: job.model)
+@pytest.mark.parametrize("job", WIDE, ids=lambda job: f"{job.model}-{job.sizes[0]}-{job.batch}")
 def test_both_sides_of_a_flip_of_anything_are_what_a_comparison_there_finds(
     told: Callable[[Job], Told], tmp_path: Path, job: Job, name: str
 ) -> None:
