@@ -52,7 +52,8 @@ def test_memory_that_fits_only_just_is_warned_of(planner: Planner, tmp_path: Pat
 
     page = planner("place", "--supernode", "64", "--model", "llama-3.1-405b", *layout,
                    "--micro-batch", "1", "--out", str(full)).out  # fmt: skip
-    other = planner(*SMALL, "--tp", "4", "--pp", "4", "--out", str(roomy)).out
+    other = planner(*SMALL, "--tp", "4", "--cp", "1", "--ep", "4", "--pp", "4", "--vpp", "1",
+                    "--zero", "1", "--micro-batch", "1", "--out", str(roomy)).out  # fmt: skip
 
     shares = []
     for out in (full, roomy):

@@ -17,8 +17,9 @@ from tests.conftest import Ran
 Planner = Callable[..., Ran]
 
 SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "place.json"
-JOB = ("--model", "llama-3.1-8b", "--tp", "2", "--cp", "1", "--dp", "4", "--pp", "4",
-       "--global-batch", "64", "--ignore-memory", "--time-limit", "1")  # fmt: skip
+JOB = ("--model", "llama-3.1-8b", "--tp", "2", "--cp", "1", "--dp", "4", "--pp", "4", "--vpp", "1",
+       "--zero", "1", "--micro-batch", "1", "--global-batch", "64", "--ignore-memory",
+       "--time-limit", "1")  # fmt: skip
 SMALL = ("--supernode", "8", "--gpus", "32", *JOB)
 
 

@@ -14,7 +14,8 @@ import pytest
 from tests.conftest import ROOT
 
 SMALL = ("place", "--supernode", "8", "--gpus", "32", "--model", "llama-3.1-8b", "--tp", "4",
-         "--pp", "4", "--dp", "2", "--global-batch", "32", "--ignore-memory")  # fmt: skip
+         "--pp", "4", "--vpp", "1", "--cp", "1", "--dp", "2", "--zero", "1", "--micro-batch", "1",
+         "--global-batch", "32", "--ignore-memory")  # fmt: skip
 
 
 def on_a_terminal(

@@ -12,7 +12,8 @@ from cli.report_html_schema import published_schema, schema_faults
 
 DENSE = (
     "--cluster", "dragonfly-plus", "--model", "llama-3.1-8b", "--tp", "8", "--cp", "2",
-    "--pp", "8", "--dp", "8", "--global-batch", "256", "--ignore-memory",
+    "--pp", "8", "--vpp", "1", "--dp", "8", "--zero", "1", "--micro-batch", "1",
+    "--global-batch", "256", "--ignore-memory",
 )  # fmt: skip
 Planner = Callable[..., Any]
 

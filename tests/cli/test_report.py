@@ -38,7 +38,7 @@ def test_racks_that_the_gpus_do_not_fill_are_told_in_the_terminal_and_on_every_p
 ) -> None:
     plan, compared = tmp_path / "plan.json", tmp_path / "compared.json"
     where = ("--cluster", "gb200-nvl72", "--gpus", "80", "--model", "llama-3.1-8b", "--zero", "1",
-             "--cp", "1", "--tp", "1")  # fmt: skip
+             "--cp", "1", "--tp", "1", "--pp", "1", "--micro-batch", "1")  # fmt: skip
 
     placed = planner("place", *where, "--out", str(plan))
     ranked = planner("compare", *where, "--out", str(compared))

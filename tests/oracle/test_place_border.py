@@ -187,13 +187,14 @@ def test_no_seating_that_parts_a_box_said_to_be_kept_is_less_busy(seeds: range) 
             for home in chosen
         ]
         best = int(np.argmin(times))
-        sides = boxes_kept(question, np.array(chosen[best]), rates, times[best])
+        limit_s = 1.2 * times[best]  # above the least, so that some parting seating could beat it
+        sides = boxes_kept(question, np.array(chosen[best]), rates, limit_s)
         for axis in (axis for axis, side in enumerate(sides) if side > 1):
             kept += 1
             lines = digit_groups(question.sizes, (axis,))
             for home, busy_s in zip(chosen, times, strict=True):
                 if any(len({home[cell] for cell in line}) > 1 for line in lines):
-                    assert busy_s >= times[best] * (1 - SHARE)
+                    assert busy_s >= limit_s * (1 - SHARE)
     assert kept >= len(seeds) / 30
 
 

@@ -71,14 +71,24 @@ def _undercut(seeds: range) -> list[str]:
     return found
 
 
-def test_no_seating_of_a_small_pipeline_cuts_less_than_the_choice_of_patterns_says() -> None:
-    assert _undercut(range(60)) == []
+@pytest.mark.parametrize(
+    "seeds", [range(20), pytest.param(range(20, 60), marks=pytest.mark.nightly)]
+)
+def test_no_seating_of_a_small_pipeline_cuts_less_than_the_choice_of_patterns_says(
+    seeds: range,
+) -> None:
+    assert _undercut(seeds) == []
 
 
-def test_a_choice_from_few_patterns_says_no_more_than_what_was_left_out_allows() -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(20), pytest.param(range(20, 60), marks=pytest.mark.nightly)]
+)
+def test_a_choice_from_few_patterns_says_no_more_than_what_was_left_out_allows(
+    seeds: range,
+) -> None:
     """Any prices, as few patterns as leave a choice, a few nodes: never above brute force."""
     shares = 0
-    for question in _pipelines(range(60)):
+    for question in _pipelines(seeds):
         best, of = brute_force_cut(question), staged(question)
         if of is None or not best:
             continue
@@ -93,7 +103,7 @@ def test_a_choice_from_few_patterns_says_no_more_than_what_was_left_out_allows()
                 choice = choice_of(of, priced_at(of, drawn), above * best, 60.0, few)
                 assert choice.bound_bytes <= best * (1 + SOLVER), question
                 shares += choice.bound_bytes > 0 and not choice.all
-    assert shares > 10  # else nothing was left out
+    assert shares > len(seeds) / 6  # else nothing was left out
 
 
 @pytest.mark.nightly
