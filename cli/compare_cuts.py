@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cli.compare_report import Comparison
 from cli.page_tables import simple_table
+from cli.report_words import not_proved_words
 from planner.search.compare import Entry
 from planner.steptime.spread import DIGITS
 from planner.units import format_bytes, format_share, format_time
@@ -29,7 +30,7 @@ def cut_table(found: Comparison) -> Table:
     if max(len(row_name(one, found)) for one in entries) + 10 * len(used) > _CUT_WIDTH:
         out = [d for d in used if any(one.finalist.crossed.get(d) for one in entries)]
         used = out or used  # what stays in everywhere is said below the table
-    table = simple_table("  cluster", *(d.upper() for d in used), "all", "least")
+    table = simple_table("  cluster", *(d.upper() for d in used), "all", _least(found))
     table.columns[0].no_wrap = True
     moved = False
     for one in entries:
@@ -47,19 +48,40 @@ def cut_table(found: Comparison) -> Table:
     return table
 
 
+def _least(found: Comparison) -> str:
+    """Return what the least cut is called: ``found`` where it is not proved of all."""
+    return "found" if _not_proved(found) else "least"
+
+
+def _not_proved(found: Comparison) -> str:
+    every = (*by_size(found.compared.ranked), *by_size(found.compared.moved))
+    return not_proved_words(
+        (f"{row_name(one, found)}{' *' if one in found.compared.moved else ''}",
+         one.finalist.placement) for one in every
+    )  # fmt: skip
+
+
 def seating_sentence(found: Comparison) -> str:
-    """Return in which seats the bytes are counted: those that each step is timed in."""
+    """Return in which seats the bytes are counted, and whose least cut is not proved."""
+    said = _not_proved(found)
+    return f"{_seating(found)}{f' {said}' if said else ''}"
+
+
+def _seating(found: Comparison) -> str:
+    least = _least(found)
     every = (*by_size(found.compared.ranked), *by_size(found.compared.moved))
     odd = dict.fromkeys(
         f"{row_name(one, found)}{' *' if one in found.compared.moved else ''}"
         for one in every if one.finalist.seating == "rank-order"
     )  # fmt: skip
     if not odd:
+        if least == "found":
+            return "Each sits where the fewest bytes that were found leave its supernodes."
         return "Each sits where the least bytes leave its supernodes, as planner place seats it."
     return (
-        f"All but 'least' is of the seats each step is timed in: rank order for {', '.join(odd)}, "
-        "where it is faster though more may cross. 'least' is the least cut, as planner place "
-        "seats it."
+        f"All but '{least}' is of the seats each step is timed in: rank order for "
+        f"{', '.join(odd)}, where it is faster though more may cross. '{least}' is the least cut"
+        f"{'' if least == 'least' else ' found'}, as planner place seats it."
     )
 
 

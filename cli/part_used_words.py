@@ -15,6 +15,7 @@ from topologies.free_list import only_gpus
 if TYPE_CHECKING:
     from cli.planner_inputs import Asked, Inputs
     from planner.fabric import Fabric
+    from planner.search.defaults import Job
     from planner.search.part_used import PartUsed
 
 
@@ -35,6 +36,23 @@ def part_used(asked: Asked, inputs: Inputs, step_s: float) -> PartUsed | None:
         return _part(_with_supernodes(asked, inputs.fabric, supernodes), of_each)
 
     return faster_part(job_of(inputs), step_s, cluster_of)
+
+
+def part_of_family(job: Job, step_s: float) -> PartUsed | None:
+    """Return the same of a cluster of the generic family; nothing of any other.
+
+    Args:
+        job: what is trained on it.
+        step_s: the step of the layout that was chosen [s].
+    """
+    size = max(job.fabric.capacities("supernode"))
+    if job.fabric.name != f"generic-sn{size}":
+        return None
+
+    def cluster_of(supernodes: int, of_each: int) -> Fabric:
+        return _part(generic_cluster(size, size * supernodes), of_each)
+
+    return faster_part(job, step_s, cluster_of)
 
 
 def _with_supernodes(asked: Asked, fabric: Fabric, supernodes: int) -> Fabric:

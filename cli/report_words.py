@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from planner.place.answer import Proof
 from planner.search.given import spelled_layout
-from planner.units import format_power, format_share, format_time
+from planner.units import format_bytes, format_power, format_share, format_time
 from planner.words import plural
 
 if TYPE_CHECKING:
+    from planner.place.answer import Placement
     from planner.search.defaults import Choice
 
 _PARTS: Mapping[str, str] = {
@@ -80,6 +82,26 @@ def passed_over_words(choice: Choice) -> str:
 def passed_over_share(choice: Choice) -> str:
     """Return by how much the layout that was passed over is faster, in quick seats as both are."""
     return format_share(1.0 - choice.passed_over_s / choice.seated_s)
+
+
+def not_proved_words(found: Iterable[tuple[str, Placement]]) -> str:
+    """Return whose least cut is not proved the least, and what crosses at least; often nothing.
+
+    Args:
+        found: what each is called, and its placement.
+    """
+    open_cuts: dict[str, list[str]] = {}
+    for name, placement in found:
+        if placement.proof is Proof.INCUMBENT:
+            least = format_bytes(placement.lower_bound_bytes)
+            open_cuts.setdefault(least, []).append(name)
+    if not open_cuts:
+        return ""
+    return (
+        "Not proved the least: in any seats at least "
+        + ", ".join(f"{least} ({', '.join(which)})" for least, which in open_cuts.items())
+        + " cross; planner place looks for longer, and so does --time-limit."
+    )
 
 
 def part_words(kind: str, name: str) -> str:

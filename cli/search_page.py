@@ -12,9 +12,8 @@ from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.part_used_words import part_words
 from cli.report_pictures_plane import Axis
-from cli.report_words import boxes_words
+from cli.report_words import boxes_words, not_proved_words
 from cli.search_report import Search, front_rows, short_layout, told_layout, used_bytes
-from planner.place.answer import Proof
 from planner.procure.bill import Bill
 from planner.procure.run import Run
 from planner.search.defaults import AS_GOOD_SHARE
@@ -153,20 +152,14 @@ def _notes(found: Search) -> list[str]:
     if len(odd) == len(found.best):
         return lines
     the = "The others sit" if odd else "Each sits"
-    open_cuts: dict[str, list[str]] = {}
-    for i, one in enumerate(found.best, 1):
-        if one.seating != "rank-order" and one.placement.proof is Proof.INCUMBENT:
-            least = format_bytes(one.placement.lower_bound_bytes)
-            open_cuts.setdefault(least, []).append(str(i))
-    if not open_cuts:
+    said = not_proved_words(
+        (str(i), one.placement)
+        for i, one in enumerate(found.best, 1) if one.seating != "rank-order"
+    )  # fmt: skip
+    if not said:
         return [*lines, f"{the} where the least bytes leave their supernodes, which is proved."]
-    return [
-        *lines,
-        f"{the} in the least cut found in {format_time(found.time_limit_s)} a layout. Not proved "
-        "the least: in any seats at least "
-        + ", ".join(f"{least} ({', '.join(which)})" for least, which in open_cuts.items())
-        + " cross; planner place looks for longer, and so does --time-limit.",
-    ]
+    limit = format_time(found.time_limit_s)
+    return [*lines, f"{the} in the least cut found in {limit} a layout. {said}"]
 
 
 def _apart_table(found: Search) -> Table:

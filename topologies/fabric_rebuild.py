@@ -42,8 +42,9 @@ def rebuild(
         )
     if faults:
         raise SpecError(*faults)
+    name = spec.name if supernode is None else f"{spec.name}-sn{supernode}"
     if supernode in (None, spec.supernode.size) and total == spec.job_gpus:
-        return spec
+        return spec if supernode is None else replace(spec, name=name)  # spares and all
     assumed = dict(spec.assumed)
     size = spec.supernode.size
     if supernode is not None and supernode != size:
@@ -52,16 +53,16 @@ def rebuild(
     if total != spec.job_gpus:
         assumed["gpus"] = f"rebuilt from the filed {spec.job_gpus} GPUs to {total}"
     sizes = _sizes(spec, size, total)
-    spares = spec.supernode.gpus - spec.job_gpus
-    if spares > sum(sizes) - total:
+    dropped = spec.supernode.gpus - sum(sizes)
+    if _has_spares(spec) and dropped > 0:
         assumed["supernode.count"] = (
-            f"{counted(len(sizes), 'supernode')} of {size}, which {total:,} GPUs need: rebuilt "
-            f"without the {spares:,} GPUs that the filed {len(spec.supernode.sizes)} have to spare"
+            f"{counted(len(sizes), 'supernode')} of {size}, which {total:,} GPUs need: {dropped:,} "
+            f"of the {spec.supernode.gpus:,} GPUs that are filed are left out"
         )
     scale_up = _resized(spec.supernode, size, sizes, assumed)
     return replace(
         spec,
-        name=spec.name if supernode is None else f"{spec.name}-sn{size}",
+        name=name,
         supernode=scale_up,
         network=_refitted(spec.network, scale_up),
         job_gpus=total,
@@ -72,8 +73,12 @@ def rebuild(
 def _sizes(spec: FabricSpec, size: int, total: int) -> tuple[int, ...]:
     """Return full supernodes and a partial one, or whole ones only where there are spares."""
     full, rest = divmod(total, size)
-    whole = spec.job_gpus < spec.supernode.gpus - len(spec.dead.gpus)
-    return (size,) * full + ((size if whole else rest,) if rest else ())
+    return (size,) * full + ((size if _has_spares(spec) else rest,) if rest else ())
+
+
+def _has_spares(spec: FabricSpec) -> bool:
+    """Return whether the cluster as filed has GPUs that work and that its job leaves idle."""
+    return spec.job_gpus < spec.supernode.gpus - len(spec.dead.gpus)
 
 
 def _resized(

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+_PASSED_OVER_TRIED = 48
+"""Layouts that are seated to find one that is passed over before none is named [1]: a second or
+two. ``planner search`` and ``--take fastest`` seat all that could be it."""
 _HALVINGS = 40
 """Of a step, to find the longest that is surely shorter: to 1e-12 of it."""
 
@@ -105,10 +108,10 @@ class Chooser:
         return self._shortest(choice) if take == "fastest" else self._named(choice)
 
     def _named(self, choice: Choice) -> Choice:
-        """Return *choice* with what is passed over for it."""
+        """Return *choice* with what is passed over for it, if it is soon found."""
         limit_s = choice.seated_s / (1.0 + AS_GOOD_SHARE)
         rows = self._below(choice.seated_s)
-        found = rows.shortest(limit_s)
+        found = rows.shortest(limit_s, tried=_PASSED_OVER_TRIED)
         if found.row < 0:
             return choice
         return replace(choice, passed_over=rows.layout(found.row), passed_over_s=found.step_s)

@@ -126,8 +126,8 @@ def test_racks_to_spare_are_kept_where_their_own_size_is_named_and_told_where_no
     assert named["cut"] == whole["cut"]
     assert named["idle"]["gpus"] == whole["idle"]["gpus"] == 8
     assert (
-        "rebuilt 11 supernodes of 6, which 64 GPUs need: rebuilt without the 8 GPUs that the "
-        "filed 8 have to spare" in other
+        "rebuilt 11 supernodes of 6, which 64 GPUs need: 6 of the 72 GPUs that are filed are left "
+        "out" in other
     )
 
 
@@ -140,3 +140,13 @@ def test_a_search_says_whose_cut_is_not_proved_the_least(planner: Planner) -> No
     proofs = {one["cut"]["proof"] for one in found["best"] if one["seating"] == "least-cut"}
     assert ("Not proved the least: in any seats at least" in said) == ("time_limit" in proofs)
     assert ("which is proved." in said) == bool(proofs and "time_limit" not in proofs)
+
+
+def test_a_comparison_says_what_a_part_of_every_rack_would_bring(planner: Planner) -> None:
+    said = page(planner, "compare", "--supernode", "5", "--gpus", "24", "--model", "llama-3.1-8b",
+                "--tp", "4", "--dp", "6", "--global-batch", "48", "--micro-batch", "8")  # fmt: skip
+
+    assert (
+        "24 GPUs do not fill supernodes of 5: 4 are full, sn04 holds 4, 1 short of it. With 4 of "
+        "the 5 GPUs of each supernode used, of 6 supernodes, a step takes about 863 ms" in said
+    )

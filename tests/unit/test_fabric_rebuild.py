@@ -117,3 +117,15 @@ def test_a_torus_is_cut_into_boxes_that_tile() -> None:
     assert spec.network.dims == (4, 4, 4)
     with pytest.raises(SpecError, match="1000 GPUs do not fill torus supernodes of 64"):
         load_spec("tpu-torus", gpus=1000)
+
+
+def test_naming_the_filed_size_keeps_the_supernodes_that_are_spare() -> None:
+    filed = load_spec("cloudmatrix384-3x384")
+
+    named = load_spec("cloudmatrix384-3x384", supernode=384)
+    other = load_spec("cloudmatrix384-3x384", supernode=64)
+
+    assert named.supernode == filed.supernode
+    assert named.name == "cloudmatrix384-3x384-sn384"
+    assert other.supernode.sizes == (64,) * 16
+    assert "128 of the 1,152 GPUs that are filed are left out" in other.assumed["supernode.count"]
