@@ -100,17 +100,18 @@ class SeatedRows:
         """Return whether any may take less than *below_s*."""
         return bool(self.rows.size) and float(self.least_s[0]) < below_s
 
-    def shortest(self, below_s: float = inf, tried: float = inf) -> SeatedRow:
+    def shortest(self, below_s: float = inf, tried: int | None = None) -> SeatedRow:
         """Return the shortest step of all below *below_s* [s], or that and the row -1.
 
         Args:
             below_s: longer steps are of no interest [s].
-            tried: rows after which none is looked for where none of these was below [1].
+            tried: rows after which none is looked for where none of these was below; None for
+                all [1].
         """
         best = SeatedRow(row=-1, step_s=below_s)
         every = zip(self.rows.tolist(), self.least_s.tolist(), strict=True)
         for at, (row, least_s) in enumerate(every):
-            if least_s >= best.step_s or (best.row < 0 and at >= tried):
+            if least_s >= best.step_s or (best.row < 0 and at == tried):
                 break
             if self.step_s(row) < best.step_s:
                 best = SeatedRow(row=row, step_s=self.step_s(row))
