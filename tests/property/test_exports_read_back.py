@@ -243,10 +243,15 @@ def test_equal_tiers_are_the_same_for_astra_sim(tmp_path: Path) -> None:
     assert written
 
 
-def test_kueues_slices_are_the_supernodes_of_the_plan_or_none_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(130), pytest.param(range(130, 400), marks=pytest.mark.nightly)]
+)
+def test_kueues_slices_are_the_supernodes_of_the_plan_or_none_is_written(
+    tmp_path: Path, seeds: range
+) -> None:
     """Pods count machines in rank order; so many in a row must come into one domain."""
     written = sliced = 0
-    for seed in range(400):
+    for seed in seeds:
         plan = odd_plan(seed, tmp_path)
         per_host = max(map(len, plan.ranks_of().values()))
         try:
@@ -276,8 +281,8 @@ def test_kueues_slices_are_the_supernodes_of_the_plan_or_none_is_written(tmp_pat
             assert marks["kueue.x-k8s.io/podset-slice-required-topology"] in levels
             assert len(homes) == size * len({*homes}), seed
 
-    assert written > 15
-    assert sliced > 3
+    assert written > 0.04 * len(seeds)
+    assert sliced > 0.01 * len(seeds)
 
 
 DOT_NODE = re.compile(r'"([^"]+)" \[label="([^"]+)", fillcolor=\w+\];')

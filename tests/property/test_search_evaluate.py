@@ -64,16 +64,18 @@ def differs_most(inputs: Inputs, count: int, seed: int, rules: tuple[Rule, ...] 
     return worst
 
 
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_arrays_and_single_layouts_agree(name: str) -> None:
-    assert differs_most(read_inputs(CASES[name]), 200, seed=1) < 1e-9
+def test_arrays_and_single_layouts_agree(name: str, count: int) -> None:
+    assert differs_most(read_inputs(CASES[name]), count, seed=1) < 1e-9
 
 
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_arrays_and_single_layouts_of_any_shard_group_agree(name: str) -> None:
+def test_arrays_and_single_layouts_of_any_shard_group_agree(name: str, count: int) -> None:
     rules = (parse_rule("dp_replicate > 1"),)
 
-    assert differs_most(read_inputs(CASES[name]), 100, seed=3, rules=rules) < 1e-9
+    assert differs_most(read_inputs(CASES[name]), count, seed=3, rules=rules) < 1e-9
 
 
 @pytest.mark.nightly
