@@ -91,11 +91,14 @@ def wrong_claims(seeds: Iterable[int], told: Counter[str]) -> list[str]:
     return wrong
 
 
-def test_no_seating_as_good_parts_an_inner_domain_said_to_stay_in_a_stage() -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(50), pytest.param(range(50, 150), marks=pytest.mark.nightly)]
+)
+def test_no_seating_as_good_parts_an_inner_domain_said_to_stay_in_a_stage(seeds: range) -> None:
     told: Counter[str] = Counter()
 
-    assert wrong_claims(range(150), told) == []
-    assert told["boxes"] > 80
+    assert wrong_claims(seeds, told) == []
+    assert told["boxes"] > 0.54 * len(seeds)
     assert told["met"] > 0.9 * told["boxes"]
 
 
