@@ -15,6 +15,9 @@ Planner = Callable[..., Ran]
 GENERIC = Path(__file__).parents[2] / "topologies" / "catalogue" / "generic.yaml"
 
 
+_SEEN: dict[tuple[str, ...], dict[str, Any]] = {}
+
+
 def page(planner: Planner, *args: str) -> str:
     ran = planner(*args)
     assert ran.code == 0, ran.err
@@ -26,10 +29,11 @@ def first_lines(planner: Planner, *args: str) -> str:
 
 
 def documented(planner: Planner, *args: str) -> dict[str, Any]:
-    ran = planner(*args, "--json")
-    assert ran.code == 0, ran.err
-    found: dict[str, Any] = json.loads(ran.out)
-    return found
+    if args not in _SEEN:
+        ran = planner(*args, "--json")
+        assert ran.code == 0, ran.err
+        _SEEN[args] = json.loads(ran.out)
+    return _SEEN[args]
 
 
 SHARDED = ("place", "--supernode", "12", "--gpus", "96", "--model", "qwen3-30b-a3b")
@@ -150,3 +154,28 @@ def test_a_comparison_says_what_a_part_of_every_rack_would_bring(planner: Planne
         "24 GPUs do not fill supernodes of 5: 4 are full, sn04 holds 4, 1 short of it. With 4 of "
         "the 5 GPUs of each supernode used, of 6 supernodes, a step takes about 863 ms" in said
     )
+
+
+def test_one_candidate_crosses_the_same_bytes_on_every_page(
+    planner: Planner, tmp_path: Path
+) -> None:
+    # rank order takes 29.0564 s of 29.0574 s, for 117 GB instead of 99.7 GB
+    asked = ("--supernode", "6", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "2", "--pp",
+             "2", "--dp", "4", "--vpp", "1", "--micro-batch", "1", "--recompute", "selective",
+             "--global-batch", "1024")  # fmt: skip
+    placed = documented(planner, "place", *asked)
+    compared, report = tmp_path / "compared.json", tmp_path / "report.html"
+    (own,) = documented(planner, "compare", *asked, "--out", str(compared))["ranked"]
+    (found,) = documented(planner, "search", *asked, "--best", "1")["best"]
+    assert planner("report", str(compared), "--out", str(report)).code == 0
+
+    rank_order = next(one for one in placed["baselines"] if one["name"] == "megatron-order")
+    assert rank_order["step_s"] < placed["step"]["total_s"]
+    least_bytes = placed["cut"]["objective_bytes"]
+    assert least_bytes < 0.9 * rank_order["cut_bytes"]
+    for one in (own, found):
+        assert one["seated_bytes"] == pytest.approx(least_bytes)
+        assert one["step"]["total_s"] == pytest.approx(placed["step"]["total_s"])
+    text = report.read_text(encoding="utf-8")
+    assert "99.7 GB" in text
+    assert "117 GB" not in text
