@@ -15,7 +15,7 @@ from tests.conftest import Ran, run_here
 
 Planner = Callable[..., Ran]
 FLAT = ("--tp", "1", "--pp", "1", "--cp", "1", "--zero", "1", "--micro-batch", "1", "--recompute",
-        "full")  # fmt: skip
+        "full", "--seq", "512")  # fmt: skip
 
 PRICES = """\
 currency: EUR
@@ -141,7 +141,7 @@ def test_the_page_of_a_comparison_says_which_boxes_its_purchase_leaves_out(
         + ("gpu_hour: {price: 2, source: s, date: 2026-05-01}\n" if rented else "")
     )
     where = ("--supernode", "8,16", "--gpus", "32", "--model", "llama-3.1-8b", *FLAT,
-             "--seq", "512", "--prices", str(prices))  # fmt: skip
+             "--prices", str(prices))  # fmt: skip
 
     ran = planner("compare", *where, "--out", str(out))
     page = planner("report", str(out)).out
@@ -165,7 +165,7 @@ def test_every_price_stands_with_its_source_and_date(planner: Planner, tmp_path:
 
     compared = planner(
         "compare", "--supernode", "8,64", "--gpus", "64", "--model", "llama-3.1-8b", *FLAT,
-        "--seq", "512", "--prices", str(prices), "--out", str(sizes),
+        "--prices", str(prices), "--out", str(sizes),
     )  # fmt: skip
     reported = planner("report", str(sizes), "--out", str(page))
 
