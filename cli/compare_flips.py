@@ -26,7 +26,8 @@ ALIKE_SHARE = 5e-4
 """Of a step: less would be told as a price of 100 % [1]."""
 _SEATED = (
     "Each is of layouts with every rank in a seat, on both sides; what is first or best now stays "
-    "so until another is 0.1 % faster."
+    "so until another is 0.1 % faster. A NIC's rate is varied with its PCIe link's and with all "
+    "links outside the supernodes."
 )
 
 

@@ -27,6 +27,7 @@ from planner.search.gains import Gain, gains, worth
 from planner.search.pareto import pareto_front
 from planner.search.price_flips import Bid, cheapest, price_flips, price_now
 from planner.search.seated_flips import SeatedFlip, SeatedFlips, Today, seated_flips
+from planner.search.seated_gains import seated_gains
 from planner.search.stages import Stage, Tell, untold
 
 if TYPE_CHECKING:
@@ -138,7 +139,11 @@ def _gains(
         tell(Stage(what="looking where to spend", done=len(gained), of=len(found.pools),
                    now=one.name))  # fmt: skip
         nics = _nics(bills[one.name], one.gpus)
-        gained[pool.name] = tuple(gains(pool, nics_per_gpu=nics, bigger=one.bigger))
+        ordered = gains(pool, nics_per_gpu=nics, bigger=one.bigger)
+        gained[pool.name] = tuple(seated_gains(
+            ordered, pool, found.seats[one.name], found.fastest[one.name], nics_per_gpu=nics,
+            bigger=one.bigger,
+        ))  # fmt: skip
     return gained
 
 

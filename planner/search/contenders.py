@@ -1,6 +1,8 @@
 """The layouts that contend on a cluster near a change of it, seated there.
 
-Near it, a seated step is taken to be longer than its closed form by as much as there.
+Near it, a seated step is taken to be longer than its closed form by as much as there. Layouts are
+seated in the order of their closed form in rank order: one that seats make faster than that, by
+more than it is behind there, is missed.
 """
 
 from __future__ import annotations

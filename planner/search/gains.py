@@ -46,7 +46,7 @@ class Gain:
 
 
 def gains(pool: Pool, *, nics_per_gpu: float = 1.0, bigger: Fabric | None = None) -> list[Gain]:
-    """Return what each better part would bring, the most first.
+    """Return what each better part would bring in rank order, the most first.
 
     Args:
         pool: the cluster with a few layouts that are good now, the best among them.
@@ -54,7 +54,7 @@ def gains(pool: Pool, *, nics_per_gpu: float = 1.0, bigger: Fabric | None = None
         bigger: the cluster with supernodes of twice the size, where it can be built.
     """
     now_s = pool.best().step_s
-    changes = {ONE_MORE_NIC: Change(nic_rate=(nics_per_gpu + 1.0) / nics_per_gpu), **GAINS}
+    changes = changes_of(nics_per_gpu)
     steps = dict(zip(changes, _bests_s(pool, list(changes.values()), now_s), strict=True))
     if bigger is not None:
         machine = machine_of(bigger, int(pool.columns.gpus[0]), pool.machine.efficiency)
@@ -66,6 +66,16 @@ def gains(pool: Pool, *, nics_per_gpu: float = 1.0, bigger: Fabric | None = None
         Gain(name=name, step_s=then, gain_share=max(0.0, now_s / then - 1.0))
         for name, then in steps.items()
     ]
+    return by_gain(found)
+
+
+def changes_of(nics_per_gpu: float) -> dict[str, Change]:
+    """Return what each better part changes; one more NIC beside *nics_per_gpu* of a GPU [1]."""
+    return {ONE_MORE_NIC: Change(nic_rate=(nics_per_gpu + 1.0) / nics_per_gpu), **GAINS}
+
+
+def by_gain(found: Sequence[Gain]) -> list[Gain]:
+    """Return *found*, the most first."""
     return sorted(found, key=lambda one: (-round(one.gain_share, 9), one.name))
 
 
