@@ -236,3 +236,35 @@ def test_the_page_says_that_its_flips_are_seated_and_which_of_rank_order_are_non
     )
     assert found.words.count("Not with seats:") == len(found.document["contradicted_flips"])
     assert "8 values on each side, x 1.54 apart" in found.words
+
+
+@pytest.mark.nightly  # two comparisons more; a part that changes no link is looked at in every run
+def test_what_twice_the_supernode_brings_is_what_a_comparison_of_both_finds(
+    told: Callable[[Job], Told],
+) -> None:
+    found = told(CROWDED).document
+    twice = told(replace(CROWDED, sizes=(8, 32))).document
+
+    for size in CROWDED.sizes:
+        gains = {one["name"]: one for one in found["gains"][f"own-sn{size}"]}
+        bigger = next(one for one in twice["ranked"] if one["supernode"] == 2 * size)
+        assert gains["supernodes of twice the size"]["step_s"] == pytest.approx(
+            bigger["fastest"]["step_s"], rel=1e-3
+        )
+        assert gains["twice the in-flight limit"]["gain_share"] == 0  # 8 of 512 KiB do for 50 GB/s
+
+
+def test_a_part_that_changes_no_link_wins_nothing_and_no_part_loses(
+    told: Callable[[Job], Told],
+) -> None:
+    found = told(SMALL).document["gains"]
+
+    for gains in found.values():
+        shares = {one["name"]: one["gain_share"] for one in gains}
+        # 8 transactions of 512 KiB in 20 us are 210 GB/s, four times the NIC's line rate
+        assert shares["twice the in-flight limit"] == 0
+        assert shares["half the oversubscription"] == 0
+        assert min(shares.values()) >= 0
+    in_32 = {one["name"]: one["gain_share"] for one in found["own-sn32"]}
+    assert in_32["one more NIC a GPU"] == 0  # one supernode holds the job
+    assert in_32["twice the scale-up rate"] > 0
