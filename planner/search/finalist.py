@@ -160,9 +160,14 @@ def seat(
     The least cut and the rank order are both timed, links shared by what is active together: fewer
     bytes in all are not always a shorter step, when they are bytes that nothing hides. Where the
     two take as long, to ``AS_LONG_SHARE``, it sits in the least cut, as ``planner place`` seats it.
+
+    Raises:
+        KeyboardInterrupt: the user ended the search for seats, and so what they are looked for.
     """
     fabric, families = steps.fabric, step_families(model, layout)
     placement = place(layout, families, fabric, seed=seed, time_limit_s=time_limit_s)
+    if placement.interrupted:
+        raise KeyboardInterrupt
     seatings = {"least-cut": placement.rank_to_gpu}
     for one in placement.baselines:
         if one.name == "megatron-order" and one.rank_to_gpu != placement.rank_to_gpu:
