@@ -17,7 +17,6 @@ from planner.place.sheet_seats import seated_parts
 
 if TYPE_CHECKING:
     from planner.place.merge import Kept
-    from planner.place.question import Question
     from planner.place.sheet_choice import PartChoice
     from planner.place.sheet_prices import SheetPrices
     from planner.place.solve import Work
@@ -44,7 +43,7 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
     for axes in sheet_axes(grid.question)[:_KINDS_TRIED]:
         if monotonic() > ends_s:
             break
-        prices = work.priced.get((grid.sides, axes)) or _priced(work, grid.question, axes)
+        prices = work.priced.get((grid.sides, axes)) or _priced(work, grid, axes)
         work.priced[grid.sides, axes] = prices
         if work.raise_bound(prices.bound_bytes):
             return True
@@ -53,13 +52,15 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
     return any(_chosen(work, prices, grid, ends_s, effort) for prices in found[:_KINDS_SEATED])
 
 
-def _priced(work: Work, question: Question, axes: tuple[int, ...]) -> SheetPrices:
+def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
     """Return the best prices of parts, with or without prices of pieces."""
-    prices = sheet_prices(sheeted(question, axes), work.best.cut_bytes)
+    cut = work.best.cut_bytes
+    prices = sheet_prices(sheeted(grid.question, axes), cut)
     along = line_axes(prices.of)
-    if along is None or prices.bound_bytes >= work.best.cut_bytes:
+    if along is None or prices.bound_bytes >= cut:
         return prices
-    with_lines = line_prices(lined(prices.of, along), prices, work.best.cut_bytes)
+    pieces = work.priced.get((grid.sides, along))
+    with_lines = line_prices(lined(prices.of, along), prices, cut, pieces)
     return max(prices, with_lines, key=lambda one: one.bound_bytes)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
-_SHEETS_SHARE = 0.4  # of the time left, for parts of sheets
+_SHEETS_SHARE = 0.6  # of the time left, for parts of sheets
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _FEW = Effort(listed=1500, nodes=300, solve_s=PROMPT_S)

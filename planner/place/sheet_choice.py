@@ -18,7 +18,7 @@ import numpy as np
 
 from planner.place.answer import Proof
 from planner.place.question import Question
-from planner.place.sheet_prices import Fillings
+from planner.place.sheet_prices import Fillings, Supply
 from planner.place.whole_numbers import Model, least_choice
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _best_of(
         model = _model(prices, listed, cuttings, slack)
         chosen = least_choice(model, slack, left_s, effort)
         bound = best.bound_bytes
-        if np.isfinite(chosen.least):
+        if chosen.least > -inf:
             domains = len(prices.of.question.capacities)
             proved = base + (chosen.least - _SOLVER_ROUNDING * domains) * slack
             bound = max(bound, min(proved, base + listed.share * slack))
@@ -239,12 +239,12 @@ def _listed(prices: SheetPrices, slack_bytes: float, most: int) -> _Listed | Non
 
 
 def _within(prices: SheetPrices, slack_bytes: float, share: float, most: int) -> _Listed | None:
-    """Return what is dearer than the cheapest by that share at most; None if too much or none."""
+    """Return what is dearer than the cheapest by that share at most; None if too much."""
     stock, sheet = prices.of.stock, prices.of.sheet
-    room = share * slack_bytes
+    room_bytes = share * slack_bytes
     fillings: list[list[Parts]] = []
     for size in stock.sizes:
-        limit = prices.least_of(size) + room
+        limit = prices.least_of(size) + room_bytes
         found: list[Parts] = [()] if stock.spare and limit >= 0 else []
         for cells in range(1, size + 1) if stock.spare else [size]:
             if prices.least_bytes[cells] - prices.cell_bytes * cells <= limit:
@@ -255,14 +255,34 @@ def _within(prices: SheetPrices, slack_bytes: float, share: float, most: int) ->
         fillings.append(found)
         if sum(map(len, fillings)) > most:
             return None
-    held = np.zeros(prices.of.largest + 1, dtype=bool)
-    held[[k for each in fillings for parts in each for k in parts]] = True
-    limit = prices.sheets.least(sheet.cells) + room
-    only = Fillings(np.where(held, prices.price_bytes, inf)[None, :], sheet.cells)
-    cuttings = only.below(sheet.cells, limit, most)
-    if not cuttings:
+    supply = _supply(prices, fillings)
+    limit = prices.sheets.least(sheet.cells) + room_bytes
+    held = np.where(supply.times > 0, prices.price_bytes, inf)
+    cuttings = Fillings(held[None, :], sheet.cells).below(sheet.cells, limit, most, supply)
+    if cuttings is None:
         return None
     return _Listed(fillings=fillings, cuttings=cuttings, share=share)
+
+
+def _supply(prices: SheetPrices, fillings: list[list[Parts]]) -> Supply:
+    """Return how many parts of every size domains may hold, and those in small domains only.
+
+    Args:
+        prices: of parts.
+        fillings: of each size of domain, the smallest first.
+    """
+    stock, sizes = prices.of.stock, np.arange(prices.of.largest + 1)
+    times = np.zeros((len(fillings), len(sizes)), dtype=np.int64)  # of a part in one domain
+    for row, each in zip(times, fillings, strict=True):
+        for parts in each:
+            np.maximum(row, np.bincount(parts, minlength=len(sizes)), out=row)
+    counts, classes = np.array(stock.counts), np.arange(len(fillings))
+    largest = np.where(times > 0, classes[:, None], -1).max(axis=0)
+    return Supply(
+        times=counts @ times,
+        among=np.where(largest <= classes[:-1, None], sizes, 0),
+        cells=np.cumsum(counts * np.array(stock.sizes))[:-1],
+    )
 
 
 def _model(prices: SheetPrices, listed: _Listed, cuttings: Cuttings, slack_bytes: float) -> Model:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _MET = 1e-9  # relative; less is no better
 _TURNS = 250  # times that prices are asked for anew
 _FIRST_REACH = 0.1  # how far the first of them may be away, times what a piece costs
+_SHORTER = 1.3  # by which they come nearer where that was no better
 _FAILED = 30  # turns in a row without a better bound, after which there is none to be had
 
 
@@ -137,12 +138,15 @@ def _one_sheet(of: Sheeted, more: tuple[Charge, ...]) -> Question:
     )
 
 
-def line_prices(both: Lined, start: SheetPrices, cut_bytes: float) -> SheetPrices:
+def line_prices(
+    both: Lined, start: SheetPrices, cut_bytes: float, pieces_start: SheetPrices | None = None
+) -> SheetPrices:
     """Return good prices of parts where pieces have good prices, too.
 
     Args:
         both: the question cut into sheets, and these into lines.
         start: prices of the parts alone.
+        pieces_start: prices of the pieces alone, if they are known.
         cut_bytes: stop when this is reached [bytes].
     """
     of, lines = both.of, both.lines
@@ -152,32 +156,57 @@ def line_prices(both: Lined, start: SheetPrices, cut_bytes: float) -> SheetPrice
         groups=(of.sheets, of.sheets * lines.sheets),
         stock=of.stock,
     )
-    centre = np.concatenate([start.price_bytes[1:], np.zeros(pieces)])
-    at = both.at(np.zeros(pieces + 1))
-    best = SheetPrices(of=at.of, price_bytes=start.price_bytes)
-    _join(choices, both, at, best)
+    starts = [np.concatenate([start.price_bytes[1:], np.zeros(pieces)])]
+    if pieces_start is not None:
+        starts.append(np.concatenate([np.zeros(parts), pieces_start.price_bytes[1:]]))
+    tried = [_Tried.at(both, prices_bytes) for prices_bytes in starts]
+    for one in tried:
+        one.join(choices)
+    best = max(tried, key=lambda one: one.prices.bound_bytes)
     reach, failed = _FIRST_REACH, 0
     for _ in range(_TURNS):
-        if best.bound_bytes >= cut_bytes or failed > _FAILED:
+        if best.prices.bound_bytes >= cut_bytes or failed > _FAILED:
             break
-        tip = choices.prices(centre, reach)
-        at = both.at(np.concatenate([[0.0], tip[parts:]]))
-        trial = SheetPrices(of=at.of, price_bytes=np.concatenate([[0.0], tip[:parts]]))
-        _join(choices, both, at, trial)
-        if trial.bound_bytes > best.bound_bytes + _MET * abs(best.bound_bytes):
-            best, centre, reach, failed = trial, tip, 2 * reach, 0
+        trial = _Tried.at(both, choices.prices(best.price_bytes, reach))
+        trial.join(choices)
+        before = best.prices.bound_bytes
+        if trial.prices.bound_bytes > before + _MET * abs(before):
+            best, reach, failed = trial, 2 * reach, 0
         else:
-            reach, failed = reach / 1.3, failed + 1
-    return best
+            reach, failed = reach / _SHORTER, failed + 1
+    return best.prices
 
 
-def _join(choices: Choices, both: Lined, at: LinedAt, prices: SheetPrices) -> None:
-    """Add the cheapest fillings, the cheapest cutting of a sheet and that of a line."""
-    of, lines = both.of, both.lines
-    for held in sorted(set(prices.cheapest_held)):
-        parts = prices.domains.cheapest(held)
-        pieced = at.cheapest(parts)
-        counts = counted(parts, of.largest), counted(pieced.pieces, lines.largest)
-        choices.add_shape(held, pieced.paid_bytes, np.concatenate(counts))
-    choices.add_partition(0, counted(prices.sheets.cheapest(of.sheet.cells), of.largest))
-    choices.add_partition(1, counted(at.cutting, lines.largest))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tried:
+    """Prices that were tried.
+
+    Args:
+        price_bytes: of parts of 1, 2, … cells, then of pieces of 1, 2, … cells [bytes].
+        lines: the sheets at the prices of pieces.
+        prices: of the parts.
+    """
+
+    price_bytes: NDArray[np.float64]
+    lines: LinedAt
+    prices: SheetPrices
+
+    @classmethod
+    def at(cls, both: Lined, price_bytes: NDArray[np.float64]) -> _Tried:
+        """Return what these prices say."""
+        parts = both.of.largest
+        lines = both.at(np.concatenate([[0.0], price_bytes[parts:]]))
+        prices = SheetPrices(of=lines.of, price_bytes=np.concatenate([[0.0], price_bytes[:parts]]))
+        return cls(price_bytes=price_bytes, lines=lines, prices=prices)
+
+    def join(self, choices: Choices) -> None:
+        """Add the cheapest fillings, the cheapest cutting of a sheet and that of a line."""
+        of, lines = self.lines.both.of, self.lines.both.lines
+        for held in sorted(set(self.prices.cheapest_held)):
+            parts = self.prices.domains.cheapest(held)
+            pieced = self.lines.cheapest(parts)
+            counts = counted(parts, of.largest), counted(pieced.pieces, lines.largest)
+            choices.add_shape(held, pieced.paid_bytes, np.concatenate(counts))
+        cutting = self.prices.sheets.cheapest(of.sheet.cells)
+        choices.add_partition(0, counted(cutting, of.largest))
+        choices.add_partition(1, counted(self.lines.cutting, lines.largest))

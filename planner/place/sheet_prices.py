@@ -31,6 +31,31 @@ _FAILED = 8  # turns in a row without a better bound, after which there is none 
 _HALVINGS = 60  # to find a price
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Supply:
+    """How many parts of every size there are at most.
+
+    Args:
+        times: parts of 0, 1, … cells [1].
+        among: for some sets of sizes, the cells of a part of 0, 1, …, and 0 for other sizes; shape
+            [sets, largest + 1] [1].
+        cells: of all parts of each set [1].
+    """
+
+    times: NDArray[np.int64]
+    among: NDArray[np.int64]
+    cells: NDArray[np.int64]
+
+    def left_of(self, sizes: NDArray[np.int64], parts: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return those of *sizes*, up to the last of *parts*, of which there is one left."""
+        taken = self.among[:, list(parts)].sum(axis=1)
+        free = (self.among[:, sizes] <= (self.cells - taken)[:, None]).all(axis=0)
+        if parts and self.times[parts[-1]] <= parts.count(parts[-1]):
+            free[sizes == parts[-1]] = False
+        left: NDArray[np.int64] = sizes[free]
+        return left
+
+
 class Fillings:
     """All ways to fill cells with parts, each at its price.
 
@@ -89,13 +114,16 @@ class Fillings:
             rank = min(rank + 1, len(self.rest_bytes) - 1)
         return tuple(parts)
 
-    def below(self, cells: int, limit_bytes: float, most: int) -> list[tuple[int, ...]] | None:
+    def below(
+        self, cells: int, limit_bytes: float, most: int, supply: Supply | None = None
+    ) -> list[tuple[int, ...]] | None:
         """Return all fillings of *cells* at *limit_bytes* at most; None if there are too many.
 
         Args:
             cells: to be filled [1].
             limit_bytes: price of a filling [bytes].
             most: how many are not too many [1].
+            supply: of parts; any number if None.
         """
         found: list[tuple[int, ...]] = []
         stack: list[tuple[tuple[int, ...], int, float]] = [((), cells, 0.0)]
@@ -108,6 +136,8 @@ class Fillings:
                     return None
                 continue
             sizes = all_sizes[1 : min(parts[-1] if parts else self.largest, left) + 1]
+            if supply is not None:
+                sizes = supply.left_of(sizes, parts)
             price = self.price_bytes[min(len(parts), further), sizes]
             rest = self.rest_bytes[min(len(parts) + 1, further), sizes, left - sizes]
             cheap = paid + price + rest <= limit_bytes

@@ -45,7 +45,10 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What a solver says: the unknowns, None where it found none, and its bound, -inf if none."""
+    """What a solver says: the unknowns, None where it found none, and its bound.
+
+    That is -inf if it has none, and inf where nothing keeps the rules.
+    """
 
     times: NDArray[np.float64] | None
     least: float
@@ -68,6 +71,7 @@ class Effort:
     sheet_s: float = 0.0
 
 
+_INFEASIBLE = 2  # status of scipy.optimize.milp
 _NOTHING = Chosen(times=None, least=-inf)  # of a solve that was ended
 
 
@@ -101,5 +105,7 @@ def _solved(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chos
             constraints=LinearConstraint(model.rows, model.least, model.most),
             options={"time_limit": limit_s, "mip_rel_gap": 0.0, "node_limit": nodes},
         )
+    if found.status == _INFEASIBLE:
+        return Chosen(times=None, least=inf)
     least = -inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
     return Chosen(times=found.x, least=least)
