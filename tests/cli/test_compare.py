@@ -250,6 +250,31 @@ items:
 """
 
 
+@pytest.mark.nightly  # at equal rent the balance is held against the rates in every run
+def test_both_sides_of_a_flip_of_a_price_are_what_a_comparison_at_that_price_finds(
+    planner: Planner, tmp_path: Path
+) -> None:
+    prices = tmp_path / "kinds.yaml"
+    prices.write_text(KINDS)
+    asked = ("--cluster", "hgx-h100", "--cluster", "hgx-b200", "--gpus", "32", "--model",
+             "llama-3.1-8b", "--prices", str(prices), *FEW, *NARROW)  # fmt: skip
+
+    found = documented(planner, *asked)["flips"]
+
+    flips = [one for one in found if one["kind"] == "cheapest"]
+    assert {one["property"] for one in flips} == {
+        "price gpu_hour H100-SXM", "price gpu_hour B200-SXM",
+    }  # fmt: skip
+    for flip in flips:
+        kind = flip["property"].split()[-1]
+        now = {"H100-SXM": "2.0", "B200-SXM": "4.0"}[kind]
+        for value, said in ((flip["value"] / flip["factor"], flip["before"]),
+                            (flip["value"], flip["after"])):  # fmt: skip
+            line = f"{kind}: {{price: "
+            prices.write_text(KINDS.replace(f"{line}{now}", f"{line}{value!r}"))
+            assert documented(planner, *asked)["cheapest"] == said, flip
+
+
 def test_what_of_the_money_is_unspent_is_said_and_unlike_jobs_compare_by_tokens_a_second(
     planner: Planner, tmp_path: Path
 ) -> None:

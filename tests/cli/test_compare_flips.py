@@ -187,9 +187,20 @@ def test_both_sides_of_a_flip_of_the_nic_are_what_a_comparison_of_such_clusters_
     assert_both_sides(SMALL, told(SMALL), "nic_rate", tmp_path)
 
 
+SEATS_ALONE = pytest.mark.xfail(
+    strict=True, reason="at an eighth of the length a layout that seats make fast is not seated"
+)
+
+
 @pytest.mark.nightly  # the NIC's flips are held against comparisons in every run
-@pytest.mark.parametrize("name", [*NETWORK, "seq", "experts"])
-@pytest.mark.parametrize("job", WIDE, ids=lambda job: f"{job.model}-{job.sizes[0]}-{job.batch}")
+@pytest.mark.parametrize(
+    ("job", "name"),
+    [
+        pytest.param(job, name, id=f"{job.model}-{job.sizes[0]}-{job.batch}-{name}",
+                     marks=[SEATS_ALONE] if (job, name) == (CROWDED, "seq") else [])
+        for job in WIDE for name in (*NETWORK, "seq", "experts")
+    ],
+)  # fmt: skip
 def test_both_sides_of_a_flip_of_anything_are_what_a_comparison_there_finds(
     told: Callable[[Job], Told], tmp_path: Path, job: Job, name: str
 ) -> None:
