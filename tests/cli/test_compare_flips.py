@@ -44,6 +44,9 @@ class Job:
 SMALL = Job(model="mixtral-8x7b", sizes=(8, 32), gpus=32, batch=256)
 CROWDED = replace(SMALL, sizes=(4, 16), batch=64)  # its experts feel the network
 WIDE = (CROWDED, *(replace(SMALL, model=one, fixed=()) for one in ("llama-3.1-8b", SMALL.model)))
+LATE = Job(model="llama-3.1-8b", sizes=(4, 8), gpus=16, batch=16, seq=256,
+           fixed=(*FEW.items(), ("tp", 8)))  # fmt: skip
+"""Short sequences whose tensor groups cross supernodes of 4: every start-up is felt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +202,7 @@ SEATS_ALONE = pytest.mark.xfail(
         pytest.param(job, name, id=f"{job.model}-{job.sizes[0]}-{job.batch}-{name}",
                      marks=[SEATS_ALONE] if (job, name) == (CROWDED, "seq") else [])
         for job in WIDE for name in (*NETWORK, "seq", "experts")
-    ],
+    ] + [pytest.param(LATE, "nic_latency", id="late")],
 )  # fmt: skip
 def test_both_sides_of_a_flip_of_anything_are_what_a_comparison_there_finds(
     told: Callable[[Job], Told], tmp_path: Path, job: Job, name: str
