@@ -14,6 +14,7 @@ from topologies.free_list import only_gpus
 
 if TYPE_CHECKING:
     from cli.planner_inputs import Asked, Inputs
+    from cli.planner_plan import Plan
     from planner.fabric import Fabric
     from planner.search.defaults import Job
     from planner.search.part_used import PartUsed
@@ -22,20 +23,29 @@ if TYPE_CHECKING:
 def part_used(asked: Asked, inputs: Inputs, step_s: float) -> PartUsed | None:
     """Return what using a part of each supernode would bring.
 
-    Nothing is looked for where the layout is given, or where GPUs are named by a free list.
+    Nothing is looked for where the layout is given, where GPUs are named by a free list, or where
+    layouts must meet conditions, which the command that is told could not be given.
 
     Args:
         asked: what the user gave.
         inputs: what that came to.
         step_s: the step of the layout that was chosen [s].
     """
-    if inputs.choice.considered == 1 or asked.free is not None or asked.planned_free:
+    listed = asked.free is not None or bool(asked.planned_free)
+    if inputs.choice.considered == 1 or listed or asked.where:
         return None
 
     def cluster_of(supernodes: int, of_each: int) -> Fabric:
         return _part(_with_supernodes(asked, inputs.fabric, supernodes), of_each)
 
     return faster_part(job_of(inputs), step_s, cluster_of)
+
+
+def part_of_plan(asked: Asked, plan: Plan) -> PartUsed | None:
+    """Return the same of a plan; nothing where rules are kept, or where the user wants an end."""
+    if plan.placement.interrupted or plan.placement.rule_price is not None:
+        return None
+    return part_used(asked, plan.inputs, float(plan.step.total_s))
 
 
 def part_of_family(job: Job, step_s: float) -> PartUsed | None:

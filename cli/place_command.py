@@ -157,7 +157,7 @@ def place(
     What is left out is chosen: the model for the number of GPUs, the layout with the shortest
     step that fits. The answer says so.
     """
-    from cli.part_used_words import part_used
+    from cli.part_used_words import part_of_plan
     from cli.place_extras import extras
     from cli.planner_errors import INTERRUPTED
     from cli.planner_inputs import DEFAULT_GPUS, DEFAULT_SUPERNODE, Asked, read_inputs
@@ -198,7 +198,7 @@ def place(
         free_file=str(free or ""), cluster_gpus=(gpus or DEFAULT_GPUS) if cluster is None else None,
         cluster_supernode=supernode
         or (min(DEFAULT_SUPERNODE, gpus or DEFAULT_GPUS) if cluster is None else None),
-        part=part_used(asked, inputs, float(plan.step.total_s)),
+        part=part_of_plan(asked, plan),
     )  # fmt: skip
     document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups, more=more)
     if out is not None or as_json:

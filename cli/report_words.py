@@ -75,7 +75,7 @@ def passed_over_words(choice: Choice) -> str:
         f"A faster layout was passed over: {spelled_layout(choice.passed_over)}, "
         f"{format_time(choice.passed_over_s)}, {passed_over_share(choice)} less. It is not run in "
         "one of the usual ways, which go first where the model cannot tell at 90 % which is "
-        "faster. --take fastest takes it."
+        "faster. planner place --take fastest takes it."
     )
 
 

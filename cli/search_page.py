@@ -12,7 +12,7 @@ from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.part_used_words import part_words
 from cli.report_pictures_plane import Axis
-from cli.report_words import boxes_words, not_proved_words
+from cli.report_words import boxes_words, not_proved_words, passed_over_words
 from cli.search_report import Search, front_rows, short_layout, told_layout, used_bytes
 from planner.procure.bill import Bill
 from planner.procure.run import Run
@@ -51,10 +51,9 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
         f"tokens a step. {counted(len(swept.evaluated.rows), 'layout')} can run and fit; "
         f"{found.wall_s:.1f} s.{_usual_words(found)}"
     ))  # fmt: skip
-    for line in _led_lines(found):
-        console.print(Text(line))
-    if part := part_words(found.part, first.step_s, inputs.cluster):
-        console.print(Text(part))
+    for line in (*_led_lines(found), part_words(found.part, first.step_s, inputs.cluster)):
+        if line:
+            console.print(Text(line))
     if first.twins:
         console.print(Text(
             f"{first.twins} more layouts have the same step and memory to the model; this one was "
@@ -110,7 +109,7 @@ def _led_lines(found: Search) -> list[str]:
     rank, fastest = min(enumerate(found.best, 1), key=lambda one: one[1].step_s)
     gain = 1.0 - fastest.step_s / first.step_s
     if gain <= 1e-9:
-        return []
+        return [passed_over_words(found.inputs.choice)]
     text = (
         f"The first is what planner place takes. Number {rank} is {format_share(gain)} faster by "
         "its number, "
