@@ -390,10 +390,15 @@ def test_all_that_is_wrong_is_said_at_once(
     assert "Traceback" not in ran.err
 
 
-def test_clusters_of_the_catalogue_are_compared_at_the_same_gpus(planner: Planner) -> None:
+def test_clusters_of_the_catalogue_are_compared_at_the_same_gpus(
+    planner: Planner, tmp_path: Path
+) -> None:
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("tp: 4\nzero_stage: 1\nglobal_batch: 1152\n")
+
     document = documented(
         planner, "--cluster", "hgx-h100", "--cluster", "gb200-nvl72", "--gpus", "144", "--model",
-        "llama-3.1-8b", "--cp", "1", "--tp", "4", "--global-batch", "1152",
+        "llama-3.1-8b", "--layout", str(layout),
     )  # fmt: skip
 
     ranked = document["ranked"]
