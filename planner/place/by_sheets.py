@@ -10,7 +10,7 @@ from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
 from planner.place.sheet_choice import Cuttings, part_choice
-from planner.place.sheet_lines import line_axes, line_prices, lined
+from planner.place.sheet_lines import begun_bytes, line_axes, line_prices, lined
 from planner.place.sheet_parts import sheet_axes, sheeted
 from planner.place.sheet_prices import sheet_prices
 from planner.place.sheet_seats import seated_parts
@@ -56,11 +56,13 @@ def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
     """Return the best prices of parts, with or without prices of pieces."""
     cut = work.best.cut_bytes
     prices = sheet_prices(sheeted(grid.question, axes), cut)
-    along = line_axes(prices.of)
-    if along is None or prices.bound_bytes >= cut:
+    ways = [lined(prices.of, along) for along in line_axes(prices.of)]
+    if not ways or prices.bound_bytes >= cut:
         return prices
-    pieces = work.priced.get((grid.sides, along))
-    with_lines = line_prices(lined(prices.of, along), prices, cut, pieces)
+    pieces = [work.priced.get((grid.sides, both.lines.axes)) for both in ways]
+    begun = [begun_bytes(both, prices, one) for both, one in zip(ways, pieces, strict=True)]
+    best = begun.index(max(begun))
+    with_lines = line_prices(ways[best], prices, cut, pieces[best])
     return max(prices, with_lines, key=lambda one: one.bound_bytes)
 
 

@@ -116,9 +116,9 @@ class Pieced:
     paid_bytes: float
 
 
-def line_axes(of: Sheeted) -> tuple[int, ...] | None:
-    """Return the axes of the lines of a sheet that are worth a look; None if none are."""
-    return next((axes for axes in sheet_axes(_one_sheet(of, ())) if axes != of.axes), None)
+def line_axes(of: Sheeted) -> list[tuple[int, ...]]:
+    """Return the axes of the lines of a sheet that are worth a look."""
+    return [axes for axes in sheet_axes(_one_sheet(of, ())) if axes != of.axes]
 
 
 def lined(of: Sheeted, axes: tuple[int, ...]) -> Lined:
@@ -150,16 +150,12 @@ def line_prices(
         cut_bytes: stop when this is reached [bytes].
     """
     of, lines = both.of, both.lines
-    parts, pieces = of.largest, lines.largest
     choices = Choices(
         part_bytes=(of.pays_bytes[0, 1:], lines.pays_bytes[0, 1:]),
         groups=(of.sheets, of.sheets * lines.sheets),
         stock=of.stock,
     )
-    starts = [np.concatenate([start.price_bytes[1:], np.zeros(pieces)])]
-    if pieces_start is not None:
-        starts.append(np.concatenate([np.zeros(parts), pieces_start.price_bytes[1:]]))
-    tried = [_Tried.at(both, prices_bytes) for prices_bytes in starts]
+    tried = _begun(both, start, pieces_start)
     for one in tried:
         one.join(choices)
     best = max(tried, key=lambda one: one.prices.bound_bytes)
@@ -175,6 +171,19 @@ def line_prices(
         else:
             reach, failed = reach / _SHORTER, failed + 1
     return best.prices
+
+
+def begun_bytes(both: Lined, start: SheetPrices, pieces_start: SheetPrices | None) -> float:
+    """Return the bound that ``line_prices`` begins with [bytes]."""
+    return max(one.prices.bound_bytes for one in _begun(both, start, pieces_start))
+
+
+def _begun(both: Lined, start: SheetPrices, pieces_start: SheetPrices | None) -> list[_Tried]:
+    parts, pieces = both.of.largest, both.lines.largest
+    starts = [np.concatenate([start.price_bytes[1:], np.zeros(pieces)])]
+    if pieces_start is not None:
+        starts.append(np.concatenate([np.zeros(parts), pieces_start.price_bytes[1:]]))
+    return [_Tried.at(both, price_bytes) for price_bytes in starts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
