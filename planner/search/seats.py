@@ -129,7 +129,8 @@ def _unique_degrees(columns: LayoutColumns) -> tuple[list[tuple[int, ...]], NDAr
     every = [np.atleast_1d(getattr(columns, name)) for name in _DEGREES]
     rows = np.stack(np.broadcast_arrays(*every), axis=1).astype(np.int64)
     # Rows of one set of degrees usually follow each other: look only where they change.
-    starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
+    changes = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
+    starts = np.flatnonzero(changes[: len(rows)])  # no rows have no first
     few, place = np.unique(rows[starts], axis=0, return_inverse=True)
     lengths = np.diff(np.r_[starts, len(rows)])
     return [tuple(map(int, row)) for row in few], np.repeat(place.ravel(), lengths)
