@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.errors import InfeasibleError, LayoutError
+from planner.errors import InfeasibleError, LayoutError, SpecError
 from planner.search.defaults import AS_GOOD_SHARE, best_layout
 from planner.search.seated_steps import SeatedSteps
 from planner.search.space import divisors
@@ -71,7 +71,8 @@ def faster_part(
 ) -> PartUsed | None:
     """Return what using a part of each supernode would bring, where it is shorter than *step_s*.
 
-    By more than layouts are taken for alike. The layout is chosen anew.
+    By more than layouts are taken for alike. The layout is chosen anew. None where there is no such
+    cluster: parts of it are dead, a file of another tool has no more, its network joins no more.
 
     Args:
         job: what is trained, on a cluster whose supernodes are not all full.
@@ -83,10 +84,12 @@ def faster_part(
     if not part:
         return None
     supernodes = job.gpus // part
-    fabric = cluster_of(supernodes, part)
     try:
+        fabric = cluster_of(supernodes, part)
+        if fabric.capacities("supernode") != (part,) * supernodes:
+            return None
         choice = best_layout(replace(job, fabric=fabric))
-    except (LayoutError, InfeasibleError):
+    except (SpecError, LayoutError, InfeasibleError):
         return None
     if choice.step_s * (1.0 + AS_GOOD_SHARE) >= step_s:
         return None

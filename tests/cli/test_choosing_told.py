@@ -179,3 +179,46 @@ def test_one_candidate_crosses_the_same_bytes_on_every_page(
     text = report.read_text(encoding="utf-8")
     assert "99.7 GB" in text
     assert "117 GB" not in text
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param("dead: {gpus: [28, 29, 30, 31]}\n", id="the last has dead GPUs"),
+        pytest.param("dead: {gpus: [16, 17, 24, 25]}\n", id="two have dead GPUs"),
+    ],
+)
+def test_of_racks_with_dead_gpus_no_part_is_told(
+    planner: Planner, tmp_path: Path, odd: str
+) -> None:
+    file = tmp_path / "damaged.yaml"
+    filed = GENERIC.read_text(encoding="utf-8")
+    file.write_text(f"{filed.replace('gpus: 1024', 'gpus: 32', 1).rstrip()}\n{odd}", "utf-8")
+
+    ran = planner("place", "--cluster", str(file), "--model", "llama-3.1-8b", "--time-limit", "1",
+                  "--json")  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["inputs"]["gpus"] == 28
+    assert "part_used" not in json.loads(ran.out)
+
+
+def test_no_part_is_told_that_needs_more_racks_than_the_network_joins(
+    planner: Planner, tmp_path: Path
+) -> None:
+    # 48 GPUs fill ten racks of 5, all that two pods of 5 leaves join; 4 of each take twelve
+    file = tmp_path / "full.yaml"
+    filed = GENERIC.read_text(encoding="utf-8").partition("network:")[0]
+    filed = filed.replace("gpus: 1024", "gpus: 48", 1).replace("size: 8\n", "size: 5\n", 1)
+    network = (
+        "network:\n  kind: fat_tree\n"
+        "  leaf: {gpus: 5, uplinks: 5, uplink_rate: 400 Gb/s, radix: 10, latency: 0.225 us}\n"
+        "  spine: {radix: 10, latency: 0.45 us}\n"
+    )
+    file.write_text(f"{filed}{network}", encoding="utf-8")
+
+    ran = planner("place", "--cluster", str(file), "--model", "llama-3.1-8b", "--global-batch",
+                  "48", "--time-limit", "1", "--json")  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    assert "part_used" not in json.loads(ran.out)
