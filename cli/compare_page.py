@@ -102,7 +102,7 @@ def _unfilled_lines(found: Comparison) -> list[str]:
     for one in found.asked.candidates:
         names = [domain.name for domain in one.fabric.tier("supernode").domains]
         said = unfilled_words("supernode", one.fabric.capacities("supernode"), names)
-        if said and not found.asked.layouts and one.name in steps_s:
+        if said and not (found.asked.layouts or found.asked.where) and one.name in steps_s:
             part = part_of_family(one.job, steps_s[one.name])
             said = f"{said} {part_words(part, steps_s[one.name], 'generic')}".rstrip()
         if said:

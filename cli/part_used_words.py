@@ -1,4 +1,4 @@
-"""What ``place`` and ``search`` say where a part of every supernode would train faster than all."""
+"""What is said where a part of every supernode would train faster than all of it."""
 
 from __future__ import annotations
 

@@ -146,14 +146,26 @@ def test_a_search_says_whose_cut_is_not_proved_the_least(planner: Planner) -> No
     assert ("which is proved." in said) == bool(proofs and "time_limit" not in proofs)
 
 
+PARTLY = ("compare", "--supernode", "5", "--gpus", "24", "--model", "llama-3.1-8b", "--tp", "4",
+          "--dp", "6", "--global-batch", "48", "--micro-batch", "8")  # fmt: skip
+
+
 def test_a_comparison_says_what_a_part_of_every_rack_would_bring(planner: Planner) -> None:
-    said = page(planner, "compare", "--supernode", "5", "--gpus", "24", "--model", "llama-3.1-8b",
-                "--tp", "4", "--dp", "6", "--global-batch", "48", "--micro-batch", "8")  # fmt: skip
+    said = page(planner, *PARTLY)
 
     assert (
         "24 GPUs do not fill supernodes of 5: 4 are full, sn04 holds 4, 1 short of it. With 4 of "
         "the 5 GPUs of each supernode used, of 6 supernodes, a step takes about 863 ms" in said
     )
+
+
+def test_a_comparison_under_conditions_tells_no_part_whose_command_has_none(
+    planner: Planner,
+) -> None:
+    said = page(planner, *PARTLY, "--where", "tp == 4")
+
+    assert "24 GPUs do not fill supernodes of 5: 4 are full, sn04 holds 4, 1 short of it." in said
+    assert "of each supernode used" not in said
 
 
 def test_one_candidate_crosses_the_same_bytes_on_every_page(
