@@ -56,7 +56,7 @@ _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of t
 
 def finish(work: Work, ends_s: float) -> None:
     """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
-    for attempt in (by_stages, _by_many_parts, _by_shapes, _by_parts, _by_slices, _by_seats):
+    for attempt in (_by_many_parts, by_stages, _by_shapes, _by_parts, _by_slices, _by_seats):
         if monotonic() < ends_s:
             attempt(work, ends_s)
         if work.proved:
