@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
-_SHEETS_SHARE = 0.6  # of the time left, for parts of sheets
+_SHEETS_SHARE = 0.6  # of the time left, for parts of sheets: most of what is open ends there
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
+_FURTHER = 1.02  # of bounds: a method that begins so much higher is likely to end the proof
 _FEW = Effort(listed=1500, nodes=300, solve_s=PROMPT_S)
 _MANY = Effort(listed=30_000, nodes=20_000, sheet_s=1.0)
 _STAGED = "the cells of every stage chosen for all domains"
@@ -56,7 +57,11 @@ _LEVELS_LIMIT = 600  # level variables of all-to-all charges along the axis of t
 
 def finish(work: Work, ends_s: float) -> None:
     """Let a solver prove or better what *work* has, until ``time.monotonic()`` is *ends_s*."""
-    for attempt in (_by_many_parts, by_stages, _by_shapes, _by_parts, _by_slices, _by_seats):
+    first = (by_stages, _by_many_parts)
+    sheets_bytes = max((one.bound_bytes for one in work.priced.values()), default=0.0)
+    if sheets_bytes > work.stages_bytes * _FURTHER:
+        first = (_by_many_parts, by_stages)
+    for attempt in (*first, _by_shapes, _by_parts, _by_slices, _by_seats):
         if monotonic() < ends_s:
             attempt(work, ends_s)
         if work.proved:
@@ -96,6 +101,7 @@ def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> boo
                 break
             of = cut
             priced = stage_prices(of, grid.home, ends_s)
+            work.stages_bytes = priced.bound_bytes
             work.raise_bound(priced.bound_bytes)
         for effort in efforts:
             left_s = ends_s - monotonic()

@@ -89,7 +89,13 @@ def shapes_below(question: Question, held: int, shares: Sequence[Share], limit: 
         [plain.cost_bytes[i] for i in rest],
         held,
     )
-    return Shapes(tables=known, families=tuple(families), touches=touches, cost_bytes=cost_bytes)
+    there = np.isfinite(cost_bytes)  # prices may have told fewer to be impossible
+    return Shapes(
+        tables=known,
+        families=tuple(families),
+        touches=touches[there],
+        cost_bytes=cost_bytes[there],
+    )
 
 
 def told_alike(blocks: Sequence[Shapes]) -> list[Shapes]:

@@ -19,7 +19,7 @@ import numpy as np
 from planner.place.answer import Proof
 from planner.place.question import Question
 from planner.place.sheet_prices import Fillings, Supply
-from planner.place.whole_numbers import Model, least_choice
+from planner.place.whole_numbers import SOLVER_ROUNDING, Model, least_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,6 @@ _SHARES = (
 _LISTED = (300, 1200, 5000)  # fillings and cuttings of the first lists, as few may do
 _REACHED = 1e-6  # of the slack; a choice less than this below its list's limit is limited by it
 _SHARE_HALVINGS = 3  # between a share that is not too much and one that is
-_SOLVER_ROUNDING = 2e-7  # of the largest number a solver sees, for each domain
 _TURNS = 100  # times that cuttings are worked out and the choice is made again
 _EXCHANGED_MOST = 96  # cells of a sheet, past which exchanges take a second and need a time limit
 _SEATS_MOST = 8000  # cells x parts of all cuttings that are worked out at a time
@@ -202,9 +201,10 @@ def _best_of(
         model = _model(prices, listed, cuttings, slack)
         chosen = least_choice(model, slack, left_s, effort)
         bound = best.bound_bytes
-        if chosen.least > -inf:
+        # a whole list has the seating in hand, so that none of it will do would be a fault
+        if chosen.least > -inf and (chosen.least < inf or listed.share < 1.0):
             domains = len(prices.of.question.capacities)
-            proved = base + (chosen.least - _SOLVER_ROUNDING * domains) * slack
+            proved = base + (chosen.least - SOLVER_ROUNDING * domains) * slack
             bound = max(bound, min(proved, base + listed.share * slack))
         if chosen.times is None:
             return PartChoice(domains=best.domains, cuttings=best.cuttings, bound_bytes=bound)

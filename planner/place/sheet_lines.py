@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _MET = 1e-9  # relative; less is no better
 _TURNS = 250  # times that prices are asked for anew
 _FIRST_REACH = 0.1  # how far the first of them may be away, times what a piece costs
-_SHORTER = 1.3  # by which they come nearer where that was no better
-_FAILED = 30  # turns in a row without a better bound, after which there is none to be had
+_SHORTER = 1.3  # by which they come nearer where that was no better; by 2 they stop too early
+_FAILED = 30  # turns without a better bound, after which none is to be had; 12 are too few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class Pieced:
 
 def line_axes(of: Sheeted) -> list[tuple[int, ...]]:
     """Return the axes of the lines of a sheet that are worth a look."""
-    return [axes for axes in sheet_axes(_one_sheet(of, ())) if axes != of.axes]
+    return sheet_axes(_one_sheet(of, ()))
 
 
 def lined(of: Sheeted, axes: tuple[int, ...]) -> Lined:

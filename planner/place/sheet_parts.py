@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SHEET_LEAST, _SHEET_MOST = 4, 512  # cells of a sheet
+_SHEET_LEAST, _SHEET_MOST = 4, 512  # cells of a sheet; a stage of 512 is cut in few seconds
 _PART_MOST = 96  # cells of a part, past which what it pays takes too long to work out
 _RANKS = 12  # of parts that are told apart; what further ones pay is what the last of these does
 _SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with a sharp bound

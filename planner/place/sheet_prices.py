@@ -239,7 +239,12 @@ class SheetPrices:
     def _bound(self, paid_bytes: float) -> float:
         of = self.of
         given = of.sheets * self.sheets.least(of.sheet.cells)
-        size = abs(paid_bytes) + abs(given) + of.given_bytes + abs(self.cell_bytes) * of.stock.cells
+        size = (
+            abs(paid_bytes)
+            + abs(given)
+            + abs(of.given_bytes)
+            + abs(self.cell_bytes) * of.stock.cells
+        )
         return paid_bytes + given - of.given_bytes + of.beside_bytes - _ROUNDING * size
 
 

@@ -114,6 +114,7 @@ class Work:
         solver_bytes: the same as a solver says, up to its tolerance [bytes].
         priced: prices of parts that were found good, by the sides of the boxes that are kept
             together and the axes of the sheets.
+        stages_bytes: the bound of prices of what domains hold of every stage [bytes].
     """
 
     question: Question
@@ -123,6 +124,7 @@ class Work:
     bound_bytes: float = 0.0
     solver_bytes: float = 0.0
     priced: dict[tuple[tuple[int, ...], tuple[int, ...]], SheetPrices] = field(default_factory=dict)
+    stages_bytes: float = 0.0
 
     @property
     def best(self) -> Seating:

@@ -71,7 +71,8 @@ class Effort:
     sheet_s: float = 0.0
 
 
-_INFEASIBLE = 2  # status of scipy.optimize.milp
+_INFEASIBLE = 2  # status of scipy.optimize.milp, which a model that HiGHS does not take has, too
+_SAID_INFEASIBLE = "problem is infeasible"
 _NOTHING = Chosen(times=None, least=-inf)  # of a solve that was ended
 
 
@@ -105,7 +106,7 @@ def _solved(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chos
             constraints=LinearConstraint(model.rows, model.least, model.most),
             options={"time_limit": limit_s, "mip_rel_gap": 0.0, "node_limit": nodes},
         )
-    if found.status == _INFEASIBLE:
+    if found.status == _INFEASIBLE and _SAID_INFEASIBLE in found.message:
         return Chosen(times=None, least=inf)
     least = -inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
     return Chosen(times=found.x, least=least)
