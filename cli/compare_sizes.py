@@ -9,6 +9,7 @@ from functools import cache
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from cli.compare_tried import Tried
 from cli.planner_inputs import (
     DEFAULT_GPUS,
     Asked,
@@ -100,7 +101,8 @@ class _Cluster:
         smallest = read_fabric(replace(asked, gpus=self.unit))
         fixed = len(smallest.gpus) != self.unit
         self.most = max(1, (len(smallest.gpus) if fixed else MOST_GPUS) // self.unit)
-        self.why = self.why_no_larger = ""
+        self.why_no_larger = ""
+        self.tried = Tried()
         self._asked, self._goal, self._tell = asked, goal, tell
         self.rate_of: Callable[[int], float] = cache(self._rate)
         self.cost_of: Callable[[int], float] = cache(self._amount)
@@ -153,15 +155,17 @@ class _Cluster:
         except SpecError as error:
             if count == 1:
                 raise
-            self.why = f"{gpus:,} GPUs: {error.faults[0]}"
+            self.tried.unbuilt[gpus] = error.faults[0]
             return 0.0
         try:
             question = read_question(replace(self._asked, gpus=count * self.unit))
             choice = best_layout(job_of(question, self._asked.where))
         except (InfeasibleError, LayoutError) as error:
-            self.why = error.faults[0]
+            self.tried.unfit[gpus] = error.faults[0]
             return 0.0
-        return choice.layout.global_batch * choice.layout.seq / choice.fastest_s
+        rate_per_s = choice.layout.global_batch * choice.layout.seq / choice.fastest_s
+        self.tried.rates[gpus] = rate_per_s
+        return rate_per_s
 
 
 def cost_of(fabric: Fabric, gpus: int, goal: Goal) -> Cost:
@@ -229,7 +233,7 @@ def _each(found: list[_Cluster], size: Callable[[_Cluster], Sized]) -> tuple[Siz
         except InputError as error:
             faults += [f"{one.name}: {fault}" for fault in error.faults]
     if faults:
-        raise InputError(*dict.fromkeys(faults))
+        raise InputError(*dict.fromkeys([*faults, *impossible]))
     if impossible:
         raise InfeasibleError(*impossible)
     return tuple(sizes)
@@ -297,7 +301,7 @@ def _within(one: _Cluster, budget: float, goal: Goal) -> Sized:
     count = best_within(one.rate_of, most) if most else 0
     if not count:
         unit = "supernodes" if one.unit == one.supernode else "parts of a supernode"
-        why = f"no layout fits: {one.why}" if most else f"one costs {_shown(one.cost_of(1), goal)}"
+        why = one.tried.why_none_fits() if most else f"one costs {_shown(one.cost_of(1), goal)}"
         raise InfeasibleError(f"the budget of {_shown(budget, goal)} buys {most} {unit}; {why}")
     part = "a whole supernode" if one.unit == one.supernode else "the next part of a supernode"
     if count < most:
@@ -331,10 +335,7 @@ def _for_run(one: _Cluster, goal: Goal) -> Sized:
     start = round(base * wanted / rate) if rate > 0 else base
     count = least_for(one.rate_of, wanted, one.most, max(1, min(start, one.most)))
     if not count:
-        raise InfeasibleError(
-            f"no size up to {one.most * one.unit:,} GPUs trains {goal.tokens:.4g} tokens in "
-            f"{goal.days:g} days{f'; {one.why}' if one.why else ''}"
-        )
+        one.tried.none_in_time(goal.tokens, goal.days, one.most * one.unit, goal.goodput_share)
     return Sized(gpus=count * one.unit, spent=None)
 
 
