@@ -13,7 +13,7 @@ from cli.compare_report import Comparison, pareto_rows, worth_per_gpu
 from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_lines
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
-from cli.part_used_words import part_of_family, part_words
+from cli.part_used_words import part_words
 from cli.report_pictures_plane import Axis
 from cli.report_words import boxes_words, energy_words, unfilled_words
 from cli.search_report import short_layout, used_bytes
@@ -102,11 +102,9 @@ def _unfilled_lines(found: Comparison) -> list[str]:
     for one in found.asked.candidates:
         names = [domain.name for domain in one.fabric.tier("supernode").domains]
         said = unfilled_words("supernode", one.fabric.capacities("supernode"), names)
-        if said and not (found.asked.layouts or found.asked.where) and one.name in steps_s:
-            part = part_of_family(one.job, steps_s[one.name])
-            said = f"{said} {part_words(part, steps_s[one.name], 'generic')}".rstrip()
         if said:
-            lines.append(f"{one.name}: {said}")
+            part = part_words(found.parts_used.get(one.name), steps_s.get(one.name, 0.0), "generic")
+            lines.append(f"{one.name}: {said} {part}".rstrip())
     return lines
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.compare_inputs import Compare
 from cli.compare_sizes import sizes_document
+from cli.part_used_words import part_document, part_of_family
 from cli.planner_inputs import question_document
 from cli.planner_output import document
 from cli.search_report import (
@@ -32,6 +33,7 @@ from planner.search.stages import Stage, Tell, untold
 
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
+    from planner.search.part_used import PartUsed
 
 SWITCHES = ("scale_up_switch", "leaf", "spine", "core")
 
@@ -47,6 +49,7 @@ class Comparison:
         contradicted: where it changes in rank order alone.
         looked: how far and how closely the rank orders were looked at.
         gains: cluster to what better parts bring.
+        parts_used: cluster to what using a part of each supernode brings, where it brings any.
         bills: cluster to its parts.
         runs: what a run takes, in the order of ``compared.ranked``.
         cheapest: cluster that trains a token for the least money, empty without money.
@@ -59,6 +62,7 @@ class Comparison:
     contradicted: tuple[SeatedFlip, ...]
     looked: tuple[Looked, ...]
     gains: Mapping[str, tuple[Gain, ...]]
+    parts_used: Mapping[str, PartUsed]
     bills: Mapping[str, Bill]
     runs: tuple[Run, ...]
     cheapest: str
@@ -124,11 +128,26 @@ def make_comparison(
         contradicted=flipped.seated.contradicted,
         looked=flipped.looked,
         gains=_gains(asked, found, bills, tell),
+        parts_used=_parts_used(asked, found),
         bills=bills,
         runs=tuple(runs[id(one)] for one in found.ranked),
         cheapest=cheapest(bids, prices) if bids and priced and prices is not None else "",
         seed=seed, time_limit_s=limit_s, prices=prices, tokens=tokens,
     )  # fmt: skip
+
+
+def _parts_used(asked: Compare, found: Compared) -> dict[str, PartUsed]:
+    """Return what using a part of each supernode brings, by cluster.
+
+    Nothing is looked for where layouts are given or must meet conditions: they are not passed on.
+    """
+    if asked.layouts or asked.where:
+        return {}
+    parts = {
+        one.candidate.name: part_of_family(one.candidate.job, one.finalist.step_s)
+        for one in found.ranked
+    }
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _gains(
@@ -210,7 +229,8 @@ def compare_document(found: Comparison) -> dict[str, Any]:
     }  # fmt: skip
     return document("compare", asked, {
         "ranked": [
-            {**_entry(one, found), "run": run}
+            {**_entry(one, found), "run": run,
+             **part_document(found.parts_used.get(one.candidate.name))}
             for one, run in zip(found.compared.ranked, found.runs, strict=True)
         ],
         "moved": [_entry(one, found) for one in found.compared.moved],

@@ -19,6 +19,7 @@ from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
 from cli.report_html_compared_read import ComparisonFile, ranked_names
 from cli.report_html_origin import seat_commands
+from cli.report_html_part_used import part_sentence
 from cli.report_html_parts import Num, Part, filled_table, table
 from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import offers_of, taken
@@ -83,7 +84,7 @@ def compared_parts(file: ComparisonFile, name: str, suffix: str) -> list[Part]:
     found = compared_candidates(file)
     pick = next(iter(taken(choice_of(file, found), found)), None)
     body = side_by_side(found, "Candidate", pick)
-    body += _seats(file.document) + _elsewhere(file.document)
+    body += _seats(file.document) + _parts_used(file.document) + _elsewhere(file.document)
     flips = flips_of_speed(found) + _flips(file.document) + _gains(file.document)
     made = [
         ("compared", "Candidates side by side", body),
@@ -109,6 +110,17 @@ def _seats(document: Mapping[str, Any]) -> str:
             "more crosses; the others in the seats with the least cut."
         )
     return f"<p>{safe(said)}</p>"
+
+
+def _parts_used(document: Mapping[str, Any]) -> str:
+    """Return of which candidates a part of each supernode would train faster than all of it."""
+    ranked = document["ranked"]
+    said = [
+        f"{entry_name(one, ranked)}: {part_sentence(one['part_used'], one['step']['total_s'])}"
+        for one in ranked
+        if "part_used" in one
+    ]
+    return "".join(f"<p>{safe(line)}</p>" for line in said)
 
 
 def _elsewhere(document: Mapping[str, Any]) -> str:
