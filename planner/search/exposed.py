@@ -125,6 +125,8 @@ def place_exposed(
     walk = _Walk(families, seat, step_of, rounds)
     total = seat(families)
     walk.see(total.rank_to_gpu, "total", dict.fromkeys(walk.digits, 1.0), total.objective_bytes)
+    if total.interrupted:
+        walk.stop()
     walk.follow(total.rank_to_gpu)
     for rival in total.baselines:
         walk.see(rival.rank_to_gpu, rival.name, {}, rival.cut_bytes)
@@ -157,6 +159,11 @@ class _Walk:
         self.rounds: list[Round] = []
         self.seats: list[Seats] = []
         self.answers: dict[tuple[float, ...], Placement] = {}
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Place no more: the user ended the search."""
+        self.left, self.stopped = 0, True
 
     def see(self, seats: Seats, origin: str, shares: Mapping[str, float], cut_bytes: float) -> None:
         """Time a placement and note it."""
@@ -213,6 +220,8 @@ class _Walk:
                 for family in self.families
             ]
         )
+        if placed.interrupted:
+            self.stop()
         self.answers[_key(shares)] = placed
         cut = sum(placed.by_family[family.name] / shares[family.digit] for family in self.families)
         self.see(placed.rank_to_gpu, "exposed", shares, cut)
@@ -223,7 +232,7 @@ class _Walk:
         kept = self.kept()
         seats, origin = self.seats[kept], self.rounds[kept].origin
         shares = self.shares(seats)
-        if _key(shares) not in self.answers:
+        if _key(shares) not in self.answers and not self.stopped:
             self.left += 1
             self._placed(shares)
             kept = self.kept()
@@ -249,6 +258,7 @@ class _Walk:
             found,
             objective="time",
             objective_s=self.rounds[kept].step_s,
+            interrupted=self.stopped,
             exposed_bytes=exposed_bytes,
             exposed_bound_bytes=exposed_bytes if proved else bound,
             proof=answer.proof if proved and answer is not None else Proof.INCUMBENT,

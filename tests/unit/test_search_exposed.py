@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,6 +54,26 @@ def test_shares_are_what_of_a_digits_time_lengthens_the_step() -> None:
     assert exposed_shares(step, ("dp", "edp", "pp", "tp")) == {
         "dp": 0.25, "edp": 0.25, "pp": LEAST_SHARE, "tp": 1.0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("ended", [1, 2])
+def test_an_interrupted_round_is_the_last_and_the_best_so_far_is_told_to_be_that(
+    ended: int,
+) -> None:
+    asked: list[Placement] = []
+
+    def seat(families: Sequence[Family]) -> Placement:
+        placed = _seat(families)
+        asked.append(replace(placed, interrupted=len(asked) + 1 == ended))
+        return asked[-1]
+
+    shares = iter([{"dp": 0.9, "pp": 0.1}, {"dp": 0.1, "pp": 0.9}] * 20)
+    found = place_exposed(
+        LAYOUT, FAMILIES, CLUSTER, seat=seat, step_of=lambda _: _step(1.0, next(shares))
+    )
+
+    assert len(asked) == ended
+    assert found.placement.interrupted
 
 
 def test_a_step_that_always_exposes_the_same_is_a_fixed_point_and_proved() -> None:
