@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +69,20 @@ def stage_memory_document(inputs: Inputs) -> list[Mapping[str, Any]]:
     ]
 
 
-def bill_document(fabric: Fabric) -> Mapping[str, Any]:
-    """Return the cluster's parts with what they draw, without prices: a plan knows none."""
+def bill_document(fabric: Fabric, used: Collection[int]) -> Mapping[str, Any]:
+    """Return the cluster's parts with what they draw, without prices: a plan knows none.
+
+    Args:
+        fabric: all of it counts, with what a free list leaves out.
+        used: GPUs that hold a rank, so that it can be said how much of what counts works.
+    """
+    ranked = frozenset(used)
     lines = [asdict(line) for line in bill_of_materials(fabric, None).lines]
     kept = ("item", "count", "link_bytes_per_s", "power_w")
-    return {"lines": [{key: line[key] for key in kept} for line in lines]}
+    return {
+        "lines": [{key: line[key] for key in kept} for line in lines],
+        "with_ranks": {
+            "gpus": len(used),
+            "servers": sum(not ranked.isdisjoint(host.gpus) for host in fabric.hosts),
+        },
+    }

@@ -32,10 +32,13 @@ class Account:
     Args:
         bill: its parts.
         run: power, days and, where prices are known, money.
+        ranked_gpus, ranked_servers: of them, how many hold a rank; 0 where its file does not say.
     """
 
     bill: Bill
     run: Run
+    ranked_gpus: int
+    ranked_servers: int
 
 
 def accounts(
@@ -55,7 +58,12 @@ def accounts(
             continue
         bill = bill_of_file(plan.document, prices)
         rate, gpus = plan.document["step"]["tokens_per_s"], plan.document["inputs"]["gpus"]
-        found.append(Account(bill=bill, run=run_of(max(rate, 1e-9), gpus, bill, prices, tokens)))
+        ranked = plan.document["bill"].get("with_ranks", {})
+        found.append(
+            Account(bill=bill, ranked_gpus=ranked.get("gpus", 0),
+                    ranked_servers=ranked.get("servers", 0),
+                    run=run_of(max(rate, 1e-9), gpus, bill, prices, tokens))
+        )  # fmt: skip
     return found
 
 
@@ -88,6 +96,7 @@ def bill_part(
                 f"<p>{safe(name)}: its file lists no parts. Make it again with <code>planner place "
                 "--json</code>.</p>"
             )
+    body += "".join(f"<p>{safe(said)}</p>" for name, one in known if (said := _idle(name, one)))
     alike: dict[tuple[BillLine, ...], list[str]] = {}
     for name, one in known:
         alike.setdefault(one.bill.lines, []).append(name)
@@ -101,6 +110,19 @@ def bill_part(
         "how much.</p>"
     )
     return Part(anchor="bill", title="Bill of materials, power and money", body=body)
+
+
+def _idle(name: str, one: Account) -> str:
+    """Return what counts and what of it holds a rank, where that is not the same; or nothing."""
+    counts = {line.item: line.count for line in one.bill.lines}
+    gpus, servers = counts.get(one.bill.accelerator, 0), counts.get(SERVER, 0)
+    if one.ranked_gpus in {0, gpus}:
+        return ""
+    counted = f"{gpus:,} GPUs" + (f" and {servers:,} servers" if servers else "")
+    ranked = f"{one.ranked_gpus:,} GPUs" + (
+        f" and {one.ranked_servers:,} servers" if one.ranked_servers else ""
+    )
+    return f"{name}: the whole cluster counts, {counted}, of which {ranked} hold a rank."
 
 
 def bill_of_file(document: Mapping[str, Any], prices: PriceList | None) -> Bill:

@@ -95,7 +95,7 @@ def place_document(
             **memory_document(plan.memory),
             "by_stage": stage_memory_document(plan.inputs),
         },
-        "bill": bill_document(plan.inputs.fabric),
+        "bill": bill_document(plan.inputs.fabric, placement.rank_to_gpu),
         **({} if more is None else extras_document(plan, more)),
     }
     return document("place", inputs, body)

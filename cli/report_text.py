@@ -204,7 +204,7 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
             "cluster",
             f"{fabric.name}: {inputs.gpus:,} {fabric.accelerator.name}"
             + (f" and {spares:,} spare" if spares else "")
-            + f" in supernodes of {_sizes(fabric.capacities('supernode'))}; {', '.join(rates)}",
+            + f" in supernodes of {_supernodes(fabric)}; {', '.join(rates)}",
         ),
         *_unfilled(fabric),
         (
@@ -227,10 +227,26 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
 def _unfilled(fabric: Fabric) -> list[tuple[str, str]]:
     """Return lines where filed supernodes were dropped, and where GPUs do not fill all."""
     names = [domain.name for domain in fabric.tier("supernode").domains]
-    text = unfilled_words("supernode", fabric.capacities("supernode"), names)
+    sizes = fabric.capacities("supernode")
+    text = unfilled_words("supernode", sizes, names) if sizes == _whole_sizes(fabric) else ""
     dropped = fabric.assumed.get("supernode.count", "")
     lines = {"rebuilt": dropped, "not full": text}
     return [(name, said) for name, said in lines.items() if said]
+
+
+def _whole_sizes(fabric: Fabric) -> tuple[int, ...]:
+    """Return what each supernode holds, with what a free list leaves out of it."""
+    whole = {one.name: len(one.gpus) for one in fabric.whole.tier("supernode").domains}
+    return tuple(whole[one.name] for one in fabric.tier("supernode").domains)
+
+
+def _supernodes(fabric: Fabric) -> str:
+    """Return the sizes of supernodes; where only a part of them is free also how much."""
+    sizes, whole = fabric.capacities("supernode"), _whole_sizes(fabric)
+    if sizes == whole:
+        return _sizes(sizes)
+    free = f"in each {sizes[0]}" if len(set(sizes)) == 1 else f"in them {_sizes(sizes)}"
+    return f"{_sizes(whole)}, {free} free"
 
 
 def _sizes(capacities: tuple[int, ...]) -> str:

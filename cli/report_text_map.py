@@ -86,7 +86,7 @@ def map_lines(plan: Plan, width: int) -> list[Text]:
         lines.append(Text(f"  {share} in a row share a character, so 1 is {run}."))
     lines += _laid_out(entries, width)
     if cut_down:
-        lines.append(Text("  GPUs of other jobs are left out."))
+        lines.append(Text("  GPUs that are not in the free list are left out."))
     return [*lines, *_leaving(plan)]
 
 

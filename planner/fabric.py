@@ -236,6 +236,8 @@ class Fabric:
             order of the host list, and the outermost rule holds: every usable GPU exactly once.
         host_slots: number of each usable GPU on its machine, unusable ones counted; empty where
             every machine has all its GPUs, in order.
+        cut_from: the whole cluster, of which this has only the GPUs of a free list; None of a
+            whole one.
     """
 
     name: str
@@ -249,6 +251,12 @@ class Fabric:
     job_gpus: int = 0
     hosts: tuple[Domain, ...] = ()
     host_slots: tuple[int, ...] = ()
+    cut_from: Fabric | None = None
+
+    @property
+    def whole(self) -> Fabric:
+        """The cluster as it was bought, whichever of its GPUs are free."""
+        return self if self.cut_from is None else self.cut_from
 
     def __post_init__(self) -> None:
         if self.job_gpus == 0:

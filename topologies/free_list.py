@@ -168,6 +168,7 @@ def only_gpus(fabric: Fabric, free: Sequence[int], name: str = "the free list") 
         host_slots=tuple(slots[gpu] for gpu in free),
         job_gpus=min(fabric.job_gpus, len(free)),
         assumed=MappingProxyType(assumed),
+        cut_from=fabric.whole,
     )
 
 

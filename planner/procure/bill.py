@@ -97,6 +97,7 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
     cables and optics of NICs and of the switches outside are, one line for each pair of ends, also
     where one supernode holds all and nothing lies outside its tier. A server, or tray, is a machine
     with an operating system of its own; a supernode counts, full or not, where it is more than one.
+    Of a cluster cut down by a free list all boxes count, as all its other parts do.
     """
     parts = parts_of(fabric.graph)
     counted = [
@@ -124,7 +125,8 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
 
 def _boxes(fabric: Fabric) -> dict[str, int]:
     """Return how many servers and supernodes there are; nothing of servers nobody told of."""
-    servers, supernodes = len(fabric.hosts), len(fabric.tier("supernode").domains)
+    whole = fabric.whole
+    servers, supernodes = len(whole.hosts), len(whole.tier("supernode").domains)
     found = {SERVER: servers} if servers else {}
     return found if servers == supernodes else {**found, SUPERNODE: supernodes}
 

@@ -128,7 +128,7 @@ def test_prices_decide_between_plans_that_speed_cannot_tell_apart(tmp_path: Path
 
 
 def test_the_bill_of_a_file_is_the_bill_of_its_graph(fabric_of_64: Fabric, tmp_path: Path) -> None:
-    document = {**small_plan(), "bill": bill_document(fabric_of_64)}
+    document = {**small_plan(), "bill": bill_document(fabric_of_64, range(64))}
     document["inputs"]["fabric"]["accelerator"]["name"] = "H100-SXM"
     prices = listed(items={"H100-SXM": price(30_000.0, 650.0), "leaf": price(7.0)})
 
@@ -195,7 +195,7 @@ def test_a_part_that_is_said_to_draw_nothing_is_not_among_those_that_nobody_spok
     fabric_of_64: Fabric,
 ) -> None:
     document = {
-        "bill": bill_document(fabric_of_64),
+        "bill": bill_document(fabric_of_64, range(64)),
         "inputs": {"fabric": {"accelerator": {"name": "H100-SXM"}}},
     }
 

@@ -118,7 +118,7 @@ def test_busy_supernodes_are_not_shown_as_free_ones(tmp_path: Path) -> None:
     text = printed(found)
 
     assert "· is free:" in text
-    assert "  GPUs of other jobs are left out." in text.splitlines()
+    assert "  GPUs that are not in the free list are left out." in text.splitlines()
     label = re.search(r"(\d+) of (sn\d\d) to (sn\d\d)", text)
     assert label is not None
     idle = [domain.name for domain in found.placement.domains if not domain.ranks]
