@@ -54,7 +54,7 @@ def report(
     if several:
         pick = next(iter(taken(chosen_by_speed(offers_of(ours)), ours)), None)
         body = side_by_side(ours, "Plan", pick) + flips_of_speed(ours)
-        body += flips_of_network(plans, names) + _ask_for_flips(plans, compared)
+        body += flips_of_network(plans, names) + _ask_for_flips(plans, compared, prices)
         parts.append(Part(anchor="candidates", title="Plans side by side", body=body))
     for i, (file, name) in enumerate(zip(compared, asked, strict=True)):
         parts += compared_parts(file, name, f"-c{i}") if len(compared) > 1 else (
@@ -178,15 +178,18 @@ def _same(files: Sequence[PlanFile | ComparisonFile], names: Sequence[str]) -> l
     return [f"{listed(same)} hold the same." for same in alike.values() if len(same) > 1]
 
 
-def _ask_for_flips(plans: Sequence[PlanFile], compared: Sequence[ComparisonFile]) -> str:
+def _ask_for_flips(
+    plans: Sequence[PlanFile], compared: Sequence[ComparisonFile], prices: PriceList | None
+) -> str:
     """Return how the flips over rates of the network come into a report of plans."""
     if compared:
         return ""
+    too = "by sequence length too" if prices is None else "by sequence length and price too"
     return (
-        "<p>Where another cluster wins with the layout that is best there, by sequence length and "
-        "price too, this command looks for; name its file beside the plans, and it stands here:</p>"
+        f"<p>Where another cluster wins with the layout that is best there, {too}, this command "
+        "looks for; name its file beside the plans, and it stands here:</p>"
         "<pre><code>"
-        + safe(clusters_command([plan.document["inputs"] for plan in plans]))
+        + safe(clusters_command([plan.document["inputs"] for plan in plans], prices))
         + "</code></pre>"
     )
 

@@ -17,6 +17,7 @@ from cli.report_pictures import safe
 from planner.procure.prices import PriceList
 
 _ODD = re.compile(r"[^A-Za-z0-9._]+")  # what a name of a file can do without
+_PRICES = ("--prices", "prices.yaml")  # its name is in no document
 
 
 def origin(
@@ -44,7 +45,7 @@ def origin(
         asked.append(file.name)
     if prices is not None:
         rows.append(["the price list", inputs_sha256({"prices": prices}), ""])
-        asked += ["--prices", "prices.yaml"]
+        asked += _PRICES
     asked += [] if tokens is None else ["--tokens", f"{tokens:g}"]
     commands.append(shlex.join([*asked, "--out", "report.html"]))
     body = (
@@ -55,14 +56,16 @@ def origin(
     return Part(anchor="origin", title="Where this comes from", body=body)
 
 
-def clusters_command(asked: Sequence[Mapping[str, Any]]) -> str:
+def clusters_command(asked: Sequence[Mapping[str, Any]], prices: PriceList | None) -> str:
     """Return the command that compares the clusters of plans, each with its best layout.
 
     Args:
         asked: the inputs of each plan, at least one.
+        prices: the reader's list, if any, which is to be named again.
     """
     words = ["planner", "compare", *_clusters(asked)]
     words += ["--gpus", str(max(one["gpus"] for one in asked)), "--model", asked[0]["model"]]
+    words += [] if prices is None else _PRICES
     return shlex.join([*words, "--json", "--out", "compared.json"])
 
 
@@ -85,7 +88,9 @@ def seat_commands(compared: ComparisonFile) -> str:
         plain = _ODD.sub("-", called).strip("-") or "plan"
         files.append(f"{plain}{f'-{len(files)}' if f'{plain}.json' in files else ''}.json")
         lines.append(shlex.join([*words, "--out", files[-1]]))
-    page = ["planner", "report", compared.name, *files, "--out", "report.html"]
+    page = ["planner", "report", compared.name, *files]
+    page += [] if inputs["prices"] is None else _PRICES
+    page += ["--out", "report.html"]
     return "\n".join([*lines, shlex.join(page)])
 
 
@@ -129,7 +134,7 @@ def compare_command(inputs: Mapping[str, Any]) -> str:
         words += ["--budget", f"{sizes['budget']:.15g}{unit}"]
     words += [] if sizes["days"] is None else ["--days", f"{sizes['days']:g}"]
     words += [] if sizes["goodput_share"] == 1 else ["--goodput", f"{sizes['goodput_share']:g}"]
-    words += [] if inputs["prices"] is None else ["--prices", "prices.yaml"]
+    words += [] if inputs["prices"] is None else _PRICES
     words += [] if inputs["tokens"] is None else ["--tokens", f"{inputs['tokens']:g}"]
     words += [] if inputs["seed"] == 0 else ["--seed", str(inputs["seed"])]
     words += ["--time-limit", f"{inputs['time_limit_s']:g}", "--json"]
