@@ -15,11 +15,16 @@ from cli.property_words import (
     property_words,
     span_words,
 )
-from planner.units import format_share, format_time
+from cli.report_words import NOT_USUAL, saved_share
+from planner.search.defaults import AS_GOOD_SHARE
+from planner.search.given import spelled_layout
+from planner.search.standings import NO_FIT
+from planner.units import format_time
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from planner.search.compare import Entry
     from planner.search.flips import Flip
 
 ALIKE_SHARE = 5e-4
@@ -44,12 +49,16 @@ def flip_questions(found: Comparison) -> list[Question]:
     """Return the flips by what is asked, each with what holds now in its words."""
     asked: dict[str, list[Flip]] = {}
     for one in found.flips:
-        asked.setdefault(one.kind, []).append(one)
+        kind = f"{one.kind} {NO_FIT}" if one.after == NO_FIT else one.kind
+        asked.setdefault(kind, []).append(one)
     first = found.flips_from.candidate.name
     words = {
         "winner": "The fastest cluster is no longer {}",
+        f"winner {NO_FIT}": "No layout fits any longer on any cluster; the fastest until then: {}",
         "tie": "No longer {}",
+        f"tie {NO_FIT}": "No layout fits any longer on any cluster; until then: {}",
         "layout": f"The best layout on {first} is no longer {{}}",
+        f"layout {NO_FIT}": f"No layout fits any longer on {first}; the best until then: {{}}",
         "cheapest": "The cheapest cluster by tokens is no longer {}",
     }
     return [
@@ -60,7 +69,8 @@ def flip_questions(found: Comparison) -> list[Question]:
 
 
 def _table(flips: list[Flip], found: Comparison) -> Table:
-    table = simple_table("  property", "from", "x now", "then it is", left=4)
+    then = "then" if flips[0].after == NO_FIT else "then it is"
+    table = simple_table("  property", "from", "x now", then, left=4)
     for column in table.columns[:3]:
         column.no_wrap = True
     currency = found.prices.currency if found.prices else ""
@@ -76,28 +86,50 @@ def _table(flips: list[Flip], found: Comparison) -> Table:
 
 def now_sentence(found: Comparison) -> str:
     """Return what flips start from: the fastest layout of all, where the ranking has another."""
-    first = found.flips_from
-    fastest = found.compared.fastest[first.candidate.name]
-    behind = {
-        one.candidate.name: one.finalist.token_s / found.compared.fastest[
-            one.candidate.name
-        ].token_s - 1.0
-        for one in found.compared.ranked
-    }  # fmt: skip
-    others = [
-        f"{format_share(share)} on {name}" for name, share in behind.items()
-        if share >= ALIKE_SHARE
-    ]  # fmt: skip
+    first = found.flips_from.candidate.name
     text = (
-        f"They start from the fastest layout of each cluster: {first.candidate.name} has the "
-        f"shortest step now, {format_time(fastest.step_s)}"
+        f"They start from the fastest layout of each cluster: {first} has the shortest step now, "
+        f"{format_time(found.compared.fastest[first].step_s)}."
     )
+    return " ".join([text, *_alike(found), *_passed_over(found)])
+
+
+def _taken_s(one: Entry, found: Comparison) -> float:
+    """Return the step of a ranked layout in quick seats, as that of the fastest is timed [s]."""
+    steps = found.compared.seats[one.candidate.name]
+    return steps.quick_s(one.candidate.model, one.finalist.layout)
+
+
+def _alike(found: Comparison) -> list[str]:
+    """Return where the ranking has a layout as good as the fastest, and why, if anywhere."""
+    others = []
+    for one in found.compared.ranked:
+        fastest, taken_s = found.compared.fastest[one.candidate.name], _taken_s(one, found)
+        if ALIKE_SHARE <= taken_s / fastest.step_s - 1.0 <= AS_GOOD_SHARE:
+            others.append(f"{saved_share(fastest.step_s, taken_s)} on {one.candidate.name}")
     if not others:
-        return f"{text}."
-    return (
-        f"{text}. The ranking has layouts that the model can hardly tell from these, with fewer "
-        f"stages: behind by {', '.join(others)}."
-    )
+        return []
+    return [
+        (
+            "The ranking has layouts that the model can hardly tell from these, with fewer stages, "
+            "less that must be hidden, or run in a more usual way: these take less by "
+            f"{', '.join(others)}."
+        )
+    ]
+
+
+def _passed_over(found: Comparison) -> list[str]:
+    """Return which faster layouts the ranking passes over, in the words of ``planner place``."""
+    said = []
+    for one in found.compared.ranked:
+        fastest, taken_s = found.compared.fastest[one.candidate.name], _taken_s(one, found)
+        if taken_s / fastest.step_s - 1.0 > AS_GOOD_SHARE:
+            said.append(
+                f"A faster layout was passed over on {one.candidate.name}: "
+                f"{spelled_layout(fastest.layout)}, {format_time(fastest.step_s)}, "
+                f"{saved_share(fastest.step_s, taken_s)} less. {NOT_USUAL}"
+            )
+    return said
 
 
 def flip_lines(found: Comparison) -> list[str]:

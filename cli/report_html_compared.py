@@ -28,6 +28,7 @@ from cli.report_pictures import safe
 from cli.report_words import boxes_words, unfilled_words
 from planner.procure.bill import BOXES
 from planner.procure.budget import format_money
+from planner.search.standings import NO_FIT
 from planner.units import format_bytes, format_number, format_power, format_time
 
 _FLIPS = {
@@ -149,7 +150,7 @@ def _flips(document: Mapping[str, Any]) -> str:
     first = _flips_from(document)
     rows: list[list[str | Num]] = [
         [property_words(one["property"]), property_value(one["property"], one["value"], currency),
-         Num(one["factor"], f"x {factor_words(one['factor'])}"), _FLIPS[one["kind"]].format(first),
+         Num(one["factor"], f"x {factor_words(one['factor'])}"), _changes(one, first),
          one["before"], one["after"], _with_seats(one["seated"])]
         for one in document["flips"]
     ]  # fmt: skip
@@ -184,6 +185,14 @@ def _flips(document: Mapping[str, Any]) -> str:
         )
     flips = filled_table("Where the winner flips, all else equal", heads, rows)
     return f"{flips}<p>{safe(said)}</p>"
+
+
+def _changes(flip: Mapping[str, Any], first: str) -> str:
+    """Return what changes at a flip of the *first* cluster or of all."""
+    if flip["after"] == NO_FIT:
+        on = f"on {first}" if flip["kind"] == "layout" else "on any cluster"
+        return f"no layout fits any longer {on}"
+    return _FLIPS[flip["kind"]].format(first)
 
 
 def _flips_from(document: Mapping[str, Any]) -> str:

@@ -67,21 +67,36 @@ def shorter_words(step_s: float, rivals: Mapping[str, float], least_share: float
     )
 
 
+NOT_USUAL = (
+    "It is not run in one of the usual ways, which go first where the model cannot tell at 90 % "
+    "which is faster."
+)
+"""Why a faster layout is passed over."""
+
+
 def passed_over_words(choice: Choice) -> str:
     """Return which faster layout was not taken, why not, and how to take it; often nothing."""
     if choice.passed_over is None:
         return ""
     return (
         f"A faster layout was passed over: {spelled_layout(choice.passed_over)}, "
-        f"{format_time(choice.passed_over_s)}, {passed_over_share(choice)} less. It is not run in "
-        "one of the usual ways, which go first where the model cannot tell at 90 % which is "
-        "faster. planner place --take fastest takes it."
+        f"{format_time(choice.passed_over_s)}, {passed_over_share(choice)} less. {NOT_USUAL} "
+        "planner place --take fastest takes it."
     )
 
 
 def passed_over_share(choice: Choice) -> str:
     """Return by how much the layout that was passed over is faster, in quick seats as both are."""
-    return format_share(1.0 - choice.passed_over_s / choice.seated_s)
+    return saved_share(choice.passed_over_s, choice.seated_s)
+
+
+def saved_share(faster_s: float, taken_s: float) -> str:
+    """Return by how much a step is shorter than that of what is taken.
+
+    >>> saved_share(0.968, 1.0)
+    '3.2 %'
+    """
+    return format_share(1.0 - faster_s / taken_s)
 
 
 def not_proved_words(found: Iterable[tuple[str, Placement]]) -> str:
