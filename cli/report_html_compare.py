@@ -24,11 +24,11 @@ def side_by_side(all_of_them: Sequence[Candidate], head: str, pick: Candidate | 
     Args:
         all_of_them: at least one.
         head: what the first column calls one.
-        pick: the recommended one, whose bars stand out.
+        pick: the one whose bars stand out, if any: what is to be taken of these.
     """
     return (
         _table(all_of_them, head)
-        + (f'<p>In the next three pictures the recommended one, {safe(pick.name)}, is blue.</p>'
+        + (f'<p>In the next three pictures {safe(pick.name)} is blue.</p>'
            if pick is not None and len(all_of_them) > 1 else "")
         + "<h3>Tokens a second</h3>"
         + bars("Tokens a second by candidate", [_speed(one, pick) for one in all_of_them])

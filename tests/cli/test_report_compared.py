@@ -41,6 +41,7 @@ def test_a_comparison_becomes_a_page_with_its_own_numbers(planner: Planner, comp
     lead = re.findall(r'<p class="lead">(.*?)</p>', page)
     assert len(lead) == 3
     assert lead[0].startswith("Take generic-sn")
+    assert re.search(r"<p>In the next three pictures generic-sn\d+ is blue", page)
     for one in document["ranked"]:
         assert f"{one['step']['tokens_per_s']:,.0f}" in page
     for heading in ("Candidates side by side", "Where the winner flips, and where to spend",
