@@ -8,6 +8,7 @@ import numpy as np
 
 from cli.report_html_cluster import dead_words, drawing_of_cluster
 from cli.report_html_memory import memory_section
+from cli.report_html_part_used import part_sentence
 from cli.report_html_parts import Num, Part, table
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import ports_table, reasons_section
@@ -87,7 +88,12 @@ def _cluster(plan: PlanFile) -> str:
 
 
 def _unfilled(plan: PlanFile) -> str:
-    """Return which supernodes the GPUs do not fill, or nothing."""
+    """Return which supernodes the GPUs do not fill, and what a part of each brings; or nothing.
+
+    Parts of supernodes that a free list names are as full as they can be.
+    """
+    if "free" in plan.document["inputs"]:
+        return ""
     tier = next(
         (one for one in plan.document["inputs"]["fabric"]["tiers"] if one["tier"] == "supernode"),
         None,
@@ -95,7 +101,11 @@ def _unfilled(plan: PlanFile) -> str:
     domains = plan.document["placement"]["domains"]
     sizes = [] if tier is None else tier["capacities"]
     known = [domain["capacity"] for domain in domains] == list(sizes)
-    return unfilled_words("supernode", sizes, [str(d["name"]) for d in domains] if known else ())
+    names = [str(d["name"]) for d in domains] if known else ()
+    said, part = unfilled_words("supernode", sizes, names), plan.document.get("part_used")
+    if part is None:
+        return said
+    return f"{said} {part_sentence(part, plan.document['step']['total_s'])}"
 
 
 def cut_bars(plan: PlanFile) -> str:

@@ -33,8 +33,11 @@ def test_what_a_part_of_each_rack_brings_is_in_the_document_and_on_its_page(
     file = tmp_path / "compared.json"
 
     assert planner("compare", *asked, "--json", "--out", str(file)).code == 0
-    placed = json.loads(planner("place", *asked, "--time-limit", "1", "--json").out)
+    plan = tmp_path / "plan.json"
+    assert planner("place", *asked, "--time-limit", "1", "--json", "--out", str(plan)).code == 0
+    placed = json.loads(plan.read_text(encoding="utf-8"))
     page = html.unescape(planner("report", str(file)).out)
+    plan_page = html.unescape(planner("report", str(plan)).out)
 
     one = json.loads(file.read_text(encoding="utf-8"))["ranked"][0]
     part = one["part_used"]
@@ -42,6 +45,7 @@ def test_what_a_part_of_each_rack_brings_is_in_the_document_and_on_its_page(
     assert (part["gpus_of_each"], part["supernodes"], part["cluster_gpus"]) == (4, 4, 20)
     assert part["step_s"] < 0.98 * one["step"]["total_s"]
     assert "generic-sn5: With 4 of the 5 GPUs of each supernode used, of 4 supernodes, " in page
+    assert "With 4 of the 5 GPUs of each supernode used, of 4 supernodes, " in plan_page
     assert f"{part['step_s']:.1f} s instead of {one['step']['total_s']:.1f} s" in page
 
 
