@@ -11,6 +11,7 @@ from cli.report_html_contradictions import (
     bound_recounted,
     differ,
     memory_recounted,
+    part_recounted,
     same_bytes,
     step_recounted,
 )
@@ -228,6 +229,7 @@ def checked_comparison(document: Mapping[str, Any], path: Path) -> ComparisonFil
 def _recounted(entry: Mapping[str, Any]) -> Iterator[str]:
     """Yield where figures of an entry are not what its parts give."""
     yield from step_recounted(entry["step"], entry["layout"])
+    yield from part_recounted(entry, entry["gpus"])
     yield from memory_recounted(entry["memory"])
     cut, layout = entry["cut"], entry["layout"]
     crossed = sum(entry["crossed_bytes"].values())

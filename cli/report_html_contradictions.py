@@ -181,6 +181,7 @@ def recounted(plan: PlanFile) -> Iterator[str]:
     yield from _cut_recounted(plan)
     document = plan.document
     yield from step_recounted(document["step"], document["inputs"]["layout"])
+    yield from part_recounted(document, document["inputs"]["gpus"])
     yield from memory_recounted(document["memory"])
 
 
@@ -309,3 +310,29 @@ def same_bytes(a: float, b: float) -> bool:
 def differ(written: float, counted: float) -> str:
     """Return what to say of bytes that are not those counted again."""
     return f"{format_bytes(written)} in the file, {format_bytes(counted)} when counted again"
+
+
+def part_recounted(document: Mapping[str, Any], gpus: int) -> Iterator[str]:
+    """Yield where ``part_used`` of a plan or of an entry contradicts itself or the rest.
+
+    Args:
+        document: the plan or the entry; with no such part nothing is yielded.
+        gpus: of its job [1].
+    """
+    part = document.get("part_used")
+    if part is None:
+        return
+    used = part["gpus_of_each"] * part["supernodes"]
+    if used != gpus:
+        yield f"part_used.gpus_of_each: expected {gpus:,} GPUs in all, got {used:,}"
+    if part["cluster_gpus"] <= used or part["cluster_gpus"] % part["supernodes"]:
+        yield (
+            f"part_used.cluster_gpus: expected a multiple of {part['supernodes']:,} above "
+            f"{used:,}, got {part['cluster_gpus']:,}"
+        )
+    step_s = document["step"]["total_s"]
+    if part["step_s"] >= step_s:
+        yield (
+            f"part_used.step_s: expected less than the step, {format_time(step_s)}, got "
+            f"{format_time(part['step_s'])}"
+        )

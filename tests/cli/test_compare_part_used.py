@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli import compare_report
+from cli.report_html_contradictions import part_recounted
 from planner.search.seated_flips import SeatedFlips
 from tests.conftest import Ran
 
@@ -54,3 +55,17 @@ def test_of_racks_that_are_full_the_document_tells_no_part(planner: Planner) -> 
     ran = planner("compare", "--supernode", "4", "--gpus", "8", "--model", "llama-3.1-8b", "--json")
 
     assert "part_used" not in json.loads(ran.out)["ranked"][0]
+
+
+def test_a_part_that_contradicts_the_rest_of_its_file_is_refused() -> None:
+    part = {"gpus_of_each": 4, "supernodes": 4, "cluster_gpus": 20, "step_s": 24.6}
+    step = {"total_s": 25.5}
+    wrong = {**part, "gpus_of_each": 3, "cluster_gpus": 21, "step_s": 26.0}
+
+    assert not [*part_recounted({"part_used": part, "step": step}, 16)]
+    assert not [*part_recounted({"step": step}, 16)]
+    assert [*part_recounted({"part_used": wrong, "step": step}, 16)] == [
+        "part_used.gpus_of_each: expected 16 GPUs in all, got 12",
+        "part_used.cluster_gpus: expected a multiple of 4 above 12, got 21",
+        "part_used.step_s: expected less than the step, 25.5 s, got 26 s",
+    ]
