@@ -112,7 +112,7 @@ def _alike(found: Comparison) -> list[str]:
     return [
         (
             "The ranking has layouts that the model can hardly tell from these, with fewer stages, "
-            "less that must be hidden, or run in a more usual way: these take less by "
+            "less that must be hidden, or run in a more usual way: the fastest take less by "
             f"{', '.join(others)}."
         )
     ]
