@@ -5,52 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
-from math import inf, prod
+from math import inf
 from time import monotonic
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from planner.place.question import Charge, Kind, Question
+from planner.place.question import Kind, Question
 from planner.place.sheet_choice import Cuttings, part_choice
 from planner.place.sheet_parts import Sheeted, sheeted
 from planner.place.sheet_prices import SheetPrices, sheet_prices
 from planner.place.sheet_seats import seated_parts
 from planner.place.whole_numbers import Effort
-from tests.oracles import brute_force_cut, seatings_with_names
+from tests.oracles import brute_force_cut
+from tests.small_questions import Drawn
 
 MANY = Effort(listed=30_000, nodes=20_000)
 ROUNDING = 1e-9
 SOLVER = 2e-6
 GRIDS = ((2, 2, 3), (4, 3), (2, 3, 2), (3, 2, 2), (2, 2, 2), (4, 2), (2, 5), (3, 3), (6, 2))
-SEATINGS_MOST = 60_000
 KINDS = (Kind.TOUCH, Kind.RING, Kind.PAIRS, Kind.CHAIN, Kind.TOUCH, Kind.ENDS)
-
-
-def _questions(seeds: range) -> Iterator[Question]:
-    """Yield random questions with families along any axes, small enough to enumerate."""
-    for seed in seeds:
-        random = np.random.default_rng(730_000 + seed)
-        sizes = GRIDS[random.integers(len(GRIDS))]
-        spare = int(random.integers(3)) if random.random() < 0.5 else 0
-        capacities: tuple[int, ...] = (prod(sizes),)
-        while len(capacities) < 2 or seatings_with_names(prod(sizes), capacities) > SEATINGS_MOST:
-            parts = random.integers(1, 7, size=int(random.integers(2, 6)))
-            capacities = tuple(sorted(parts.tolist(), reverse=True))
-            if sum(capacities) != prod(sizes) + spare:
-                capacities = (prod(sizes),)
-        charges: dict[tuple[tuple[int, ...], Kind], Charge] = {}
-        for _ in range(int(random.integers(2, 6))):
-            kind = KINDS[random.integers(len(KINDS))]
-            count = 1
-            if kind not in (Kind.CHAIN, Kind.ENDS):
-                count = int(random.integers(1, len(sizes) + 1))
-            axes = tuple(sorted(random.choice(len(sizes), size=count, replace=False).tolist()))
-            charges[axes, kind] = Charge(
-                axes=axes, kind=kind, weight_bytes=float(random.integers(1, 20))
-            )
-        yield Question(sizes=sizes, charges=tuple(charges.values()), capacities=capacities)
+DRAWN = Drawn(first_seed=730_000, grids=GRIDS, kinds=KINDS, spare_share=0.5)
 
 
 def _sheets(question: Question) -> Iterator[Sheeted]:
@@ -77,7 +53,7 @@ def _parts(of: Sheeted, home: NDArray[np.int64]) -> tuple[Counter[tuple[int, ...
 
 def _undercut(seeds: range) -> list[str]:
     found: list[str] = []
-    for question in _questions(seeds):
+    for question in DRAWN.questions(seeds):
         best = brute_force_cut(question)
         random = np.random.default_rng(len(found))
         for of in _sheets(question):
