@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,11 +31,15 @@ from planner.units import format_share, format_time
 from topologies.cluster_chip import chip_to_fit
 from topologies.efficiency_catalogue import UNFINISHED
 from topologies.efficiency_text import catalogue_texts
+from topologies.own_efficiency import few_rows
 from topologies.steps_table import StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.console import Console
+
+_FAR = 2.0
+"""A row that is as many times off is told; validate tells it, too [1]."""
 
 FitRows = Callable[[str, Sequence[Run]], OwnFit]
 
@@ -57,6 +62,20 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FarRow:
+    """A row that the fit of its own table is off by more than a factor of 2.
+
+    Args:
+        name: the row.
+        measured_s, predicted_s: its step [s].
+    """
+
+    name: str
+    measured_s: float
+    predicted_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
     """A table's fits and how well they predict.
 
@@ -68,6 +87,7 @@ class FittedTable:
         rows: measured rows [1].
         fits: by accelerator.
         scored: by accelerator, and apart for rows fitted and left out.
+        far: rows that their own fit is far off: a slip of a unit or a batch, most often.
         table: its rows.
     """
 
@@ -78,6 +98,7 @@ class FittedTable:
     rows: int
     fits: tuple[OwnFit, ...]
     scored: tuple[Scored, ...]
+    far: tuple[FarRow, ...]
     table: StepsTable
 
 
@@ -116,6 +137,7 @@ def fit_table(
         rows=len(runs),
         fits=tuple(fits),
         scored=tuple(score for one in fits for score in _scored(one)),
+        far=tuple(far for one in fits for far in _far(one, runs)),
         table=table,
     )
 
@@ -133,6 +155,15 @@ def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> 
         write_file(folder / name, text)
     marker.unlink()
     return tuple(folder / name for name in texts)
+
+
+def _far(fitted: OwnFit, runs: Sequence[Run]) -> list[FarRow]:
+    mine = [run for run in runs if run.chip == fitted.chip]
+    return [
+        FarRow(name=run.name, measured_s=run.measured_s, predicted_s=run.measured_s * math.exp(off))
+        for run, off in zip(mine, fitted.seen_log_ratio, strict=True)
+        if abs(off) > math.log(_FAR)
+    ]
 
 
 def _scored(fitted: OwnFit) -> list[Scored]:
@@ -157,6 +188,7 @@ def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
         "measured_rows": fitted.rows,
         "efficiencies": {one.chip: asdict(one.efficiency) for one in fitted.fits},
         "errors": [asdict(one) for one in fitted.scored],
+        "far": [asdict(one) for one in fitted.far],
         "skipped": {row.name: row.because for row in fitted.table.skipped},
         "assumed": [asdict(one) for one in _assumed(fitted)],
         "unknown_columns": fitted.table.unknown,
@@ -199,6 +231,16 @@ def print_fit(console: Console, fitted: FittedTable) -> None:
         console.print(Text(one.chip, style="bold"))
         for line in _lines(one.efficiency):
             console.print(Text(f"  {line}"))
+    if fitted.far:
+        console.print()
+        console.print(Text("More than 2 times off what the other rows give", style="bold"))
+    for far in fitted.far:
+        console.print(
+            Text(
+                f"  {far.name}: measured {format_time(far.measured_s)}, fitted "
+                f"{format_time(far.predicted_s)}: check its unit, batch and GPUs"
+            )
+        )
     print_table_notes(console, fitted.table, _assumed(fitted))
 
 
@@ -214,4 +256,5 @@ def _lines(one: Efficiency) -> list[str]:
         f"scale-up links {format_share(one.inner_share)}, NIC {format_share(one.outer_share)}",
         f"host, a kernel: {hosts}; a step's fixed time {format_time(one.step_s)}",
         f"spread of log(predicted / measured): {one.spread:.3g}",
+        *([few] if (few := few_rows(one)) else ()),
     ]

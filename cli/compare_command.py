@@ -169,10 +169,10 @@ def compare(
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
     from cli.progress_line import StageLine
-    from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
     from topologies.own_efficiency import read_own_fits
+    from topologies.price_list import read_price_list
 
     if plans:
         _refuse_beside_plans(context)
@@ -190,7 +190,7 @@ def compare(
     if not 0 < goodput <= 1:
         raise typer.BadParameter(f"--goodput: expected a share above 0, at most 1, got {goodput}")
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
-    listed = None if prices is None else read_prices(prices)
+    listed = None if prices is None else read_price_list(prices)
     wanted = Wanted(
         clusters=tuple(cluster or ()),
         supernodes=tuple(
@@ -272,8 +272,8 @@ def _compare_plans(
     from cli.plan_diff_report import diff_document, print_diff, read_plan
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.errors import InputError
-    from planner.procure.price_file import read_prices
     from planner.search.plan_diff import plan_diff
+    from topologies.price_list import read_price_list
 
     if len(plans) != 2:
         raise typer.BadParameter(f"expected two plans, got {len(plans)}")
@@ -286,7 +286,7 @@ def _compare_plans(
             faults += error.faults
     if faults:
         raise InputError(*faults)
-    listed = None if prices is None else read_prices(prices)
+    listed = None if prices is None else read_price_list(prices)
     diff = plan_diff(read[0], read[1], listed)
     document = diff_document(diff, plans, read, listed)
     if out is not None:

@@ -62,8 +62,8 @@ def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: Html
     from cli.report_html_bill import accounts
     from cli.report_html_inputs import read_given
     from planner.errors import InputError
-    from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
+    from topologies.price_list import read_price_list
 
     if out is None and sys.stdout.isatty():
         raise InputError("a page is HTML, which no terminal shows: name its file with --out FILE")
@@ -71,7 +71,7 @@ def report(plans: Plans, prices: Prices = None, tokens: Tokens = None, out: Html
     listed, given = None, None
     if prices is not None:
         try:
-            listed = read_prices(prices)
+            listed = read_price_list(prices)
         except InputError as error:
             faults += error.faults
     wanted = None if tokens is None else parse_tokens(tokens)

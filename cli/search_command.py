@@ -151,10 +151,10 @@ def search(
     from cli.search_inputs import read_searched
     from cli.search_page import print_search
     from cli.search_report import make_search, search_csv, search_document, with_part_used
-    from planner.procure.price_file import read_prices
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
     from topologies.own_efficiency import read_own_fits
+    from topologies.price_list import read_price_list
 
     given = {
         "tp": tp, "cp": cp, "ep": ep, "etp": etp, "dp": dp, "pp": pp, "vpp": vpp,
@@ -189,7 +189,7 @@ def search(
 
         refuse_other_formats(plot)
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
-    listed = None if prices is None else read_prices(prices)
+    listed = None if prices is None else read_price_list(prices)
     choosing = SeatingLine()
     asked = Asked(
         cluster=cluster, supernode=supernode, gpus=gpus, model=model, layout_file=layout,

@@ -21,12 +21,12 @@ from cli.search_inputs import read_searched
 from cli.search_report import finalist_document, make_search
 from planner.documents import read_bytes, read_document
 from planner.errors import InfeasibleError, InputError
-from planner.procure.price_file import read_prices
 from planner.search.dask_engine import dask_engine
 from planner.search.rules import parse_rules
 from planner.search.store import Engine, one_by_one, run_sweep
 from planner.units import format_time
 from topologies.own_efficiency import OwnFits, efficiency_file
+from topologies.price_list import read_price_list
 
 if TYPE_CHECKING:
     from planner.nodes import Node
@@ -236,7 +236,7 @@ def _solved(
     base = {**one, "refused": [], "best": None, "run": None, "unused_prices": {}}
     asked = {name: one[name] for name in ("model", "cluster", "supernode", "gpus")}
     try:
-        prices = None if one["prices"] is None else read_prices(one["prices"])
+        prices = None if one["prices"] is None else read_price_list(one["prices"])
         layout = {**given, **({} if one["seq"] is None else {"seq": one["seq"]})}
         rules = parse_rules(where)
         inputs = read_searched(Asked(**asked, layout=layout, where=rules, own_fits=own_fits))

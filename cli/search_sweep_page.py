@@ -10,8 +10,8 @@ from rich.text import Text
 
 from cli.page_tables import simple_table
 from cli.search_report import short_layout, told_layout
-from planner.procure.price_file import read_prices
 from planner.units import format_bytes
+from topologies.price_list import read_price_list
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +30,7 @@ def print_sweep(console: Console, results: list[dict[str, Any]], sha256: str) ->
     ]
     told = told or ["model"]
     lists = list(dict.fromkeys(one["prices"] for one in results if one["prices"] is not None))
-    currencies = {path: read_prices(path).currency for path in lists}
+    currencies = {path: read_price_list(path).currency for path in lists}
     texts = sum(name in _NAMES for name in told)
     table = simple_table(*told, "layout", "tokens/s", "a million" if lists else "cut", left=texts)
     table.columns[0].header = f"  {table.columns[0].header}"

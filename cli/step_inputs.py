@@ -14,6 +14,7 @@ from planner.documents import content_of
 from planner.errors import InfeasibleError, InputError
 from planner.layout import Layout
 from planner.model import ModelSpec
+from topologies.file_kinds import handed_as
 from topologies.own_efficiency import planned_fits
 
 _MOST_GPUS = 1_000_000
@@ -172,6 +173,11 @@ def _cluster_of(asked: Asked, told: Mapping[str, Any], path: Path) -> tuple[str 
 
 def read_plan_document(path: Path) -> Mapping[str, Any]:
     """Return the document in the file *path*."""
+    with handed_as("plan", path):
+        return _plan_in(path)
+
+
+def _plan_in(path: Path) -> Mapping[str, Any]:
     try:
         content = content_of(path, _MOST_BYTES)
         if len(content) > _MOST_BYTES:
@@ -195,6 +201,11 @@ def plan_sha256(path: Path) -> str:
 
 def told_of(path: Path, plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[int, ...]]:
     """Return the inputs of the document *plan*, checked, and the GPU of each rank."""
+    with handed_as("plan", path):
+        return _told_of(path, plan)
+
+
+def _told_of(path: Path, plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[int, ...]]:
     inputs, placement = plan.get("inputs"), plan.get("placement")
     faults = []
     if not isinstance(inputs, dict) or not isinstance(inputs.get("layout"), dict):

@@ -13,8 +13,9 @@ from planner.nodes import Node
 from topologies.efficiency_catalogue import Chip, efficiency_of, fitted_as
 from topologies.fabric_accelerators import read_accelerator
 from topologies.fabric_catalogue import catalogue_names, load_cluster
-from topologies.fabric_figures import ABOUT_FIGURES, Figures, positive, positive_if_there
+from topologies.fabric_figures import ABOUT_FIGURES, Figures, figure, figure_if_there
 from topologies.fabric_spec import MOST_GPUS
+from topologies.file_kinds import handed_as
 from topologies.usual_efficiency import usual_efficiency, with_usual_efficiency
 
 _SHORT = re.compile(rb"^accelerator[ \t]*:", re.MULTILINE)
@@ -36,6 +37,11 @@ def cluster_chip(name_or_path: str) -> Chip:
     Raises:
         SpecError: every fault of the file.
     """
+    with handed_as("chip", name_or_path):
+        return _chip_in(name_or_path)
+
+
+def _chip_in(name_or_path: str) -> Chip:
     path = Path(name_or_path)
     if name_or_path not in catalogue_names() and path.is_file():
         content = read_bytes(path)
@@ -95,7 +101,7 @@ def _short_form(content: bytes, name: str) -> Chip:
     node = root.map("accelerator")
     draft = read_accelerator(node, node.name("name"), MappingProxyType({}), usual_efficiency())
     inner, nic = root.map("supernode", default=None), root.map("nic", default=None)
-    inner_bytes_per_s = positive_if_there(inner, "rate", inner.rate) if inner else 0.0
+    inner_bytes_per_s = figure_if_there(inner, "rate", inner.rate) if inner else 0.0
     links = _links(inner, nic)
     document.finish()
     accelerator = draft.built()
@@ -112,7 +118,7 @@ def _links(inner: Node | None, nic: Node | None) -> _Links:
     if nic is not None:
         nic.only("rate", *ABOUT_FIGURES)
     return _Links(
-        nic_bytes_per_s=positive(nic, "rate", nic.rate) if nic else 0.0,
+        nic_bytes_per_s=figure(nic, "rate", nic.rate) if nic else 0.0,
         mesh_gpus=size if kind == "full_mesh" else 0,
         domain_gpus=size,
     )

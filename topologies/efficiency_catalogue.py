@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,7 +17,8 @@ from planner.fabric import Accelerator
 from planner.steptime.columns import PRECISIONS, STACKS
 from planner.steptime.rates import Efficiency
 from topologies.fabric_accelerators import accelerator_names, load_accelerator
-from topologies.fabric_figures import positive
+from topologies.fabric_figures import figure, figure_if_there
+from topologies.file_kinds import handed_as
 
 CATALOGUE = Path(__file__).parent / "catalogue" / "step_efficiency.yaml"
 HALVES = CATALOGUE.with_name("step_efficiency_halves.yaml")
@@ -71,7 +72,8 @@ class _Entry:
 
 def read_efficiencies(path: Path) -> Mapping[str, Efficiency]:
     """Return the efficiencies on file at *path*; SpecError names every fault with its line."""
-    return fits_in(_finished(path))
+    with handed_as("efficiency", path):
+        return fits_in(_finished(path))
 
 
 def fits_in(document: Document) -> Mapping[str, Efficiency]:
@@ -224,7 +226,7 @@ def _entries(document: Document) -> dict[str, _Entry]:
 def _entry(node: Node) -> _Entry:
     node.only(*_KEYS)
     called = tuple(item.as_text() for item in node.list("called", default=()))
-    nic = node.rate("nic") if node.has("nic") else 0.0
+    nic = figure_if_there(node, "nic", node.rate)
     fitted = node.has("gemm")
     return _Entry(
         efficiency=_efficiency(node) if fitted else None,
@@ -251,9 +253,9 @@ def _efficiency(node: Node) -> Efficiency:
         memory_share={s: _share(memory, s) for s in STACKS if memory.has(s)},
         inner_share=_share(node, "inner"),
         outer_share=_share(node, "outer"),
-        host_s={s: host.time(s) for s in STACKS if host.has(s)},
-        step_s=node.time("step"),
-        spread=node.number("spread", minimum=0),
+        host_s={s: figure(host, s, host.time, "host") for s in STACKS if host.has(s)},
+        step_s=figure(node, "step", node.time),
+        spread=figure(node, "spread", partial(node.number, minimum=0)),
         rows=node.count("rows", minimum=0),
         pace_ratio=_ratios(node, "pace"),
         clock_ratio=_ratios(node, "clock"),
@@ -263,7 +265,7 @@ def _efficiency(node: Node) -> Efficiency:
 
 def _share(node: Node, key: str) -> float:
     """Return a share above 0; where it is none, the fault is noted and 1 stands in."""
-    return positive(node, key, node.share) or 1.0
+    return figure(node, key, node.share, "share") or 1.0
 
 
 def _ratios(node: Node, key: str) -> dict[str, float]:

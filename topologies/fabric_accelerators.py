@@ -12,7 +12,9 @@ from planner.documents import read_document
 from planner.errors import SpecError
 from planner.fabric import Accelerator
 from planner.nodes import Node, meant
-from topologies.fabric_figures import ABOUT_FIGURES, Figures, positive, positive_if_there
+from planner.units import format_flops
+from topologies.fabric_figures import ABOUT_FIGURES, Figures, figure, figure_if_there
+from topologies.plausible import PLAUSIBLE
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4", "int8")
@@ -79,11 +81,11 @@ def read_efficiency(
     figures = Figures(references=references)
     node.only(*PRECISIONS, "memory", "fit", *ABOUT_FIGURES)
     figures.note(node, "", (*PRECISIONS, "memory"), None)
-    shares = {p: positive(node, p, node.share) for p in PRECISIONS if node.has(p)}
+    shares = {p: figure(node, p, node.share, "share") for p in PRECISIONS if node.has(p)}
     may_lack = usual is not None and not node.has("memory")
     stated = Efficiency(
         compute_share=MappingProxyType(shares),
-        memory_share=0.0 if may_lack else positive(node, "memory", node.share),
+        memory_share=0.0 if may_lack else figure(node, "memory", node.share, "share"),
         sources=MappingProxyType(figures.sources),
         assumed=MappingProxyType(figures.assumed),
     )
@@ -138,23 +140,32 @@ def read_accelerator(
     peak = node.map("peak")
     peak.only(*PRECISIONS, *ABOUT_FIGURES)
     figures.note(peak, "peak", PRECISIONS, whole)
-    peaks = {p: positive(peak, p, peak.flops) for p in PRECISIONS if peak.has(p)}
+    peaks = {p: figure(peak, p, peak.flops, "peak") for p in PRECISIONS if peak.has(p)}
     if node.has("peak") and not peaks:
         node.fault("expected one precision at least, such as bf16: 989 TFLOP/s", key="peak")
     if node.has("efficiency"):
         efficiency = read_efficiency(node.map("efficiency"), references, efficiency)
+    memory_bytes_per_s = figure(node, "memory_rate", node.rate)
+    if peaks and not len(node.faults):
+        _refuse_unbalanced(node, max(peaks.values()), memory_bytes_per_s)
     if missing := [p for p in peaks if p not in efficiency.compute_share]:
         node.fault(f"no efficiency for {', '.join(missing)}: expected a share for each peak")
     return AcceleratorDraft(
         name=name,
         peaks=peaks,
-        memory_bytes=positive(node, "memory", node.bytes),
-        memory_bytes_per_s=positive(node, "memory_rate", node.rate),
-        scale_up_bytes_per_s=positive_if_there(node, "scale_up", node.rate),
-        power_w=positive_if_there(node, "power", node.power),
+        memory_bytes=figure(node, "memory", node.bytes),
+        memory_bytes_per_s=memory_bytes_per_s,
+        scale_up_bytes_per_s=figure_if_there(node, "scale_up", node.rate),
+        power_w=figure_if_there(node, "power", node.power),
         efficiency=efficiency,
         figures=figures,
     )
+
+
+def _refuse_unbalanced(node: Node, flops_per_s: float, memory_bytes_per_s: float) -> None:
+    """Write down a memory that feeds a peak so little, or so much, that one unit is a slip."""
+    if fault := PLAUSIBLE["balance"].fault(flops_per_s / memory_bytes_per_s):
+        node.fault(f"for a peak of {format_flops(flops_per_s)}: {fault}", key="memory_rate")
 
 
 def accelerator_names() -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from topologies.fabric_graph import build_fabric
 from topologies.fabric_reader import fabric_spec_from
 from topologies.fabric_rebuild import rebuild
 from topologies.fabric_spec import FabricSpec
+from topologies.file_kinds import handed_as
 
 __all__ = [
     "catalogue_names",
@@ -48,7 +49,8 @@ def load_spec(
     Raises:
         SpecError: unknown name, or every fault of the file.
     """
-    return rebuild(_filed(str(name_or_path)), supernode=supernode, gpus=gpus)
+    with handed_as("cluster", name_or_path):
+        return rebuild(_filed(str(name_or_path)), supernode=supernode, gpus=gpus)
 
 
 def load_cluster(
@@ -66,7 +68,8 @@ def load_cluster(
     if is_foreign(text):
         from topologies.imported_cluster import imported_cluster  # noqa: PLC0415 - as below
 
-        return imported_cluster(text, supernode=supernode, gpus=gpus)
+        with handed_as("cluster", text):
+            return imported_cluster(text, supernode=supernode, gpus=gpus)
     return build_fabric(load_spec(name_or_path, supernode=supernode, gpus=gpus))
 
 
@@ -81,7 +84,8 @@ def is_foreign(name_or_path: str) -> bool:
     # Few runs need the importers, and they need this module.
     from topologies.imported_cluster import foreign_file  # noqa: PLC0415
 
-    return foreign_file(name_or_path) is not None
+    with handed_as("cluster", name_or_path):
+        return foreign_file(name_or_path) is not None
 
 
 def generic_fabric(supernode: int, gpus: int) -> FabricSpec:

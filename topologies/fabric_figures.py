@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from planner.nodes import Node
+from topologies.plausible import PLAUSIBLE
+
+Number = TypeVar("Number", int, float)
 
 ABOUT_FIGURES = ("source", "assumed")
 
@@ -67,21 +71,32 @@ class Figures:
         return re.sub(r"\w+", lambda word: self.references.get(word.group(), word.group()), words)
 
 
-def positive(node: Node, key: str, read: Callable[[str], float]) -> float:
-    """Return ``read(key)``, and write down a fault where it is there but 0.
+def figure(node: Node, key: str, read: Callable[[str], Number], kind: str = "") -> Number:
+    """Return ``read(key)``, and write down a fault where it is there but cannot be.
+
+    Args:
+        node: the mapping.
+        key: in it.
+        read: what *key* is read with.
+        kind: what of ``PLAUSIBLE`` it is; empty where that is called *key* as well.
 
     >>> from planner.documents import document_from_text
     >>> doc = document_from_text("rate: 50 GB/s")
-    >>> positive(doc.root, "rate", doc.root.rate)
+    >>> figure(doc.root, "rate", doc.root.rate)
     50000000000.0
     """
     before = len(node.faults)
     value = read(key)
-    if value <= 0 and node.has(key) and len(node.faults) == before:
+    if not node.has(key) or len(node.faults) > before:
+        return value
+    possible = PLAUSIBLE[kind or key]
+    if value <= 0 < possible.least:
         node.fault("expected more than 0", key=key)
+    elif fault := possible.fault(value):
+        node.fault(fault, key=key)
     return value
 
 
-def positive_if_there(node: Node, key: str, read: Callable[[str], float]) -> float:
+def figure_if_there(node: Node, key: str, read: Callable[[str], float], kind: str = "") -> float:
     """Return the same, or 0 where *key* is left out."""
-    return positive(node, key, read) if node.has(key) else 0.0
+    return figure(node, key, read, kind) if node.has(key) else 0.0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil, isclose
 from typing import Protocol
 
 from planner.nodes import Node
-from topologies.fabric_figures import ABOUT_FIGURES, Figures, positive, positive_if_there
+from topologies.fabric_figures import ABOUT_FIGURES, Figures, figure, figure_if_there
 from topologies.fabric_network_spec import (
     ClosSpec,
     DragonflySpec,
@@ -16,6 +17,7 @@ from topologies.fabric_network_spec import (
     SwitchTierSpec,
     TorusSpec,
 )
+from topologies.fabric_spec import MOST_GPUS
 
 NETWORK_KINDS = (
     "fat_tree",
@@ -166,10 +168,10 @@ class NetworkReader:
             return _TorusDraft(dims=dims)
         return _MeshDraft(
             dims=dims,
-            latency_s=positive(self.node, "latency", self.node.time),
-            links=self.node.count("links"),
-            switches=self.node.count("switches"),
-            radix=self.node.count("radix"),
+            latency_s=figure(self.node, "latency", self.node.time),
+            links=figure(self.node, "links", self.node.count),
+            switches=figure(self.node, "switches", self.node.count),
+            radix=figure(self.node, "radix", self.node.count),
         )
 
     def _note(self, *keys: str, figures: tuple[str, ...] = ()) -> str | None:
@@ -186,7 +188,7 @@ class NetworkReader:
         spined = self.kind != "rail_only"
         keys = ("leaf", "spine", "core") if spined else ("leaf",)
         covering = self._note(*keys, figures=("planes", "rails") if railed else ("planes",))
-        planes = node.count("planes", default=1)
+        planes = figure(node, "planes", partial(node.count, default=1))
         rails = node.count("rails", maximum=max(1, supernode_size)) if railed else 1
         port = nic_bytes_per_s / planes
         cored = spined and node.has("core")
@@ -206,26 +208,29 @@ class NetworkReader:
         node.only(*figures, *ABOUT_FIGURES)
         self.figures.note(node, f"network.{key}", figures, covering)
         return _Tier(
-            radix=node.count("radix"),
-            latency_s=positive(node, "latency", node.time),
-            buffer_bytes=positive_if_there(node, "buffer", node.bytes),
+            radix=figure(node, "radix", node.count),
+            latency_s=figure(node, "latency", node.time),
+            buffer_bytes=figure_if_there(node, "buffer", node.bytes),
         )
 
     def _last_leaf(self, covering: str | None) -> _Tier:
         """Return a leaf with nothing above it."""
         plain = self._plain("leaf", covering, ("gpus",))
-        return replace(plain, holds=self.node.map("leaf").count("gpus"))
+        return replace(plain, holds=self.node.map("leaf").count("gpus", maximum=MOST_GPUS))
 
     def _leaf(self, covering: str | None, port_bytes_per_s: float) -> _Tier:
         """Return the leaf tier; *port_bytes_per_s* is the rate of one NIC port."""
         plain = self._plain("leaf", covering, ("gpus", *_UP))
         node = self.node.map("leaf")
-        holds = node.count("gpus")
-        rate = positive(node, "uplink_rate", node.rate)
+        holds = node.count("gpus", maximum=MOST_GPUS)
+        rate = figure(node, "uplink_rate", node.rate)
         asked = self._asked(node)
         if asked is None:
             return replace(
-                plain, holds=holds, uplinks=node.count("uplinks"), uplink_bytes_per_s=rate
+                plain,
+                holds=holds,
+                uplinks=figure(node, "uplinks", node.count),
+                uplink_bytes_per_s=rate,
             )
         down = holds * port_bytes_per_s
         links = max(1, ceil(down / (asked * rate) - 1e-9)) if rate else 1
@@ -239,15 +244,15 @@ class NetworkReader:
         node = self.node.map("spine")
         held = replace(
             plain,
-            holds=node.count("pod_gpus", default=0),
-            switches=node.count("switches", default=0),
+            holds=node.count("pod_gpus", default=0, maximum=MOST_GPUS),
+            switches=figure(node, "switches", partial(node.count, default=0)),
         )
         if not goes_up:
             return held
-        rate = positive(node, "uplink_rate", node.rate)
+        rate = figure(node, "uplink_rate", node.rate)
         asked = self._asked(node)
         if asked is None:
-            uplinks = node.count("uplinks", default=0)
+            uplinks = figure(node, "uplinks", partial(node.count, default=0))
             return replace(held, uplinks=uplinks, uplink_bytes_per_s=rate)
         links = max(1, ceil(plain.radix / (1 + asked) - 1e-9))
         self._tell("spine", links, (plain.radix - links) / links, asked)
@@ -259,7 +264,7 @@ class NetworkReader:
             return None
         if node.has("uplinks"):
             node.fault("expected either uplinks or oversubscription, not both", key="uplinks")
-        return max(1.0, node.number("oversubscription", minimum=1.0))
+        return max(1.0, figure(node, "oversubscription", partial(node.number, minimum=1.0)))
 
     def _tell(self, key: str, links: int, given: float, asked: float) -> None:
         """Note that whole links do not give exactly the oversubscription asked for."""

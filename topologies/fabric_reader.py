@@ -18,7 +18,7 @@ from topologies.fabric_accelerators import (
     load_accelerator,
     read_accelerator,
 )
-from topologies.fabric_figures import ABOUT_FIGURES, Figures, positive, positive_if_there
+from topologies.fabric_figures import ABOUT_FIGURES, Figures, figure, figure_if_there
 from topologies.fabric_network_reader import NETWORK_KINDS, NetworkReader
 from topologies.fabric_spec import (
     MOST_GPUS,
@@ -179,16 +179,16 @@ def _read_supernode(node: Node, figures: Figures, whole: str | None, gpus: int) 
         sizes=_sizes(node, size, gpus),
         size=size,
         kind=kind,
-        bytes_per_s=positive(node, "rate", node.rate),
-        latency_s=positive(node, "latency", node.time),
-        links=node.count("links"),
-        switches=node.count("switches") if kind == "switched" else 0,
+        bytes_per_s=figure(node, "rate", node.rate),
+        latency_s=figure(node, "latency", node.time),
+        links=figure(node, "links", node.count),
+        switches=figure(node, "switches", node.count) if kind == "switched" else 0,
         dims=tuple(n.as_count() for n in node.list("dims")) if kind == "torus" else (),
         in_network_reduction=node.flag("in_network_reduction", default=False),
         board_gpus=board.count("gpus", maximum=max(1, size)) if board else size,
         board_bytes_per_s=_board_rate(board, kind),
         board_latency_s=_board_latency(board),
-        board_switches=board.count("switches", default=0) if board else 0,
+        board_switches=figure(board, "switches", partial(board.count, default=0)) if board else 0,
     )
 
 
@@ -196,14 +196,14 @@ def _board_rate(board: Node | None, kind: str) -> float:
     if board is None:
         return 0.0
     if kind == "mesh_2d":
-        return positive(board, "rate", board.rate)
-    return positive_if_there(board, "rate", board.rate)
+        return figure(board, "rate", board.rate)
+    return figure_if_there(board, "rate", board.rate)
 
 
 def _board_latency(board: Node | None) -> float:
     if board is None or not board.has("rate"):
         return 0.0
-    return positive(board, "latency", board.time)
+    return figure(board, "latency", board.time)
 
 
 def _sizes(node: Node, size: int, gpus: int) -> tuple[int, ...]:
@@ -253,15 +253,15 @@ def _read_nic(node: Node, figures: Figures, whole: str | None, network_kind: str
     """Return ``nic:``; a torus has no PCIe between GPU and link."""
     node.only(*_NIC_FIGURES, *ABOUT_FIGURES)
     figures.note(node, "nic", _NIC_FIGURES, whole)
-    rate = positive(node, "rate", node.rate)
+    rate = figure(node, "rate", node.rate)
     pcie = node.rate if network_kind != "torus" else partial(node.rate, default=rate)
     return _NicRead(
         rate_bytes_per_s=rate,
-        in_flight=node.count("in_flight"),
-        transaction_bytes=positive(node, "transaction", node.bytes),
-        turnaround_s=positive(node, "turnaround", node.time),
-        pcie_bytes_per_s=positive(node, "pcie", pcie),
-        startup_s=positive(node, "startup", node.time),
+        in_flight=figure(node, "in_flight", node.count),
+        transaction_bytes=figure(node, "transaction", node.bytes),
+        turnaround_s=figure(node, "turnaround", node.time),
+        pcie_bytes_per_s=figure(node, "pcie", pcie),
+        startup_s=figure(node, "startup", node.time),
     )
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from planner.documents import Document
 from planner.errors import LayoutError
 from planner.layout import CP_KINDS, EP_COPIES, PRECISIONS, RECOMPUTES, SCHEDULES, Layout
+from topologies.file_kinds import handed_as
 from topologies.imported_run import Field, ImportedRun
 from topologies.launch_reader import open_launch_file, run_from
 
@@ -44,6 +45,11 @@ def read_layout_run(path: Path | str) -> ImportedRun:
     Raises:
         SpecError: every fault of the file, with its line.
     """
+    with handed_as("layout", path):
+        return _run_in(path)
+
+
+def _run_in(path: Path | str) -> ImportedRun:
     opened = open_launch_file(path)
     if opened.document is None or opened.is_launch_file:
         return run_from(opened)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from planner.documents import Document
 from planner.errors import SpecError
 from planner.model import ModelSpec
+from topologies.file_kinds import handed_as
 from topologies.import_hf_config import import_hf_config, looks_like_hf_config
 from topologies.launch_reader import LaunchFile, open_launch_file, run_from
 from topologies.model_yaml import (
@@ -43,6 +44,11 @@ def read_model(path_or_name: str | Path) -> ModelSpec:
         inside = path / "config.json"
         hint = f"give the file, {inside}" if inside.is_file() else "give a config.json or a YAML"
         raise SpecError(f"{path}: is a folder: {hint}")
+    with handed_as("model", path):
+        return _model_in(path)
+
+
+def _model_in(path: Path) -> ModelSpec:
     opened = open_launch_file(path)
     if opened.document is not None and not opened.is_launch_file:
         return model_from_document(opened.document, name=_name_from(path))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +15,11 @@ from planner.documents import document_from_text, read_bytes
 from planner.errors import InputError, SpecError
 from planner.fabric import Accelerator
 from planner.steptime.own_fit import LOGITS, with_own_pace
-from planner.steptime.rates import Efficiency
+from planner.steptime.rates import SIXTEEN_BITS, Efficiency
+from planner.steptime.uncertainty import FEW_ROWS, few_rows_spread
 from topologies.efficiency_catalogue import assumed_in, efficiency_of, fits_in, fitted_as
+from topologies.file_kinds import handed_as
 
-_SIXTEEN_BITS = frozenset({"bf16", "fp16"})
 _SHOWN_HASH = 12  # digits of a hash that tell files apart for a reader
 _LARGEST = 1e9  # beyond every share, ratio, count and duration [s] of a fit
 _LATER = frozenset({"clock_ratio"})  # a plan of before it was there has none
@@ -70,15 +71,35 @@ def read_own_fits(
     """
     if path is None:
         return None
-    content = read_bytes(path)
-    document = document_from_text(content, name=str(path))
-    fits = fits_in(document)
+    with handed_as("efficiency", path):
+        content = read_bytes(path)
+        document = document_from_text(content, name=str(path))
+        fits = fits_in(document)
     return OwnFits(
         name=str(path),
         sha256=hashlib.sha256(content).hexdigest(),
-        by_chip={chip: with_own_pace(one) for chip, one in fits.items()},
+        by_chip={chip: _own(one) for chip, one in fits.items()},
         elsewhere=elsewhere,
         untold=dict(assumed_in(document)),
+    )
+
+
+def _own(fitted: Efficiency) -> Efficiency:
+    """Return a file's fit as a machine's own, no surer than its number of rows allows."""
+    own = with_own_pace(fitted)
+    return replace(own, spread=max(own.spread, few_rows_spread(0.0, own.rows, told=0.0)))
+
+
+def few_rows(efficiency: Efficiency | None) -> str:
+    """Return what to say of a fit of so few rows that they tell little of their own spread.
+
+    Empty where there are enough, and where nothing was fitted.
+    """
+    if efficiency is None or not 0 < efficiency.rows < FEW_ROWS:
+        return ""
+    return (
+        f"few rows ({efficiency.rows}; {FEW_ROWS} would do): the spread is other machines' more "
+        "than theirs"
     )
 
 
@@ -103,9 +124,9 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
         numbers = "the shipped numbers" if shipped else "what is assumed of any accelerator"
         return Reached(efficiency=shipped, why=f"{numbers}: {has}")
     untold = own.untold.get(chip, ())
-    guessed = _SIXTEEN_BITS if LOGITS in untold else frozenset()
+    guessed = SIXTEEN_BITS if LOGITS in untold else frozenset()
     fitted = [one for one in found.gemm_share if one not in guessed]
-    if not (_SIXTEEN_BITS if precision in _SIXTEEN_BITS else {precision}) & set(fitted):
+    if not (SIXTEEN_BITS if precision in SIXTEEN_BITS else {precision}) & set(fitted):
         raise InputError(
             f"{own.name} has {accelerator.name} in {', '.join(fitted)}, not in {precision}: "
             f"calibrate on runs in {precision} too, or ask for --precision {next(iter(fitted))}"
@@ -113,6 +134,8 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
     rows = f"{found.rows} measured steps of {found.fitted_on}"
     if chip != accelerator.name:
         rows += f", as {chip}, the same chip"
+    if few := few_rows(found):
+        rows += f", {few}"
     if untold:
         rows += f", which tell little of {', '.join(untold)}: there as usual"
     return Reached(

@@ -6,7 +6,11 @@ with all of its faults at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+
+from planner.units import GB
+from topologies.plausible import CELLS
 
 COUNTS = ("layers", "hidden", "heads", "vocab", "seq", "n_gpus", "gpus_per_node", "scaleup_domain",
           "tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "global_batch")  # fmt: skip
@@ -71,6 +75,7 @@ class Cells:
                 value = 0.0 if fault else float(self.text(column) or 1)
                 if not fault and not right(value):
                     fault = f"{column}={self.text(column)} {says}"
+                fault = fault or _implausible(column, value, self.text(column))
                 faults += [fault] if fault else []
         if faults:
             raise UnusableError(*faults)
@@ -112,7 +117,17 @@ def _fault(column: str, text: str) -> str:
         value = float(text or 1)
     except ValueError:
         return f"{column}={text!r} is not a number"
-    return "" if 0 <= value < _MOST else f"{column}={text} is out of range"
+    most = _MOST if column not in CELLS else math.inf
+    return "" if 0 <= value < most else f"{column}={text} is out of range"
+
+
+def _implausible(column: str, value: float, text: str) -> str:
+    """Return what no run can have in *column*, or nothing; empty cells and 0 are none of it."""
+    possible = CELLS.get(column)
+    if possible is None or not text or not value:
+        return ""
+    fault = possible.fault(value * (GB if "GBps" in column else 1.0))
+    return f"{column}={text}: {fault}" if fault else ""
 
 
 def _is_any(_value: float) -> bool:

@@ -16,11 +16,14 @@ from types import MappingProxyType
 from planner.collectives.links import LinkNumbers, two_tiers
 from planner.documents import content_of
 from planner.errors import InputError, SpecError
-from planner.steptime.columns import PRECISIONS
+from planner.model import ModelSpec
+from planner.steptime.columns import PRECISIONS, LayoutColumns
 from planner.steptime.runs import Run
-from planner.units import GB, US
+from planner.steptime.step import model_flops
+from planner.units import GB, US, format_flops
 from topologies.efficiency_catalogue import Chip, chip_named
 from topologies.fabric_accelerators import accelerator_names
+from topologies.file_kinds import handed_as
 from topologies.steps_cells import COLUMNS, NIC, UNREAD, Cells, UnusableError
 from topologies.steps_layout import checked_columns
 from topologies.steps_model import model_of
@@ -81,7 +84,8 @@ def read_steps(path: Path, own: Chip | None = None) -> StepsTable:
         text = table_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    return steps_from_text(text, str(path), own)
+    with handed_as("runs", path):
+        return steps_from_text(text, str(path), own)
 
 
 def table_bytes(path: Path) -> bytes:
@@ -156,6 +160,7 @@ def _run(row: Cells, label: str, source: str, own: Chip | None) -> Run:
     columns = checked_columns(row, model)
     gpus = row.number("n_gpus")
     supernode = _supernode(row, chip)
+    _refuse_beyond_peak(row, model, columns, chip)
     return Run(
         name=label,
         source=source,
@@ -174,6 +179,21 @@ def _run(row: Cells, label: str, source: str, own: Chip | None) -> Run:
         weak="weak" in row.text("check"),
         assumed=MappingProxyType(row.assumed),
     )
+
+
+def _refuse_beyond_peak(row: Cells, model: ModelSpec, columns: LayoutColumns, chip: Chip) -> None:
+    """Refuse a measured step in which the GPUs would have done more than their peak."""
+    peaks = chip.accelerator.peak_flops_per_s
+    precision = PRECISIONS[int(columns.precision)]
+    fastest = max((peaks[p] for p in (precision, "bf16", "fp16") if p in peaks), default=0.0)
+    flops = model_flops(model, columns)
+    least_s = flops / (float(columns.gpus) * fastest) if fastest else 0.0
+    if 0.0 < row.number("measured_step_s", 0.0) < least_s:
+        raise UnusableError(
+            f"measured_step_s={row.text('measured_step_s')} is less than the {least_s:.3g} s that "
+            f"{columns.gpus:g} {chip.name} at their peak of {format_flops(fastest)} need for "
+            f"{columns.global_batch:g} x {columns.seq:g} tokens: a step is meant, in seconds"
+        )
 
 
 def _supernode(row: Cells, chip: Chip) -> float:

@@ -15,7 +15,6 @@ from planner.search.evaluate import CHUNK_ROWS, Evaluated, Machine, times_on
 from planner.search.least_steps import least_steps_s, with_gradients_s
 from planner.search.pool import Best, best_of
 from planner.search.search import Swept, best_of_each, space_on, sweep_on, unlike
-from planner.search.seated_steps import SEATED
 from planner.search.whole import Whole
 from planner.steptime.memory import step_memory
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+SEATED = 4
+"""Layouts of one machine that are seated at most before one of them is taken [1]."""
 _FIRST_ROWS = 1_024  # timed at first; then two or four times as many, and so on
 _SAME = 2e-9  # steps 1e-9 apart are told as one
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Seats = tuple[int, ...]
 
-SEATED = 4
-"""Layouts of one cluster that are seated at most before one of them is taken."""
 _SAME = 1e-9  # steps so close are told as one
 Named = TypeVar("Named")
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from planner.steptime.calibrate import (
     LEAST_ROWS,
-    ROW_WIDTH,
     Fitted,
     fit_chip,
     layout_key,
@@ -24,6 +23,7 @@ from planner.steptime.calibrate import (
 )
 from planner.steptime.rates import Efficiency, with_sixteen_bits
 from planner.steptime.runs import Run, batches, predicted_s
+from planner.steptime.uncertainty import few_rows_spread
 from planner.units import format_share, format_time
 
 _TOLD_SHARE = 0.5
@@ -42,9 +42,6 @@ _DEFAULT_OF = {
     "step": "the usual 30 ms",
 }
 """Where the middle of each number is from: ``default_efficiency``."""
-
-_SEEN_WIDER = 1.1
-"""How much wider than on the rows it has seen a fit is taken to be where none is left to score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +76,7 @@ def fit_and_score(chip: str, runs: Sequence[Run]) -> OwnFit:
     whole = fit_alone(chip, runs)
     return replace(
         whole,
-        efficiency=replace(whole.efficiency, spread=drawn_spread(unseen)),
+        efficiency=replace(whole.efficiency, spread=drawn_spread(unseen, told=0.0)),
         unseen_log_ratio=unseen,
     )
 
@@ -88,10 +85,11 @@ def fit_alone(chip: str, runs: Sequence[Run]) -> OwnFit:
     """Return the fit of all *runs*, measured rows of *chip*, scored by nothing that is unseen."""
     fitted = _fit(chip, runs)
     seen = _log_ratio(runs, fitted)
+    told = sum(max(0.0, share) for share in fitted.told_share.values())
     whole = with_sixteen_bits(fitted.efficiency, runs[0].accelerator)
     return OwnFit(
         chip=chip,
-        efficiency=replace(whole, spread=drawn_spread(_SEEN_WIDER * seen)),
+        efficiency=replace(whole, spread=drawn_spread(seen, told=told)),
         seen_log_ratio=seen,
         unseen_log_ratio=np.empty(0),
         assumed=_assumed(fitted) | _guessed_logits(fitted.efficiency, whole),
@@ -134,18 +132,22 @@ def _fit(chip: str, runs: Sequence[Run]) -> Fitted:
     return fit_chip(chip, thinned(runs), ())
 
 
-def drawn_spread(log_ratio: NDArray[np.float64]) -> float:
-    """Return the standard deviation of *log_ratio*, drawn to what repeated runs differ by [1].
+def drawn_spread(log_ratio: NDArray[np.float64], *, told: float) -> float:
+    """Return the spread of *log_ratio*, drawn to what machines have: ``few_rows_spread`` [1].
 
-    sqrt((n s^2 + n0 s0^2) / (n + n0)): a handful of rows that fit well by luck promise nothing of
-    the next, so that the noise of a row counts as ``LEAST_ROWS`` of them.
+    A handful of rows that fit well by luck promise nothing of the next.
 
-    >>> round(drawn_spread(np.zeros(5)), 3), round(drawn_spread(np.full(1000, 0.2)), 3)
-    (0.049, 0.2)
+    Args:
+        log_ratio: of the rows, each by a fit that has seen it or, with *told* 0, that has not [1].
+        told: numbers of the fit that these rows tell: each takes one row's part of the error [1].
+
+    >>> round(drawn_spread(np.zeros(5), told=0.0), 3)
+    0.098
+    >>> round(drawn_spread(np.full(1000, 0.2), told=0.0), 2)
+    0.2
     """
-    rows, spread = len(log_ratio), robust_spread(log_ratio)
-    squares = rows * spread**2 + LEAST_ROWS * ROW_WIDTH**2
-    return float(np.sqrt(squares / (rows + LEAST_ROWS)))
+    rows = len(log_ratio)
+    return few_rows_spread(rows * robust_spread(log_ratio) ** 2, rows, told)
 
 
 def with_own_pace(fitted: Efficiency) -> Efficiency:

@@ -220,7 +220,8 @@ def of_stack(shares: Mapping[str, float], stack: str, usual_share: Mapping[str, 
     return min(1.0, shares[known] / usual_share[known] * usual_share[stack])
 
 
-_SIXTEEN_BITS = frozenset({"bf16", "fp16"})
+SIXTEEN_BITS = frozenset({"bf16", "fp16"})
+"""Precisions of one rate: a fit in either is one in both."""
 _NEAREST_PRECISIONS = {
     "bf16": ("bf16", "fp16", "fp8", "fp4"),
     "fp16": ("fp16", "bf16", "fp8", "fp4"),
@@ -239,7 +240,7 @@ def _share_of(shares: Mapping[str, float], precision: str, usual: Mapping[str, f
     One in 16 bit is that of the other.
     """
     known = _nearest(shares, precision)
-    alike = {known, precision} <= _SIXTEEN_BITS or precision not in usual
+    alike = {known, precision} <= SIXTEEN_BITS or precision not in usual
     ratio = 1.0 if alike else usual[precision] / usual.get(known, 1.0)
     return min(1.0, shares[known] * ratio)
 
@@ -249,7 +250,7 @@ def with_sixteen_bits(fitted: Efficiency, accelerator: Accelerator) -> Efficienc
 
     Where it has none: its own in 8 or 4 bit, in the ratio that is usual of *accelerator*.
     """
-    if _SIXTEEN_BITS & set(fitted.gemm_share):
+    if SIXTEEN_BITS & set(fitted.gemm_share):
         return fitted
     wide = _run_at(accelerator, "bf16")
     share = _share_of(fitted.gemm_share, wide, default_efficiency(accelerator).gemm_share)

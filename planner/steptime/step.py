@@ -130,6 +130,12 @@ def layout_memory(model: ModelSpec, layout: Layout, accelerator: Accelerator) ->
     return step_memory(model, columns_of(layout), accelerator.memory_bytes)
 
 
+def model_flops(model: ModelSpec, columns: LayoutColumns) -> Values:
+    """Return a step's FLOPs over all GPUs: causal, without what is computed again [FLOP]."""
+    tokens = columns.global_batch * columns.seq
+    return 3.0 * model.forward_flops_per_token(columns.seq) * tokens
+
+
 def step_columns(
     model: ModelSpec,
     columns: LayoutColumns,
@@ -155,7 +161,7 @@ def step_columns(
     m, total = columns.micro_batches, timed.total_s
     compute = compute_parts(model, columns, timed.costs)
     tokens = columns.global_batch * columns.seq
-    flops = 3.0 * model.forward_flops_per_token(columns.seq) * tokens
+    flops = model_flops(model, columns)
     return Step(
         **{one.name: getattr(timed, one.name) for one in fields(StepSums)},
         compute_s=m * stage_sum(tuple(compute.values())).of_stage(timed.stage),

@@ -17,6 +17,7 @@ from planner.steptime.calibrate import fit, fitting_half
 from planner.steptime.ranking import LEAST_PICKED, orders
 from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Run, batches, predicted_s
+from planner.steptime.step import model_flops
 from planner.steptime.uncertainty import interval_s
 
 
@@ -111,9 +112,8 @@ def _score(source: str, runs: Sequence[Run], step_s: NDArray[np.float64]) -> Sco
 def ideal_s(run: Run) -> float:
     """Return the step at an MFU of 1: model FLOPs over the 16-bit peaks of all GPUs [s]."""
     columns = run.columns
-    flops = 3.0 * float(run.model.forward_flops_per_token(float(columns.seq)))
     peak = run.accelerator.peak_flops_per_s.get("bf16", 1.0)
-    return flops * float(columns.global_batch * columns.seq) / (float(columns.gpus) * peak)
+    return float(model_flops(run.model, columns)) / (float(columns.gpus) * peak)
 
 
 def constant_mfu_error(runs: Sequence[Run]) -> float:

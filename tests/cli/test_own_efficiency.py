@@ -218,8 +218,8 @@ def test_a_fit_of_another_accelerator_or_precision_is_refused(
         (lambda _: "", "the file holds nothing"),
         (lambda _: "[]", "expected accelerators and their fits"),
         (lambda _: "H100-SXM: {nic: 50 GB/s}", "no fit of any accelerator"),
-        (lambda _: HEAD, "expected accelerators and their fits"),
-        (lambda _: '{"schema": "planner.place/1"}', "expected a mapping"),
+        (lambda _: HEAD, "is a table of training runs"),
+        (lambda _: '{"schema": "planner.place/1"}', "is a plan of planner place"),
     ],
 )
 @pytest.mark.parametrize("command", ["step", "validate"])
@@ -294,7 +294,7 @@ def test_a_fit_of_four_rows_is_on_all_of_them_and_promises_no_more_than_it_can(
     document = json.loads(planner("calibrate", str(few), "--json").out)
 
     assert [(one["rows"], one["held_out"]) for one in document["errors"]] == [(4, False)]
-    assert document["efficiencies"]["H100-SXM"]["spread"] > 0.05  # of 0.08, three rows' worth
+    assert document["efficiencies"]["H100-SXM"]["spread"] > 0.1
 
 
 def test_a_fit_of_the_same_chip_is_used_and_said_to_be(planner: Planner, own: Path) -> None:

@@ -14,8 +14,10 @@ import pytest
 
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import batches, predicted_s
+from planner.steptime.uncertainty import few_rows_spread
 from topologies.cluster_chip import chip_of
 from topologies.fabric_catalogue import load_cluster
+from topologies.own_efficiency import read_own_fits
 from topologies.steps_table import steps_from_text
 
 Planner = Callable[..., Any]
@@ -90,7 +92,7 @@ def cluster(tmp_path: Path) -> Path:
 def table(tmp_path: Path, cluster: Path) -> Path:
     """Seven steps that a chip of half its peak would take, 2 % of noise about them."""
     chip = chip_of(load_cluster(cluster))
-    runs = steps_from_text(rows_of([1.0] * len(LAYOUTS)), "made.csv", chip).runs
+    runs = steps_from_text(rows_of([1000.0] * len(LAYOUTS)), "made.csv", chip).runs
     steps_s = predicted_s(batches(runs), {"Nova-1": TRUE}, len(runs))
     noise = np.exp(np.random.default_rng(3).normal(0.0, 0.02, len(runs)))
     path = tmp_path / "mine.csv"
@@ -183,7 +185,9 @@ def test_a_file_of_the_short_form_is_no_cluster_to_place_on(
     ran = planner("step", "--cluster", str(short))
 
     assert ran.code == 2
-    assert "missing key 'network'" in ran.err
+    (said,) = ran.err.splitlines()
+    assert "is an accelerator's data sheet without a network" in said
+    assert f"planner calibrate RUNS.csv --cluster {short} takes it" in said
 
 
 def test_faults_of_a_short_file_are_all_named_with_their_lines(
@@ -203,7 +207,7 @@ def test_faults_of_a_short_file_are_all_named_with_their_lines(
 
 def test_a_row_is_timed_on_the_links_of_the_cluster_but_for_what_it_states(cluster: Path) -> None:
     chip = chip_of(load_cluster(cluster))
-    text = rows_of([1.0] * len(LAYOUTS))
+    text = rows_of([1000.0] * len(LAYOUTS))
     stated = text.replace(HEADER, f"{HEADER},scaleup_domain,inter_bw_GBps_per_gpu", 1)
     lines = stated.splitlines()
     text_stated = "\n".join([lines[0], *(f"{line},8,25" for line in lines[1:])])
@@ -259,3 +263,49 @@ def test_a_fit_in_eight_bits_alone_times_the_vocabulary_alike_whatever_the_file_
         assert "has Nova-1 in fp8, not in bf16" in refused.err
 
     assert steps_s[0] == pytest.approx(steps_s[1], rel=1e-9)
+
+
+def test_a_step_timed_with_a_fit_of_few_runs_says_so_under_its_verdict(
+    planner: Planner, table: Path, cluster: Path, tmp_path: Path
+) -> None:
+    fit = tmp_path / "fit.yaml"
+    fitted = planner("calibrate", str(table), "--all", "--cluster", str(cluster), "--out", str(fit))
+    assert fitted.code == 0, fitted.err
+    assert "few rows (7; 10 would do)" in fitted.out
+
+    ran = planner("step", "--cluster", str(cluster), "--efficiency", str(fit), "--gpus", "16",
+                  "--model", "llama-3.1-8b", "--tp", "1", "--pp", "1", "--dp", "16",
+                  "--global-batch", "128", "--micro-batch", "1")  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    above = "".join(ran.out.split("Critical path")[0].split())  # a long path is cut by lines
+    assert f"Timedwith{fit},afitoffewrows(7;10woulddo)" in above
+
+
+def test_a_file_cannot_be_surer_of_a_step_than_its_rows_allow(
+    planner: Planner, table: Path, cluster: Path, tmp_path: Path
+) -> None:
+    fit = tmp_path / "fit.yaml"
+    planner("calibrate", str(table), "--all", "--cluster", str(cluster), "--out", str(fit))
+    text = re.sub(r"spread: .*", "spread: 0.01", fit.read_text(encoding="utf-8"))
+    fit.write_text(text, encoding="utf-8")
+
+    own = read_own_fits(fit)
+
+    assert own is not None
+    assert own.by_chip["Nova-1"].spread == few_rows_spread(0.0, 7, told=0.0)
+
+
+def test_a_run_whose_unit_slipped_is_told_and_does_not_make_the_fit_look_sure(
+    planner: Planner, table: Path, cluster: Path
+) -> None:
+    lines = table.read_text(encoding="utf-8").splitlines()
+    head, _, measured = lines[1].rpartition(",")
+    table.write_text("\n".join([lines[0], f"{head},{1000 * float(measured):.5g}", *lines[2:]]))
+
+    ran = planner("calibrate", str(table), "--cluster", str(cluster), "--json")
+
+    assert ran.code == 0, ran.err
+    (far,) = json.loads(ran.out)["far"]
+    assert far["name"] == "r0"
+    assert far["measured_s"] / far["predicted_s"] == pytest.approx(1000, rel=0.3)

@@ -10,11 +10,10 @@ import pytest
 from cli.planner_inputs import Asked, read_question
 from planner.model import ModelSpec
 from planner.search.evaluate import times_on
-from planner.search.fastest import fastest_on
+from planner.search.fastest import SEATED, fastest_on
 from planner.search.least_steps import least_steps_s, with_gradients_s
 from planner.search.rules import parse_rules
 from planner.search.search import machine_of, space_on, sweep, unlike
-from planner.search.seated_steps import SEATED
 from planner.search.whole import Whole
 
 CASES = [

@@ -244,7 +244,7 @@ def test_a_fault_in_a_cluster_file_is_named(
         ('{"pp_size_2": 7.6, "pp_size_4": 8.0}', "a profile of Galvatron's"),
         ("apiVersion: kueue.x-k8s.io/v1beta1\nkind: Topology\n", "a Kubernetes manifest"),
         ("ClusterName=c\nNodeName=n[1-4] CPUs=8\n", "a slurm.conf"),
-        ('{"model_type": "llama", "hidden_size": 64}', "a model's configuration"),
+        ('{"model_type": "llama", "hidden_size": 64}', "is a model: --model"),
     ],
 )
 def test_what_is_often_taken_for_a_cluster_is_told_what_it_is(

@@ -14,14 +14,13 @@ from planner.search.best_steps import Steps, fastest_of, is_as_fast
 from planner.search.changed import AS_IT_IS, Change
 from planner.search.evaluate import times_on
 from planner.search.experts import Experts
-from planner.search.fastest import fastest_on
+from planner.search.fastest import SEATED, fastest_on
 from planner.search.flips import Varied, flips
 from planner.search.gains import BIGGER_SUPERNODE, ONE_MORE_NIC, gains
 from planner.search.incumbent import spelled_degrees
 from planner.search.least_steps import least_steps_s, with_gradients_s
 from planner.search.pool import Pool, steps_at_once_s
 from planner.search.search import Swept, machine_of, space_on, sweep, sweep_on, unlike
-from planner.search.seated_steps import SEATED
 from planner.search.whole import Whole
 from planner.steptime.memory import step_memory
 

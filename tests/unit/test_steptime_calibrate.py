@@ -48,7 +48,7 @@ def runs_made_with(efficiency: Efficiency) -> list[Run]:
                     number += 1
                     lines.append(
                         f"r{number},made,m{hidden},{layers},{hidden},{heads},8,{4 * hidden},128256,"
-                        f"{seq},H100,{tp * pp * dp},{tp},{pp},{dp},1,1,{dp * 16},bf16,1,1"
+                        f"{seq},H100,{tp * pp * dp},{tp},{pp},{dp},1,1,{dp * 16},bf16,1,1000"
                     )
     runs = steps_from_text("\n".join(lines), "made").runs
     step_s = predicted_s(batches(runs), {"H100-SXM": efficiency}, len(runs))

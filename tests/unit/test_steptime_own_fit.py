@@ -9,7 +9,7 @@ import pytest
 
 from planner.steptime.own_fit import drawn_spread, fit_alone, fit_and_score, with_own_pace
 from planner.steptime.runs import Run, batches, predicted_s
-from planner.steptime.uncertainty import MACHINE_SPREAD
+from planner.steptime.uncertainty import MACHINE_SPREAD, few_rows_spread
 from tests.unit.test_steptime_calibrate import TRUE, runs_made_with
 
 CHIP = "H100-SXM"
@@ -63,7 +63,17 @@ def test_too_few_layouts_for_halves_are_fitted_and_not_scored(made: list[Run]) -
     assert not len(fit_alone(CHIP, made).unseen_log_ratio)
 
 
-def test_the_noise_of_repeated_runs_counts_as_three_rows() -> None:
-    # (3 x 0^2 + 3 x 0.08^2) / 6 and (300 x 0.1^2 + 3 x 0.08^2) / 303, by hand
-    assert drawn_spread(np.zeros(3)) == pytest.approx(0.08 / 2**0.5)
-    assert drawn_spread(np.full(300, 0.1)) == pytest.approx(0.09982, abs=1e-5)
+def test_a_few_rows_that_fit_by_luck_are_no_surer_than_other_machines_are() -> None:
+    # by hand: n0 = 4 rows of 0.12, t(7) = 1.895 and t(304) = 1.650 from the tables, over 1.645
+    few = (4 * 0.12**2 / 7 * (1 + 1 / 3)) ** 0.5 * 1.895 / 1.645
+    many = ((4 * 0.12**2 + 300 * 0.1**2) / 304 * (1 + 1 / 300)) ** 0.5 * 1.650 / 1.645
+
+    assert drawn_spread(np.zeros(3), told=0.0) == pytest.approx(few, rel=2e-3)
+    assert drawn_spread(np.full(300, 0.1), told=0.0) == pytest.approx(many, rel=2e-3)
+
+
+def test_what_a_fit_has_learnt_from_its_rows_they_cannot_vouch_for(made: list[Run]) -> None:
+    seen = np.full(5, 0.1)
+
+    assert drawn_spread(seen, told=2.0) > drawn_spread(seen, told=0.0)
+    assert fit_alone(CHIP, made[:4]).efficiency.spread > few_rows_spread(0.0, 4, told=0.0)

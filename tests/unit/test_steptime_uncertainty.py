@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from planner.steptime.uncertainty import faster, interval_s
+from planner.steptime.uncertainty import LAYOUT_SPREAD, faster, few_rows_spread, interval_s
 
 
 def test_an_interval_holds_nine_cases_of_ten_of_a_normal_log() -> None:
@@ -36,3 +36,14 @@ def test_a_verdict_and_its_opposite_add_up() -> None:
     assert faster(10.0, 11.0, 0.1).faster_share + faster(
         11.0, 10.0, 0.1
     ).faster_share == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(4, 2.132), (6, 1.943), (10, 1.812)])
+def test_few_rows_have_the_tails_of_students_distribution(freedom: int, quantile: float) -> None:
+    """95 % points from the tables; rows that tell nothing of their own leave the first four."""
+    rows = freedom - 4
+
+    known = few_rows_spread(rows * LAYOUT_SPREAD**2, rows, told=0.0)
+
+    noise = (1 + 1 / max(rows, 1)) ** 0.5
+    assert 1.645 * known == pytest.approx(quantile * LAYOUT_SPREAD * noise, rel=2e-3)
