@@ -11,7 +11,9 @@ from pathlib import Path
 from planner.documents import document_from_text, no_collection, read_bytes
 from planner.errors import SpecError
 from planner.fabric import Fabric
+from planner.nodes import Node
 from topologies.fabric_accelerators import load_accelerator
+from topologies.fabric_figures import figure
 from topologies.fabric_from_import import fabric_from_import
 from topologies.import_slurm_rows import as_supernodes
 from topologies.imported_fabric import Borrowed, ImportedFabric
@@ -19,6 +21,7 @@ from topologies.imported_lender import lender
 from topologies.imported_links import safe_name
 from topologies.imported_machines import repeated, with_gpus
 from topologies.imported_resolved import resolved
+from topologies.plausible import PLAUSIBLE
 
 DEFAULT_LIKE = "generic"
 
@@ -260,6 +263,15 @@ def _lent(found: ImportedFabric, asked: ImportAsked) -> tuple[ImportedFabric, Bo
     )
 
 
+def _uplink(node: Node) -> float:
+    """Return the rate that *node* of a list is, and write down a fault where it cannot be."""
+    before = len(node.faults)
+    value = node.as_rate()
+    if len(node.faults) == before and (fault := PLAUSIBLE["uplink_rate"].fault(value)):
+        node.fault(fault)
+    return value
+
+
 def _rates(path: Path) -> dict[str, tuple[float, ...]]:
     """Return the rates of a --links file: ``nic``, ``scale_up``, and ``uplinks`` leaf first."""
     document = document_from_text(read_bytes(path), name=str(path))
@@ -269,12 +281,9 @@ def _rates(path: Path) -> dict[str, tuple[float, ...]]:
         document.finish()
     root.only("nic", "scale_up", "uplinks")
     rates: dict[str, tuple[float, ...]] = {
-        key: (root.rate(key),) for key in ("nic", "scale_up") if root.has(key)
+        key: (figure(root, key, root.rate),) for key in ("nic", "scale_up") if root.has(key)
     }
     if root.has("uplinks"):
-        rates["uplinks"] = tuple(item.as_rate() for item in root.list("uplinks"))
-    for key, values in rates.items():
-        if any(not value > 0 for value in values):
-            root.fault("expected a rate above 0", key=key)
+        rates["uplinks"] = tuple(_uplink(item) for item in root.list("uplinks"))
     document.finish()
     return rates

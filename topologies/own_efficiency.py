@@ -19,6 +19,7 @@ from planner.steptime.rates import SIXTEEN_BITS, Efficiency
 from planner.steptime.uncertainty import FEW_ROWS, few_rows_spread
 from topologies.efficiency_catalogue import assumed_in, efficiency_of, fits_in, fitted_as
 from topologies.file_kinds import handed_as
+from topologies.plausible import PLAUSIBLE
 
 _SHOWN_HASH = 12  # digits of a hash that tell files apart for a reader
 _LARGEST = 1e9  # beyond every share, ratio, count and duration [s] of a fit
@@ -179,9 +180,20 @@ def planned_fits(told: Mapping[str, Any], plan: str) -> OwnFits | None:
         efficiency = Efficiency(**told["efficiency"])
     except SpecError as error:
         raise SpecError(*(f"{name}.efficiency.{fault}" for fault in error.faults)) from None
+    if faults := _implausible(efficiency):
+        raise SpecError(*(f"{name}.efficiency.{fault}" for fault in faults))
     return OwnFits(
         name=where, sha256=sha256, by_chip={accelerator: efficiency}, elsewhere="shipped"
     )
+
+
+def _implausible(one: Efficiency) -> list[str]:
+    """Return what no fit can have of *one*, behind the name of its field."""
+    shares = {**one.gemm_share, **one.attention_share, **one.memory_share}
+    seen = [("share", value) for value in (*shares.values(), one.inner_share, one.outer_share)]
+    seen += [("host", value) for value in one.host_s.values()]
+    seen += [("step", one.step_s), ("spread", one.spread)]
+    return [f"{kind}: {fault}" for kind, value in seen if (fault := PLAUSIBLE[kind].fault(value))]
 
 
 def _number_faults(filed: Any, name: str) -> list[str]:

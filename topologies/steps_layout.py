@@ -98,7 +98,8 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
     sequence = row.number("sp", 0.0) > 0
     zero = _zero_stage(row, notes, 0.0 if old else 1.0)
     micro_scaled = "mx" in row.text("precision").lower()
-    fused = _release(notes) >= (26, 6) and micro_scaled
+    newest = _release(notes) >= (26, 6) and micro_scaled
+    fused = newest or "fused experts" in notes
     interleaved = row.number("vpp", 1.0) > 1
     spanning = row.number("ep", 1.0) > row.number("scaleup_domain", 8.0)
     schedule = _schedule(notes)

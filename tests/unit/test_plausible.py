@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
 from planner.documents import document_from_text
 from planner.errors import SpecError
 from topologies.efficiency_catalogue import fits_in
+from topologies.fabric_catalogue import load_cluster
 from topologies.fabric_reader import fabric_spec_from
+from topologies.own_efficiency import planned_fits
 from topologies.plausible import CELLS
 from topologies.steps_table import Skipped, steps_from_text
 
@@ -153,3 +158,43 @@ def test_a_step_in_which_gpus_beat_their_peak_is_skipped() -> None:
     """6 x 6.97 GFLOP a token, 3.2 of attention, x 524,288 over 16 x 989 TFLOP/s: 1.49 s."""
     assert "less than the 1.49 s" in skipped(measured_step_s="0.00305")
     assert skipped(measured_step_s="1.8") == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("spread", 1e-300, "spread: 1e-300 cannot be"),
+        ("step_s", 1e8, "step: 100000000 s cannot be"),
+        ("host_s", {"fused": 1e-300}, "host: 1e-300 s cannot be"),
+        ("gemm_share", {"bf16": 1e-9}, "share: 1e-07 % cannot be"),
+    ],
+)
+def test_a_fit_that_a_plan_keeps_is_held_to_the_same(field: str, value: object, said: str) -> None:
+    fit = fits_in(document_from_text(FIT))["Nova-1"]
+    told = {
+        "efficiency_file": {"file": "fit.yaml", "sha256": "0" * 64},
+        "fabric": {"accelerator": {"name": "Nova-1"}},
+        "efficiency": asdict(fit) | {field: value},
+    }
+
+    with pytest.raises(SpecError) as refused:
+        planned_fits(told, "plan.json")
+
+    assert f"plan.json: inputs.efficiency.{said}" in refused.value.faults[0]
+    assert planned_fits(told | {"efficiency": asdict(fit)}, "plan.json") is not None
+
+
+def test_rates_that_are_lent_to_a_cluster_of_another_tool_are_held_to_the_same(
+    tmp_path: Path,
+) -> None:
+    links = tmp_path / "links.yaml"
+    links.write_text("nic: 1e-300 B/s\nuplinks: [50 GB/s, 50 EB/s]\n", encoding="utf-8")
+    cluster = tmp_path / "topology.conf"
+    cluster.write_text("SwitchName=s0 Nodes=n[0-3]\n", encoding="utf-8")
+
+    with pytest.raises(SpecError) as refused:
+        load_cluster(f"{cluster},gpus-per-node=8,links={links}")
+
+    first, second = refused.value.faults
+    assert f"{links}:1:6: nic: 1e-300 B/s cannot be" in first
+    assert f"{links}:2:20: uplinks[1]: 50 EB/s cannot be" in second

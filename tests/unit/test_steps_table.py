@@ -282,6 +282,7 @@ def test_two_gpus_of_a_full_mesh_have_one_link_between_them() -> None:
         ("NeMo 25.02", "gradient_bytes", 2.0),
         ("NeMo 25.02; FP32 gradients", "gradient_bytes", 4.0),
         ("FSDP2; cuDNN attention", "newer_attention", 1.0),
+        ("FSDP2; fused experts", "fused_experts", 1.0),
         ("FSDP2; FlashAttention 3", "newer_attention", 1.0),
         ("FSDP2", "newer_attention", 0.0),
         ("HSDP", "shard_gpus", 2.0),  # dp 2 of a node of 8 with tp 2
