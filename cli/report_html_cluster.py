@@ -9,7 +9,7 @@ from cli.report_pictures import picture
 from cli.topology_picture import drawing_of
 from cli.topology_wiring import Shown, dead_parts, shown_from, shown_of, wiring_of
 from planner.errors import PlannerError
-from topologies.fabric_catalogue import catalogue_names, load_spec
+from topologies.fabric_catalogue import is_shipped, load_spec
 from topologies.fabric_graph import build_fabric, build_graph
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def dead_words(document: Mapping[str, Any]) -> str:
 def _spec_on_file(document: Mapping[str, Any]) -> FabricSpec | None:
     inputs = document["inputs"]
     name = inputs["cluster_asked"]
-    if name not in catalogue_names() or inputs["gpus"] > _MOST_GPUS:
+    if not is_shipped(name) or inputs["gpus"] > _MOST_GPUS:
         return None
     rebuilt = name == "generic" or "supernode.size" in inputs["assumed"]
     try:

@@ -142,7 +142,7 @@ def _inputs(
     """Return every input after defaults, and the hash of a file that is not the catalogue's."""
     from cli.topology_foreign import foreign_inputs
     from planner.documents import read_bytes
-    from topologies.fabric_catalogue import catalogue_names
+    from topologies.fabric_catalogue import is_shipped
 
     cluster = name or "generic"
     if spec is None:
@@ -152,7 +152,7 @@ def _inputs(
         "supernode": spec.supernode.size if supernode is None else supernode,
         "gpus": spec.job_gpus if gpus is None else gpus,
     }
-    if cluster not in catalogue_names():
+    if not is_shipped(cluster):
         inputs["file_sha256"] = sha256(read_bytes(cluster)).hexdigest()
     return inputs
 

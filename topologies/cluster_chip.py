@@ -12,7 +12,7 @@ from planner.fabric import Accelerator, Fabric
 from planner.nodes import Node
 from topologies.efficiency_catalogue import Chip, efficiency_of, fitted_as
 from topologies.fabric_accelerators import read_accelerator
-from topologies.fabric_catalogue import catalogue_names, load_cluster
+from topologies.fabric_catalogue import is_shipped, load_cluster
 from topologies.fabric_figures import ABOUT_FIGURES, Figures, figure, figure_if_there
 from topologies.fabric_spec import MOST_GPUS
 from topologies.file_kinds import handed_as
@@ -43,7 +43,7 @@ def cluster_chip(name_or_path: str) -> Chip:
 
 def _chip_in(name_or_path: str) -> Chip:
     path = Path(name_or_path)
-    if name_or_path not in catalogue_names() and path.is_file():
+    if not is_shipped(name_or_path) and path.is_file():
         content = read_bytes(path)
         if _SHORT.search(content) and not _WHOLE.search(content):
             return _short_form(content, name_or_path)

@@ -13,7 +13,7 @@ from planner.nodes import meant
 from topologies.fabric_accelerators import CATALOGUE, load_accelerator, references
 from topologies.fabric_graph import build_fabric
 from topologies.fabric_reader import fabric_spec_from
-from topologies.fabric_rebuild import rebuild
+from topologies.fabric_rebuild import REBUILT, rebuild
 from topologies.fabric_spec import FabricSpec
 from topologies.file_kinds import handed_as
 
@@ -22,6 +22,7 @@ __all__ = [
     "generic_cluster",
     "generic_fabric",
     "is_foreign",
+    "is_shipped",
     "load_accelerator",
     "load_cluster",
     "load_spec",
@@ -35,22 +36,36 @@ def catalogue_names() -> tuple[str, ...]:
     return tuple(f.stem for f in files if "\nsupernode:\n" in f.read_text(encoding="utf-8"))
 
 
+def is_shipped(name_or_path: str) -> bool:
+    """Return whether this names a cluster that we ship, or one of them rebuilt.
+
+    >>> is_shipped("generic"), is_shipped("generic-sn72"), is_shipped("mine.yaml")
+    (True, True, False)
+    """
+    return _with_size(name_or_path)[0] in catalogue_names()
+
+
 def load_spec(
     name_or_path: str | Path, *, supernode: int | None = None, gpus: int | None = None
 ) -> FabricSpec:
     """Return the cluster *name_or_path* as filed, or rebuilt.
 
     Args:
-        name_or_path: a name of the catalogue, or the path of a cluster file; a text with a
-            ``/`` or a suffix is a path.
-        supernode: GPUs of a full supernode, or None for the filed size.
+        name_or_path: a name of the catalogue, also with the supernode's size as a rebuilt cluster
+            is called (``generic-sn72``), or the path of a cluster file; a text with a ``/`` or a
+            suffix is a path.
+        supernode: GPUs of a full supernode, or None for the size in the name or the file.
         gpus: GPUs the job uses, or None for the filed number.
 
     Raises:
         SpecError: unknown name, or every fault of the file.
+
+    >>> load_spec("generic-sn72").supernode.size, load_spec("hgx-h100-sn64", gpus=128).name
+    (72, 'hgx-h100-sn64')
     """
+    name, size = _with_size(str(name_or_path))
     with handed_as("cluster", name_or_path):
-        return rebuild(_filed(str(name_or_path)), supernode=supernode, gpus=gpus)
+        return rebuild(_filed(name), supernode=size if supernode is None else supernode, gpus=gpus)
 
 
 def load_cluster(
@@ -104,6 +119,14 @@ def generic_cluster(supernode: int, gpus: int) -> Fabric:
     [450, 50]
     """
     return build_fabric(generic_fabric(supernode, gpus))
+
+
+def _with_size(name_or_path: str) -> tuple[str, int | None]:
+    """Return a name of the catalogue and the supernode's size behind it, None without one."""
+    name, _, size = name_or_path.rpartition(REBUILT)
+    if name in catalogue_names() and size.isascii() and size.isdecimal():
+        return name, int(size)
+    return name_or_path, None
 
 
 def _filed(name_or_path: str) -> FabricSpec:

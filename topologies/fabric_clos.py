@@ -3,8 +3,9 @@
 All of it is for one plane; a dual-plane network has the same wiring twice.
 
 *Rows.* A board deals its GPUs over the rails, so one row of a board takes one port of each leaf of
-its leaf group. Supernodes are kept whole: one that fits in a leaf group is never split over two,
-one that does not fit has leaf groups of its own; the same for pods.
+its leaf group. What is to be kept whole is: one that fits in a leaf group is never split over two,
+one that does not fit has leaf groups of its own; the same for pods. Leaves are else
+filled in order.
 """
 
 from __future__ import annotations
@@ -67,8 +68,14 @@ _NONE = np.zeros(0, np.int64)
 _NO_LINKS = Bundles(lower=_NONE, upper=_NONE, links=_NONE)
 
 
-def clos_wiring(network: ClosSpec, seats: Seats, board_gpus: int) -> ClosWiring:
+def clos_wiring(network: ClosSpec, seats: Seats, board_gpus: int, kept: Ints) -> ClosWiring:
     """Return the wiring of one plane of *network*.
+
+    Args:
+        network: its tiers.
+        seats: of the GPUs.
+        board_gpus: GPUs of a board [1].
+        kept: number of what each GPU's leaf group keeps whole; shape (gpus,), never decreasing.
 
     Raises:
         SpecError: more GPUs than the radix of its switches can join.
@@ -77,7 +84,7 @@ def clos_wiring(network: ClosSpec, seats: Seats, board_gpus: int) -> ClosWiring:
     rows_of_board = -(-board_gpus // rails)
     row = seats.place // board_gpus * rows_of_board + seats.place % board_gpus // rails
     rail = seats.place % board_gpus % rails
-    group, owner = _leaf_groups(row, seats.supernode, network.leaf.holds)
+    group, owner = _leaf_groups(_rows_in(kept, row, seats.supernode), kept, network.leaf.holds)
     key = group * rails + rail
     leaf_key, leaf = np.unique(key, return_inverse=True)
     leaf_group, leaf_rail = leaf_key // rails, leaf_key % rails
@@ -100,9 +107,25 @@ def clos_wiring(network: ClosSpec, seats: Seats, board_gpus: int) -> ClosWiring:
     )
 
 
-def _leaf_groups(row: Ints, supernode: Ints, holds: int) -> tuple[Ints, list[int]]:
-    """Return the leaf group of each GPU, and for each group the first supernode in it."""
+def _rows_in(kept: Ints, row: Ints, supernode: Ints) -> Ints:
+    """Return each GPU's row, counted on through the supernodes of what is kept whole.
+
+    >>> one, two = np.zeros(4, np.int64), np.array([0, 0, 1, 1])
+    >>> _rows_in(two, np.array([0, 1, 0, 1]), two).tolist()
+    [0, 1, 0, 1]
+    >>> _rows_in(one, np.array([0, 1, 0, 1]), two).tolist()
+    [0, 1, 2, 3]
+    """
     last = np.flatnonzero(np.append(np.diff(supernode) > 0, True))
+    before = np.concatenate([[0], np.cumsum(row[last] + 1)[:-1]])
+    first = np.searchsorted(kept[last], kept[last])
+    counted: Ints = row + (before - before[first])[supernode]
+    return counted
+
+
+def _leaf_groups(row: Ints, kept: Ints, holds: int) -> tuple[Ints, list[int]]:
+    """Return the leaf group of each GPU, and for each group the first of what it keeps whole."""
+    last = np.flatnonzero(np.append(np.diff(kept) > 0, True))
     rows = row[last] + 1
     base = np.empty(len(rows), np.int64)
     owner: list[int] = []
@@ -115,7 +138,7 @@ def _leaf_groups(row: Ints, supernode: Ints, holds: int) -> tuple[Ints, list[int
         else:
             base[s] = len(owner) - 1
         free = max(0, free - need)
-    return base[supernode] + np.where(rows[supernode] > holds, row // holds, 0), owner
+    return base[kept] + np.where(rows[kept] > holds, row // holds, 0), owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +192,7 @@ class _Pods:
 
 
 def _fill(owner: list[int], per_pod: int) -> Ints:
-    """Return the pod of each leaf group, a supernode's own groups kept together if they fit."""
+    """Return the pod of each leaf group, one owner's groups kept together if they fit."""
     pod, room = 0, per_pod
     result: list[int] = []
     start = 0

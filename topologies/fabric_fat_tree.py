@@ -51,7 +51,26 @@ class FatTreePlan:
     @cached_property
     def wiring(self) -> ClosWiring:
         """Return the wiring of one plane."""
-        return clos_wiring(self.network, self.seats, self.spec.supernode.board_gpus)
+        board_gpus = self.spec.supernode.board_gpus
+        return clos_wiring(self.network, self.seats, board_gpus, self._kept)
+
+    @property
+    def _kept(self) -> Ints:
+        """Return which GPUs stay together below leaves: supernodes, or all where that is no use.
+
+        It is of use where leaf groups or pods are domains, which hold whole supernodes, and where
+        leaves block. Elsewhere it would leave ports empty: 8 of 64 used by every second leaf of
+        supernodes of 72. There leaves are filled in order, as they are bought.
+        """
+        network, levels = self.network, self.spec.levels
+        rows = -(-self.spec.supernode.size // network.rails)
+        below = network.leaf.holds * self.spec.nic.line_bytes_per_s / network.planes
+        blocks = network.spine is not None and self._leaf_uplink_bytes_per_s < below
+        has_pods = network.core is not None or (network.spine is not None and network.spine.holds)
+        leaves_are_domains = "leaf" in levels and rows <= network.leaf.holds
+        if leaves_are_domains or ("pod" in levels and has_pods) or blocks:
+            return self.seats.supernode
+        return np.zeros_like(self.seats.supernode)
 
     @property
     def _spine(self) -> SwitchTierSpec:

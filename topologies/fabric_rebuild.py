@@ -11,6 +11,9 @@ from planner.words import counted
 from topologies.fabric_network_spec import ClosSpec, MeshSpec, Network, TorusSpec
 from topologies.fabric_spec import MOST_GPUS, FabricSpec, SupernodeSpec
 
+REBUILT = "-sn"
+"""Between a cluster's name and the size that its supernodes were rebuilt to."""
+
 
 def rebuild(
     spec: FabricSpec, *, supernode: int | None = None, gpus: int | None = None
@@ -38,11 +41,12 @@ def rebuild(
     total = spec.job_gpus if gpus is None else gpus
     if not faults and supernode is not None and supernode > total:
         faults.append(
-            f"supernode={supernode} is larger than gpus={total}: expected 1 to {total} GPUs"
+            f"supernode={supernode} is larger than gpus={total}: expected "
+            f"{'1' if total == 1 else f'1 to {total}'}, for no supernode holds more than the job"
         )
     if faults:
         raise SpecError(*faults)
-    name = spec.name if supernode is None else f"{spec.name}-sn{supernode}"
+    name = spec.name if supernode is None else f"{spec.name}{REBUILT}{supernode}"
     if supernode in (None, spec.supernode.size) and total == spec.job_gpus:
         return spec if supernode is None else replace(spec, name=name)  # spares and all
     assumed = dict(spec.assumed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.errors import SpecError
 from planner.fabric import Fabric
-from topologies.fabric_catalogue import catalogue_names, is_foreign, load_cluster, load_spec
+from topologies.fabric_catalogue import is_foreign, is_shipped, load_cluster, load_spec
 from topologies.fabric_network_spec import ClosSpec
 from topologies.fabric_spec import FabricSpec
 from topologies.imported_fabric import Lender
@@ -22,7 +22,7 @@ def lender(name: str) -> Lender:
     if is_foreign(name):
         return _of_fabric(load_cluster(name), f"as the file {name.partition(',')[0]} has it")
     spec = load_spec(name)
-    known = name in catalogue_names()
+    known = is_shipped(name)
     return _of_spec(spec, f"as {name} of the catalogue" if known else f"as the file {name} has it")
 
 

@@ -39,6 +39,34 @@ def test_only_the_supernode_size_differs_between_generic_clusters() -> None:
         assert fabric.nic == clusters[0].nic
 
 
+@pytest.mark.parametrize("supernode", [8, 24, 48, 64, 72, 384])
+def test_leaves_of_the_generic_family_are_filled_whatever_the_supernode(supernode: int) -> None:
+    graph = generic_cluster(supernode, 1024).graph
+    nics = {
+        leaf: sum(graph.nodes[other]["kind"] == "nic" for other in graph[leaf])
+        for leaf, kind in graph.nodes(data="kind")
+        if kind == "leaf"
+    }
+
+    # 1,024 NICs on half of 128 ports each, the other half up to 8 spines of 128.
+    assert list(nics.values()) == [64] * 16
+    assert sum(kind == "spine" for _, kind in graph.nodes(data="kind")) == 8
+
+
+def test_leaves_that_are_domains_keep_supernodes_whole_below_them() -> None:
+    fabric = load_cluster("gb200-nvl72", supernode=20, gpus=480)
+
+    # A leaf of each of 4 rails has 18 ports down: 3 supernodes with 5 rows each, not 3.6.
+    leaves = fabric.tier("leaf").domains
+    assert all(len(one.gpus) == 60 for one in leaves)
+
+
+def test_a_rebuilt_cluster_is_found_by_the_name_that_pages_print() -> None:
+    assert load_spec("generic-sn72") == load_spec("generic", supernode=72)
+    assert load_spec("hgx-h100-sn64", gpus=128) == load_spec("hgx-h100", supernode=64, gpus=128)
+    assert load_spec("generic-sn72", supernode=8).name == "generic-sn8"
+
+
 def test_one_supernode_alone_is_the_outermost_tier() -> None:
     fabric = generic_cluster(384, 384)
 
