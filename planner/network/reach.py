@@ -356,7 +356,7 @@ def _shared_columns(part: Ints, last: _LastSteps, targets: int) -> _SharedColumn
     reached, first = np.unique(keys, return_index=True)
     numbers: dict[int, dict[bytes, int]] = {}
     columns = np.empty(len(reached), np.int64)
-    ends = np.append(first[1:], len(keys))
+    ends = np.append(first, len(keys))[1:]
     for row, (key, start, end) in enumerate(
         zip(reached.tolist(), first.tolist(), ends.tolist(), strict=True)
     ):

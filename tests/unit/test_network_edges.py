@@ -214,3 +214,10 @@ def test_a_rank_on_every_node_can_be_and_a_node_without_one_cannot() -> None:
     assert full.nodes == full.ranks
     with pytest.raises(InputError, match="nodes=5"):
         replace(full, nodes=5)
+
+
+def test_a_gpu_without_a_link_has_a_wiring_that_leads_nowhere() -> None:
+    alone = load_cluster("tpu-torus", supernode=1, gpus=1)
+
+    assert alone.graph.number_of_edges() == 0
+    assert wiring_of(alone).vertices.tolist() == [0]
