@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.compare_tried import tokens_words
+from cli.report_words import LONG_DAYS, power_words, shorter_run_words
 from planner.procure.budget import format_money
-from planner.units import format_power, format_share
+from planner.search.training import usual_batch
+from planner.units import format_number, format_power, format_share
 
 if TYPE_CHECKING:
     from cli.compare_report import Comparison
@@ -21,12 +24,58 @@ def lost_time(found: Comparison) -> str:
     return f"{format_share(1.0 - share)} of the time lost to faults"
 
 
+def batch_line(found: Comparison) -> str:
+    """Return which clusters' batch is not the usual one, and why; often nothing."""
+    asked = dict(zip((one.name for one in found.asked.candidates), found.asked.inputs, strict=True))
+    open_batches = {name: one for name, one in asked.items() if "global_batch" not in one.given}
+    rounded = {
+        name: usual_batch(one.model, one.gpus, {n: one.fixed[n] for n in one.given})
+        for name, one in open_batches.items()
+    }
+    changed = {
+        name: f"{batch.global_batch:,} for {batch.rounded_from:,}"
+        for name, batch in rounded.items()
+        if batch.rounded_from
+    }
+    if not changed:
+        return ""
+    kinds = set(changed.values())
+    alike = len(kinds) == 1 and len(changed) == len(asked)
+    said = (
+        f"{kinds.pop()} sequences" if alike
+        else f"{', '.join(f'{name} {text}' for name, text in changed.items())} sequences"
+    )  # fmt: skip
+    return (
+        "The batch of a step is the model's usual one, rounded so that replicas get whole "
+        f"micro-batches: {said}; --global-batch sets one{'' if alike else ' for all'}."
+    )
+
+
+def long_run_line(found: Comparison) -> str:
+    """Return how to ask for the GPUs of a run that takes longer than any does; else nothing."""
+    days = [run.days for run in found.runs if run.days is not None]
+    goal = found.asked.sizes.goal
+    if goal.equal != "gpus" or found.tokens is None or min(days, default=0.0) <= LONG_DAYS:
+        return ""
+    return (
+        f"{tokens_words(found.tokens)} tokens take {format_number(min(days))} days or more on "
+        f"these: {shorter_run_words(found.tokens)}."
+    )
+
+
 def size_lines(found: Comparison) -> list[str]:
     """Return what the clusters have in common where it is not the number of GPUs."""
     sizes = found.asked.sizes
     goal = sizes.goal
     if goal.equal == "gpus":
-        return []
+        return [line for line in (batch_line(found), long_run_line(found)) if line]
+    return [*_sized_lines(found), *([batch_line(found)] if batch_line(found) else [])]
+
+
+def _sized_lines(found: Comparison) -> list[str]:
+    """Return the money, power or run, and how many GPUs each cluster got."""
+    sizes = found.asked.sizes
+    goal = sizes.goal
     names = [one.name for one in found.asked.candidates]
     if goal.equal == "run":
         each = ", ".join(f"{n} {s.gpus:,}" for n, s in zip(names, sizes.each, strict=True))
@@ -41,7 +90,8 @@ def size_lines(found: Comparison) -> list[str]:
         return format_power(amount) if goal.equal == "power" else format_money(amount, currency)
 
     budget = sizes.budget or 0.0
-    what = "power at the meter" if goal.equal == "power" else f"money ({sizes.basis})"
+    ratio = 1.0 if found.prices is None else found.prices.overhead_ratio
+    what = power_words(ratio) if goal.equal == "power" else f"money ({sizes.basis})"
     lines = [f"At equal {what}, at most {shown(budget)}; ranked by tokens a second:"]
     for name, one in zip(names, sizes.each, strict=True):
         spent = one.spent or 0.0

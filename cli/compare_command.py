@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,6 @@ from cli.planner_options import (
     GlobalBatch,
     Json,
     MicroBatch,
-    Model,
     Order,
     Out,
     OwnEfficiency,
@@ -72,6 +72,14 @@ LayoutFiles = Annotated[
         help="A YAML file with a layout; several are compared with each other.",
     ),
 ]  # fmt: skip
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", metavar="NAME|FILE", show_default=False,
+        help="A model of the catalogue, a config.json, or a YAML file; several, given one by one, "
+        "are compared one after the other, with a verdict for all.",
+    ),
+]  # fmt: skip
 SomeGpus = Annotated[
     int | None, whole("--gpus", show_default="1024", help="GPUs of the job, the same everywhere.")
 ]
@@ -122,7 +130,7 @@ def compare(
     cluster: Clusters = None,
     supernode: Supernodes = None,
     gpus: SomeGpus = None,
-    model: Model = None,
+    model: Models = None,
     layout: LayoutFiles = None,
     tp: Tp = None,
     cp: Cp = None,
@@ -162,7 +170,7 @@ def compare(
     """
     from cli.compare_csv import compare_csv
     from cli.compare_inputs import Wanted, read_candidates
-    from cli.compare_page import print_comparison
+    from cli.compare_models import models_document, print_models
     from cli.compare_report import compare_document, make_comparison
     from cli.compare_sizes import Goal
     from cli.planner_inputs import efficiency_notes
@@ -187,6 +195,9 @@ def compare(
         from cli.report_pictures_file import refuse_other_formats
 
         refuse_other_formats(plot)
+    models = tuple(dict.fromkeys(model or ()))
+    if len(models) > 1 and (csv is not None or plot is not None or layout):
+        raise typer.BadParameter("--csv, --plot and --layout are for one --model")
     if not 0 < goodput <= 1:
         raise typer.BadParameter(f"--goodput: expected a share above 0, at most 1, got {goodput}")
     wanted_tokens = None if tokens is None else parse_tokens(tokens)
@@ -196,7 +207,7 @@ def compare(
         supernodes=tuple(
             size for text in supernode or () for size in counts(text, option="--supernode")
         ),
-        gpus=gpus, model=model, layout_files=tuple(layout or ()), layout=given, order=order,
+        gpus=gpus, model=None, layout_files=tuple(layout or ()), layout=given, order=order,
         where=parse_rules(where or ()),
         own_fits=read_own_fits(efficiency, elsewhere="shipped"),
         goal=Goal(
@@ -204,31 +215,42 @@ def compare(
             tokens=wanted_tokens, days=days, prices=listed, goodput_share=goodput,
         ),
     )  # fmt: skip
-    stage = StageLine()
-    try:
-        found = make_comparison(
-            read_candidates(wanted, stage), seed=seed, time_limit_s=time_limit, prices=listed,
-            tokens=wanted_tokens, tell=stage,
-        )  # fmt: skip
-    finally:
-        stage.close()
-    for line in (*price_notes(listed, found.bills.values()), *efficiency_notes(found.asked.inputs)):
+    each = []
+    for one in models or (None,):
+        stage = StageLine()
+        try:
+            each.append(make_comparison(
+                read_candidates(replace(wanted, model=one), stage), seed=seed,
+                time_limit_s=time_limit, prices=listed, tokens=wanted_tokens, tell=stage,
+            ))  # fmt: skip
+        finally:
+            stage.close()
+    found = each[0]
+    asked = [question for one in each for question in one.asked.inputs]
+    for line in (*price_notes(listed, found.bills.values()), *efficiency_notes(asked)):
         note(line)
-    document = compare_document(found)
+    documents = [compare_document(one) for one in each]
+    document = documents[0] if len(documents) == 1 else models_document(documents)
     for path, text in ((out, json_text(document)), (csv, compare_csv(found))):
         if path is not None:
             write_file(path, text)
             note(f"wrote {path}")
     if plot is not None:
-        from cli.report_pictures_file import write_sheet
-        from cli.report_pictures_plots import compare_sheet
-
-        write_sheet(compare_sheet(document), plot)
-        note(f"wrote {plot}")
+        _draw(document, plot)
     if as_json:
         emit(json_text(document))
     else:
-        print_comparison(console(), found, document["inputs"]["sha256"])
+        print_models(console(), each, documents)
+
+
+def _draw(document: dict[str, Any], plot: Path) -> None:
+    """Write the picture of a comparison."""
+    from cli.planner_output import note
+    from cli.report_pictures_file import write_sheet
+    from cli.report_pictures_plots import compare_sheet
+
+    write_sheet(compare_sheet(document), plot)
+    note(f"wrote {plot}")
 
 
 def _refuse_beside_plans(context: typer.Context) -> None:

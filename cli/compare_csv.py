@@ -19,18 +19,21 @@ def compare_csv(found: Comparison) -> str:
     """Return the ranking as CSV; what is not known stays empty.
 
     ``dp_shard`` is the ranks of data parallelism that share one copy of what ZeRO shards, all of
-    ``dp`` where none is fewer; ``cut_bytes`` is of the seats that the step is timed in.
+    ``dp`` where none is fewer; ``cut_bytes`` is of the seats that the step is timed in. Rows are
+    ranked by ``fastest_step_s``, of the cluster's fastest layout; all else is of ``layout``.
     """
     head = ["cluster", "supernode", "gpus", "label", "layout", "step_s", "interval_low_s",
             "interval_high_s", "tie_with_first", "mfu", "tokens_per_s", "memory_bytes", "cut_bytes",
             *(f"{d}_bytes" for d in DIGITS), "power_w", "days", "cost", "energy_j",
             "head_room_bytes", "switches", "cost_per_million_tokens", "on_front",
-            "tokens_per_j", "dp_shard", "least_cut_bytes"]  # fmt: skip
+            "tokens_per_j", "dp_shard", "least_cut_bytes", "fastest_step_s",
+            "cut_proof"]  # fmt: skip
     lines = [",".join(head)]
     points = pareto_rows(found)
     for one, run, point in zip(found.compared.ranked, found.runs, points, strict=True):
         f = one.finalist
         low, high = interval_s(f.step)
+        fastest = found.compared.fastest.get(one.candidate.name)
         cells = [
             one.candidate.name, max(one.candidate.fabric.capacities("supernode")),
             one.candidate.gpus, one.label, short_layout(f.layout), f.step_s, low, high,
@@ -40,6 +43,7 @@ def compare_csv(found: Comparison) -> str:
             run.energy_j or None, point["head_room_bytes"], point["switches"],
             point["cost_per_million_tokens"], point["on_front"], run.tokens_per_j,
             f.layout.dp_shard or f.layout.dp, float(f.placement.checked_bytes),
+            None if fastest is None else fastest.step_s, f.placement.proof.value,
         ]  # fmt: skip
         lines.append(",".join("" if cell is None else csv_cell(cell) for cell in cells))
     return "\n".join(lines) + "\n"

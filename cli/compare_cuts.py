@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 from cli.compare_report import Comparison
 from cli.page_tables import simple_table
 from cli.report_words import not_proved_words
+from planner.place.answer import Proof
 from planner.search.compare import Entry
 from planner.steptime.spread import DIGITS
 from planner.units import format_bytes, format_share, format_time
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from planner.place.answer import Placement
+    from planner.search.finalist import Finalist
 
 _CUT_WIDTH = 57  # so that the table of cuts fits a terminal of 80 columns
 
@@ -30,7 +34,7 @@ def cut_table(found: Comparison) -> Table:
     if max(len(row_name(one, found)) for one in entries) + 10 * len(used) > _CUT_WIDTH:
         out = [d for d in used if any(one.finalist.crossed.get(d) for one in entries)]
         used = out or used  # what stays in everywhere is said below the table
-    table = simple_table("  cluster", *(d.upper() for d in used), "all", _least(found))
+    table = simple_table("  cluster", *(d.upper() for d in used), "all", "least")
     table.columns[0].no_wrap = True
     moved = False
     for one in entries:
@@ -42,47 +46,45 @@ def cut_table(found: Comparison) -> Table:
             f"  {row_name(one, found)}{' *' if moved else ''}",
             *("" if d not in crossed else format_bytes(crossed[d]) if crossed[d] else "inside"
               for d in used),
-            *(format_bytes(b) if b else "none"
-              for b in (one.finalist.seated_bytes, float(one.finalist.placement.checked_bytes))),
+            format_bytes(one.finalist.seated_bytes) if one.finalist.seated_bytes else "none",
+            _least(one.finalist.placement),
         )  # fmt: skip
     return table
 
 
-def _least(found: Comparison) -> str:
-    """Return what the least cut is called: ``found`` where it is not proved of all."""
-    return "found" if _not_proved(found) else "least"
+def _least(placement: Placement) -> str:
+    """Return the least cut, as no more than it is where it is not proved the least."""
+    if not placement.checked_bytes:
+        return "none"
+    most = "≤ " if placement.proof is Proof.INCUMBENT else ""
+    return f"{most}{format_bytes(float(placement.checked_bytes))}"
 
 
-def _not_proved(found: Comparison) -> str:
-    every = (*by_size(found.compared.ranked), *by_size(found.compared.moved))
-    return not_proved_words(
-        (f"{row_name(one, found)}{' *' if one in found.compared.moved else ''}",
-         one.finalist.placement) for one in every
-    )  # fmt: skip
+def _every_row(found: Comparison) -> list[tuple[str, Finalist]]:
+    """Return what each row of the table is called, and its seats."""
+    return [
+        *((row_name(one, found), one.finalist) for one in by_size(found.compared.ranked)),
+        *((f"{row_name(one, found)} *", one.finalist) for one in by_size(found.compared.moved)),
+    ]
 
 
 def seating_sentence(found: Comparison) -> str:
     """Return in which seats the bytes are counted, and whose least cut is not proved."""
-    said = _not_proved(found)
-    return f"{_seating(found)}{f' {said}' if said else ''}"
-
-
-def _seating(found: Comparison) -> str:
-    least = _least(found)
-    every = (*by_size(found.compared.ranked), *by_size(found.compared.moved))
-    odd = dict.fromkeys(
-        f"{row_name(one, found)}{' *' if one in found.compared.moved else ''}"
-        for one in every if one.finalist.seating == "rank-order"
+    rows = _every_row(found)
+    said = not_proved_words(
+        ((name, one.placement) for name, one in rows), found.time_limit_s
     )  # fmt: skip
-    if not odd:
-        if least == "found":
-            return "Each sits where the fewest bytes that were found leave its supernodes."
-        return "Each sits where the least bytes leave its supernodes, as planner place seats it."
-    return (
-        f"All but '{least}' is of the seats each step is timed in: rank order for "
-        f"{', '.join(odd)}, where it is faster though more may cross. '{least}' is the least cut"
-        f"{'' if least == 'least' else ' found'}, as planner place seats it."
-    )
+    odd = dict.fromkeys(name for name, one in rows if one.seating == "rank-order")
+    if odd:
+        text = (
+            "All but 'least' is of the seats each step is timed in: rank order for "
+            f"{', '.join(odd)}, where it is faster though more may cross. 'least' is where planner "
+            "place seats it."
+        )
+    else:
+        fewest = "fewest bytes that were found" if said else "least bytes"
+        text = f"Each sits where the {fewest} leave its supernodes, as planner place seats it."
+    return f"{text}{f' {said}' if said else ''}"
 
 
 def by_size(entries: Sequence[Entry]) -> list[Entry]:

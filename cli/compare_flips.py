@@ -51,7 +51,7 @@ def flip_questions(found: Comparison) -> list[Question]:
     for one in found.flips:
         kind = f"{one.kind} {NO_FIT}" if one.after == NO_FIT else one.kind
         asked.setdefault(kind, []).append(one)
-    first = found.flips_from.candidate.name
+    first = found.first.candidate.name
     words = {
         "winner": "The fastest cluster is no longer {}",
         f"winner {NO_FIT}": "No layout fits any longer on any cluster; the fastest until then: {}",
@@ -85,13 +85,20 @@ def _table(flips: list[Flip], found: Comparison) -> Table:
 
 
 def now_sentence(found: Comparison) -> str:
-    """Return what flips start from: the fastest layout of all, where the ranking has another."""
-    first = found.flips_from.candidate.name
-    text = (
-        f"They start from the fastest layout of each cluster: {first} has the shortest step now, "
-        f"{format_time(found.compared.fastest[first].step_s)}."
+    """Return what flips start from: the fastest layout of all, which also ranks clusters."""
+    first = found.first.candidate.name
+    step_s = found.compared.fastest[first].step_s
+    if found.asked.sizes.goal.equal == "run":
+        return f"They start from the fastest layout of {first}, a step of {format_time(step_s)}."
+    return (
+        f"They start from the fastest layout of each cluster, by which they are ranked: {first} is "
+        f"first, with a step of {format_time(step_s)}."
     )
-    return " ".join([text, *_alike(found), *_passed_over(found)])
+
+
+def fastest_lines(found: Comparison) -> list[str]:
+    """Return where the ranking shows another layout than the fastest, and why."""
+    return [*_alike(found), *_passed_over(found)]
 
 
 def _taken_s(one: Entry, found: Comparison) -> float:
@@ -111,8 +118,9 @@ def _alike(found: Comparison) -> list[str]:
         return []
     return [
         (
-            "The ranking has layouts that the model can hardly tell from these, with fewer stages, "
-            "less that must be hidden, or run in a more usual way: the fastest take less by "
+            "The layouts shown are those that planner place takes. The model can hardly tell them "
+            "from the fastest, and they have fewer stages, less that must be hidden, or are run in "
+            "a more usual way: the fastest take less by "
             f"{', '.join(others)}."
         )
     ]

@@ -45,6 +45,7 @@ class Compare:
     Args:
         candidates: the clusters.
         inputs: what each was read from.
+        asked: what each was asked for as.
         layouts: name to layout, of each layout file on the first cluster; empty without files.
         sizes: how many GPUs each got, and why.
         where: the conditions that every layout meets.
@@ -52,6 +53,7 @@ class Compare:
 
     candidates: tuple[Candidate, ...]
     inputs: tuple[Question, ...]
+    asked: tuple[Asked, ...]
     layouts: Mapping[str, Layout]
     sizes: Sizes
     where: tuple[Rule, ...]
@@ -68,6 +70,7 @@ def read_candidates(wanted: Wanted, tell: Tell = untold) -> Compare:
     faults: list[str] = []
     impossible: list[str] = []
     found: list[Question] = []
+    asked_as: list[Asked] = []
     bigger: list[Fabric | None] = []
     layouts: dict[str, Layout] = {}
     models: dict[str, str] = {}
@@ -103,6 +106,7 @@ def read_candidates(wanted: Wanted, tell: Tell = untold) -> Compare:
                 layouts.setdefault(_file_name(path, wanted.layout_files), inputs.layout)
             if path == (wanted.layout_files or (None,))[0]:
                 found.append(inputs)
+                asked_as.append(asked)
                 bigger.append(_bigger(asked, inputs))
     if len(models) > 1:
         named = ", ".join(f"{name} ({path})" for name, path in models.items())
@@ -120,6 +124,7 @@ def read_candidates(wanted: Wanted, tell: Tell = untold) -> Compare:
             for name, one, twice in zip(names, found, bigger, strict=True)
         ),
         inputs=tuple(found),
+        asked=tuple(asked_as),
         layouts=layouts,
         sizes=sizes,
         where=wanted.where,

@@ -6,25 +6,29 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from cli.compare_budget_words import lost_time, size_lines
+from cli.compare_bill import bill_table, four_digits, idle_lines, money_lines
+from cli.compare_budget_words import size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
-from cli.compare_flips import ALIKE_SHARE, flip_lines, flip_questions, now_sentence
+from cli.compare_flips import ALIKE_SHARE, fastest_lines, flip_lines, flip_questions, now_sentence
 from cli.compare_report import Comparison, pareto_rows, worth_per_gpu
 from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_lines
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.part_used_words import part_words
 from cli.report_pictures_plane import Axis
-from cli.report_words import boxes_words, energy_words, unfilled_words
+from cli.report_words import unfilled_words
 from cli.search_report import short_layout, used_bytes
 from planner.procure.budget import format_money, money_of
-from planner.procure.run import DAY_S, Run
+from planner.procure.run import DAY_S
 from planner.search.finalist import is_tie
-from planner.units import format_bytes, format_number, format_power, format_share, format_time
+from planner.units import format_bytes, format_power, format_share, format_time
+from planner.words import counted, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from planner.search.compare import Entry
 
 _NOTHING_SHARE = 0.001
 
@@ -41,25 +45,15 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     for line in [*size_lines(found), *_unfilled_lines(found)]:
         console.print(Text(line))
     _section(console, "Ranked", _ranked_table(found))
-    console.print(Text(_layout_words(found)))
+    for line in (_layout_words(found), *_ranked_lines(found)):
+        console.print(Text(line))
     _section(console, "What falls on the cut between supernodes, in bytes of one step",
              cut_table(found))  # fmt: skip
     console.print(Text(seating_sentence(found)))
     for line in cut_sentences(found):
         console.print(Text(line))
     if found.compared.pools:
-        console.print()
-        console.print(Text("Where the winner flips, all else equal", style="bold"))
-        console.print(Text(now_sentence(found)))
-        for question in flip_questions(found):
-            console.print(Text(question.words, style="italic"))
-            console.print(question.table)
-        for line in flip_lines(found):
-            console.print(Text(line))
-        _section(console, "Where to spend: tokens a second won, layouts chosen anew",
-                 _gain_table(found))  # fmt: skip
-        for line in _gain_lines(found):
-            console.print(Text(line))
+        _print_flips(console, found)
     for line in _price_lines(found):
         console.print(Text(line))
     if len(found.compared.ranked) > 1:
@@ -67,11 +61,27 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         console.print(Text(_front_title(found), style="bold"))
         for line in plotted(found):
             console.print(Text(line))
-    _section(console, "What it is made of, and what it takes", _bill_table(found))
-    for line in (*_idle_lines(found), *_money_lines(found)):
+    _section(console, "What it is made of, and what it takes", bill_table(found))
+    for line in (*idle_lines(found), *money_lines(found)):
         console.print(Text(line))
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
+
+
+def _print_flips(console: Console, found: Comparison) -> None:
+    """Print where the winner flips, and what better parts bring."""
+    console.print()
+    console.print(Text("Where the winner flips, all else equal", style="bold"))
+    console.print(Text(now_sentence(found)))
+    for question in flip_questions(found):
+        console.print(Text(question.words, style="italic"))
+        console.print(question.table)
+    for line in flip_lines(found):
+        console.print(Text(line))
+    _section(console, "Where to spend: tokens a second won, layouts chosen anew",
+             _gain_table(found))  # fmt: skip
+    for line in _gain_lines(found):
+        console.print(Text(line))
 
 
 _WORDS = {
@@ -96,26 +106,20 @@ def _layout_words(found: Comparison) -> str:
 
 
 def _unfilled_lines(found: Comparison) -> list[str]:
-    """Return which clusters' supernodes the GPUs do not fill, and what a part of each brings."""
+    """Return which clusters' supernodes are not full, what part is left out, what a part brings."""
     steps_s = {one.candidate.name: one.finalist.step_s for one in found.compared.ranked}
     lines = []
-    for one in found.asked.candidates:
+    for one, asked in zip(found.asked.candidates, found.asked.inputs, strict=True):
         names = [domain.name for domain in one.fabric.tier("supernode").domains]
         said = unfilled_words("supernode", one.fabric.capacities("supernode"), names)
         if said:
-            part = part_words(found.parts_used.get(one.name), steps_s.get(one.name, 0.0), "generic")
+            part = part_words(
+                found.parts_used.get(one.name), steps_s.get(one.name, 0.0), asked.cluster
+            )
             lines.append(f"{one.name}: {said} {part}".rstrip())
+        if (left_out := one.fabric.assumed.get("supernode.count")) is not None:
+            lines.append(f"{one.name}: rebuilt with {left_out}.")
     return lines
-
-
-def _idle_lines(found: Comparison) -> list[str]:
-    """Return which clusters have more GPUs than the job, all of which the bill counts."""
-    return [
-        f"{one.name} is counted whole, with {len(one.fabric.gpus):,} GPUs, of which the job takes "
-        f"{one.gpus:,}: its graph is fixed."
-        for one in found.asked.candidates
-        if len(one.fabric.gpus) != one.gpus
-    ]
 
 
 def _section(console: Console, title: str, table: Table) -> None:
@@ -127,34 +131,50 @@ def _section(console: Console, title: str, table: Table) -> None:
 def _job(found: Comparison) -> str:
     """Return the GPUs and the batch, each as a range where the rows differ."""
 
-    def among(values: list[int]) -> str:
+    def among(values: list[int], noun: str) -> str:
         low, high = min(values), max(values)
-        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        return counted(low, noun) if low == high else f"{low:,} to {high:,} {plural(noun)}"
 
     layouts = [one.finalist.layout for one in found.compared.ranked]
     return (
-        f"{among([one.candidate.gpus for one in found.compared.ranked])} GPUs, "
-        f"{among([one.global_batch for one in layouts])} sequences of "
-        f"{among([one.seq for one in layouts])} tokens a step"
+        f"{among([one.candidate.gpus for one in found.compared.ranked], 'GPU')}, "
+        f"{among([one.global_batch for one in layouts], 'sequence')} of "
+        f"{among([one.seq for one in layouts], 'token')} a step"
     )
+
+
+def _ranked_lines(found: Comparison) -> list[str]:
+    """Return what the ranking goes by, and why it shows other layouts than the fastest."""
+    if not found.compared.fastest or found.asked.sizes.goal.equal == "run":
+        return []
+    by = (
+        "Ranked by 'fastest', the step of the fastest layout found on each cluster; 'step' is of "
+        "the layout shown." if same_work(found)
+        else "Ranked by the tokens a second of the fastest layout found on each cluster, which "
+        "'fewer' is of, too; the others are of the layout shown."
+    )  # fmt: skip
+    return [by, *fastest_lines(found)]
 
 
 def _ranked_table(found: Comparison) -> Table:
     alike = same_work(found)
+    with_fastest = alike and found.compared.fastest
     table = simple_table(
         "  cluster", "layout", *(() if alike else ("GPUs", "batch")), "step",
+        *(("fastest",) if with_fastest else ()),
         *(("slower", "tie", "MFU") if alike else ("tokens/s", "fewer")), "memory", left=2,
     )  # fmt: skip
     table.columns[1].min_width = 11 if alike else 9  # in less, it takes many lines
     table.columns[0].no_wrap = True
-    first = found.first.finalist
+    first, first_s = found.first.finalist, _ranked_by_s(found.first, found)
     for one in found.compared.ranked:
-        f = one.finalist
-        slower = f.token_s / first.token_s - 1.0 if alike else 1.0 - first.token_s / f.token_s
+        f, token_s = one.finalist, _ranked_by_s(one, found)
+        slower = token_s / first_s - 1.0 if alike else 1.0 - first_s / token_s
         table.add_row(
             f"  {row_name(one, found)}", short_layout(f.layout),
             *(() if alike else (f"{one.candidate.gpus:,}", f"{f.layout.global_batch:,}")),
             format_time(f.step_s),
+            *((format_time(_fastest_s(one, found)),) if with_fastest else ()),
             *(() if alike else (tokens_words(float(f.step.tokens_per_s)),)),
             "" if f is first else _more(slower),
             *(
@@ -166,6 +186,18 @@ def _ranked_table(found: Comparison) -> Table:
             + ("" if bool(f.memory.fits) else " !"),
         )  # fmt: skip
     return table
+
+
+def _fastest_s(one: Entry, found: Comparison) -> float:
+    """Return the shortest step known: that of the layout shown where better seats beat it [s]."""
+    return min(found.compared.fastest[one.candidate.name].step_s, one.finalist.step_s)
+
+
+def _ranked_by_s(one: Entry, found: Comparison) -> float:
+    """Return a token of what tells an entry's speed: as ranked, of a run its own layout [s]."""
+    if found.asked.sizes.goal.equal == "run":
+        return one.finalist.token_s
+    return found.best_token_s(one)
 
 
 def _more(share: float) -> str:
@@ -192,13 +224,13 @@ def plotted(found: Comparison) -> list[str]:
     if all(row["cost_per_million_tokens"] is not None for row in rows):
         currency = found.prices.currency if found.prices else ""
         name = "cost_per_million_tokens"
-        over = Axis(name=f"{currency} a million tokens", text=_four)
+        over = Axis(name=f"{currency} a million tokens", text=four_digits)
     marks = [str(rank) if rank < 10 else "o" for rank in range(1, len(rows) + 1)]
     points = [
         Point(x=float(row[name]), y=row["tokens_per_s"] * DAY_S, mark=mark)
         for row, mark in reversed(list(zip(rows, marks, strict=True)))
     ]
-    days = Axis(name="tokens/day", text=lambda v: f"{_four(v / 1e9)} G")
+    days = Axis(name="tokens/day", text=lambda v: f"{four_digits(v / 1e9)} G")
     return scatter(points, over, days)
 
 
@@ -268,65 +300,3 @@ def _price_lines(found: Comparison) -> list[str]:
         f"{choice.pick.name}: {', '.join(others)}."
     )
     return [text]
-
-
-def _bill_table(found: Comparison) -> Table:
-    seen: dict[str, Run] = {}
-    for one, run in zip(found.compared.ranked, found.runs, strict=True):
-        seen.setdefault(one.candidate.name, run)
-    table = simple_table("  part", *seen)
-    items = dict.fromkeys(line.item for name in seen for line in found.bills[name].lines)
-    for item in items:
-        counts = [
-            sum(line.count for line in found.bills[name].lines if line.item == item)
-            for name in seen
-        ]
-        table.add_row(f"  {item.replace('_', ' ')}", *(f"{c:,}" if c else "" for c in counts))
-    table.add_section()
-    runs = list(seen.values())
-    table.add_row("  known power", *(format_power(r.power_w) if r.power_w else "" for r in runs))
-    table.add_row("  tokens a day", *(f"{_four(r.tokens_per_day / 1e9)} G" for r in runs))
-    if any(r.tokens_per_j is not None for r in runs):
-        table.add_row(
-            "  tokens a joule",
-            *("" if r.tokens_per_j is None else _four(r.tokens_per_j) for r in runs),
-        )
-    if found.tokens is not None:
-        table.add_row("  days", *("" if r.days is None else _four(r.days) for r in runs))
-        table.add_row(
-            "  known energy",
-            *("" if not r.energy_j else energy_words(r.energy_j) for r in runs),
-        )
-    if any(r.cost_per_token is not None for r in runs):
-        currency = found.prices.currency if found.prices else ""
-        table.add_row(
-            f"  {currency} a million tokens",
-            *("" if r.cost_per_token is None else _four(r.cost_per_token * 1e6) for r in runs),
-        )
-        if found.tokens is not None:
-            table.add_row(
-                f"  {currency} for the run",
-                *("" if r.cost is None else f"{r.cost:,.0f}" for r in runs),
-            )
-    return table
-
-
-def _four(value: float) -> str:
-    return format_number(value, digits=4)
-
-
-def _money_lines(found: Comparison) -> list[str]:
-    lines = [f"Tokens a day, days, energy and money with {lost_time(found)}."]
-    bills = found.bills.values()
-    missing = sorted(
-        {item for bill in bills for item in (*bill.without_power, *bill.boxes_without_power)}
-    )
-    if missing:
-        lines.append(f"Power is without: {', '.join(missing).replace('_', ' ')}; nobody gave it.")
-    why = dict.fromkeys(
-        run.why_no_cost for run in found.runs if run.cost_per_token is None and run.why_no_cost
-    )
-    if found.prices is not None:
-        bought = [bill for bill in bills if found.prices.rent(bill.accelerator) is None]
-        lines += boxes_words(box for bill in bought for box in bill.boxes_without_price)
-    return lines + [f"No money: {reason}." for reason in why]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.compare_inputs import Compare
 from cli.compare_sizes import sizes_document
-from cli.part_used_words import part_document, part_of_family
+from cli.part_used_words import part_document, part_of_question
 from cli.planner_inputs import question_document
 from cli.planner_output import document
 from cli.search_report import (
@@ -73,13 +73,13 @@ class Comparison:
 
     @property
     def first(self) -> Entry:
-        """The winner."""
+        """The winner, from which flips are looked for."""
         return self.compared.ranked[0]
 
-    @property
-    def flips_from(self) -> Entry:
-        """The winner by the fastest layouts of all, from which flips are looked for."""
-        return _flips_from(self.asked, self.compared)
+    def best_token_s(self, one: Entry) -> float:
+        """Return a token of the fastest layout of an entry's cluster, by which it is ranked [s]."""
+        fastest = self.compared.fastest.get(one.candidate.name)
+        return one.finalist.token_s if fastest is None else fastest.token_s
 
 
 def make_comparison(
@@ -143,9 +143,10 @@ def _parts_used(asked: Compare, found: Compared) -> dict[str, PartUsed]:
     """
     if asked.layouts or asked.where:
         return {}
+    steps_s = {one.candidate.name: one.finalist.step_s for one in found.ranked}
     parts = {
-        one.candidate.name: part_of_family(one.candidate.job, one.finalist.step_s)
-        for one in found.ranked
+        one.name: part_of_question(as_what, question, steps_s[one.name])
+        for one, as_what, question in zip(asked.candidates, asked.asked, asked.inputs, strict=True)
     }
     return {name: part for name, part in parts.items() if part is not None}
 
@@ -178,7 +179,7 @@ def _seated_flips(asked: Compare, found: Compared, tell: Tell) -> _Flipped:
     """Return where the winner flips; for a run that all do in time, only where its layout does."""
     if not found.pools:
         return _Flipped(seated=SeatedFlips(held=(), contradicted=()))
-    first = _flips_from(asked, found)
+    first = found.ranked[0]
     raced = [one for one in found.ranked if one is first or asked.sizes.goal.equal != "run"]
     names = {one.candidate.name for one in raced}
     varied = Varied([pool for pool in found.pools if pool.name in names], first.candidate.name)
@@ -190,13 +191,6 @@ def _seated_flips(asked: Compare, found: Compared, tell: Tell) -> _Flipped:
     ordered = flips(varied, tell)
     seated = seated_flips(ordered.found, varied, found.seats, today, tell)
     return _Flipped(seated=seated, looked=ordered.looked)
-
-
-def _flips_from(asked: Compare, found: Compared) -> Entry:
-    """Return the entry whose fastest layout is first; of a run the one that needs least."""
-    if not found.fastest or asked.sizes.goal.equal == "run":
-        return found.ranked[0]
-    return min(found.ranked, key=lambda one: found.fastest[one.candidate.name].token_s)
 
 
 def _by_need(ranked: Sequence[Entry], runs: Mapping[int, Run]) -> tuple[Entry, ...]:
@@ -296,7 +290,7 @@ def flip_value(one: Flip, found: Comparison) -> float:
     """Return the property's value on the winner at the flip: bytes/s, s, 1, tokens or money."""
     if one.name.startswith("price ") and found.prices is not None:
         return price_now(one.name.removeprefix("price "), found.prices) * one.factor
-    winner = found.flips_from
+    winner = found.first
     fabric = winner.candidate.fabric
     now = {
         "nic_rate": fabric.nic.line_bytes_per_s,

@@ -102,7 +102,7 @@ class _Cluster:
         fixed = len(smallest.gpus) != self.unit
         self.most = max(1, (len(smallest.gpus) if fixed else MOST_GPUS) // self.unit)
         self.why_no_larger = ""
-        self.tried = Tried()
+        self.tried = Tried(whole_gpus=len(smallest.gpus) if fixed else 0)
         self._asked, self._goal, self._tell = asked, goal, tell
         self.rate_of: Callable[[int], float] = cache(self._rate)
         self.cost_of: Callable[[int], float] = cache(self._amount)
@@ -350,4 +350,5 @@ def sizes_document(sizes: Sizes, inputs: tuple[Question, ...]) -> Mapping[str, A
         "spent": [one.spent for one in sizes.each],
         "why_unspent": [one.why_unspent or None for one in sizes.each],
         "gpus": [one.gpus for one in inputs],
+        "global_batch": [one.fixed["global_batch"] for one in inputs],
     }

@@ -19,15 +19,19 @@ class Tried:
         rates: tokens a second of those that train [1/s].
         unfit: why no layout fits or can run on it.
         unbuilt: why the network cannot be built so large.
+        whole_gpus: GPUs of a cluster whose graph is fixed; 0 of one that can be built larger [1].
     """
 
     rates: dict[int, float] = field(default_factory=dict)
     unfit: dict[int, str] = field(default_factory=dict)
     unbuilt: dict[int, str] = field(default_factory=dict)
+    whole_gpus: int = 0
 
     @property
     def ends(self) -> bool:
         """Whether the cluster's file, not the model, ends the sizes that can be asked."""
+        if self.whole_gpus:
+            return True
         return bool(self.unbuilt) and max(self.unbuilt) > max([*self.rates, *self.unfit], default=0)
 
     def why_none_fits(self) -> str:
@@ -47,7 +51,7 @@ class Tried:
 
         Args:
             tokens, days: of the run [1], [days].
-            most: GPUs that are looked at [1].
+            most: GPUs up to which sizes are tried [1].
             goodput_share: of the time that trains [1].
 
         Raises:
@@ -55,7 +59,9 @@ class Tried:
             InfeasibleError: even the largest does not.
         """
         run = f"trains {tokens_words(tokens)} tokens in {days:g} days"
-        said = []
+        built = self.ends and not self.whole_gpus
+        which = "that can be built" if built else f"up to {most:,} GPUs"
+        said = [f"of the sizes tried, {which}, none {run}"]
         if self.rates:
             best = max(self.rates, key=lambda gpus: self.rates[gpus])
             took = tokens / (self.rates[best] * goodput_share * DAY_S)
@@ -65,15 +71,17 @@ class Tried:
             said.append(f"no layout fits on {size:,} GPUs: {self.unfit[size]}")
         said += self._end()
         if not self.ends:
-            raise InfeasibleError("; ".join([f"no size up to {most:,} GPUs {run}", *said]))
+            raise InfeasibleError("; ".join(said))
+        more = "a larger cluster" if self.whole_gpus else "a network that goes on"
         raise InputError(
-            "; ".join([f"no size that can be built {run}", *said])
-            + "; describe a network that goes on, give more days, or leave this cluster out"
+            "; ".join([*said, f"describe {more}, give more days, or leave this cluster out"])
         )
 
     def _end(self) -> list[str]:
         if not self.ends:
             return []
+        if self.whole_gpus:
+            return [f"its file or what is dead in it fixes its {self.whole_gpus:,} GPUs"]
         larger = min(gpus for gpus in self.unbuilt if gpus > max([*self.rates, *self.unfit, 0]))
         return [f"it cannot be built with {larger:,}: {self.unbuilt[larger]}"]
 

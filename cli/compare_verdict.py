@@ -12,13 +12,14 @@ from cli.report_choice import (
     chosen_by_speed,
     entry_names,
 )
+from planner.place.answer import Proof
 from planner.procure.budget import format_money
 from planner.procure.run import Run
 from planner.search.compare import Entry
 from planner.search.finalist import is_tie
 from planner.search.given import spelled_layout
 from planner.steptime.document import interval_s
-from planner.units import format_number, format_time
+from planner.units import format_number, format_share, format_time
 
 
 def verdict_lines(found: Comparison) -> list[str]:
@@ -55,9 +56,10 @@ def _offer(name: str, one: Entry, run: Run, found: Comparison) -> Offer:
     per_token = run.cost_per_token
     return Offer(
         name=name, gpus=one.candidate.gpus, tokens_per_s=float(final.step.tokens_per_s),
-        step_s=final.step_s, tier=final.placement.tier, cut_bytes=final.seated_bytes,
-        fits=bool(final.memory.fits), is_tie=is_tie(first, final),
-        million=cost(None if per_token is None else per_token * 1e6), run=cost(run.cost),
+        best_tokens_per_s=1.0 / found.best_token_s(one), step_s=final.step_s,
+        tier=final.placement.tier, cut_bytes=final.seated_bytes, fits=bool(final.memory.fits),
+        is_tie=is_tie(first, final), run=cost(run.cost),
+        million=cost(None if per_token is None else per_token * 1e6),
     )  # fmt: skip
 
 
@@ -69,6 +71,11 @@ def _told(pick: Entry, found: Comparison) -> str:
         f"{row_name(pick, found)}: a step takes {format_time(final.step_s)} ({format_time(low)} to "
         f"{format_time(high)}) with {spelled_layout(final.layout)}."
     )
+    if final.seating == "least-cut" and final.placement.proof is Proof.INCUMBENT:
+        text += (
+            f" Its cut is not proved the least: up to {format_share(final.placement.gap)} of it "
+            "may be saved in other seats, see below."
+        )
     others = [one for one in found.compared.ranked if one is not pick]
     if found.asked.sizes.goal.equal == "run" or not others:
         return text

@@ -10,13 +10,13 @@ from planner.search.given import spelled_layout
 from planner.search.part_used import faster_part
 from planner.units import format_share, format_time
 from topologies.fabric_catalogue import generic_cluster, load_cluster
+from topologies.fabric_rebuild import REBUILT
 from topologies.free_list import only_gpus
 
 if TYPE_CHECKING:
-    from cli.planner_inputs import Asked, Inputs
+    from cli.planner_inputs import Asked, Inputs, Question
     from cli.planner_plan import Plan
     from planner.fabric import Fabric
-    from planner.search.defaults import Job
     from planner.search.part_used import PartUsed
 
 
@@ -31,14 +31,20 @@ def part_used(asked: Asked, inputs: Inputs, step_s: float) -> PartUsed | None:
         inputs: what that came to.
         step_s: the step of the layout that was chosen [s].
     """
-    listed = asked.free is not None or bool(asked.planned_free)
-    if inputs.choice.considered == 1 or listed or asked.where:
+    if inputs.choice.considered == 1:
+        return None
+    return part_of_question(asked, inputs, step_s)
+
+
+def part_of_question(asked: Asked, question: Question, step_s: float) -> PartUsed | None:
+    """Return the same of a cluster whose layouts were all looked at."""
+    if asked.free is not None or asked.planned_free or asked.where:
         return None
 
     def cluster_of(supernodes: int, of_each: int) -> Fabric:
-        return _part(_with_supernodes(asked, inputs.fabric, supernodes), of_each)
+        return _part(_with_supernodes(asked, question.fabric, supernodes), of_each)
 
-    return faster_part(job_of(inputs), step_s, cluster_of)
+    return faster_part(job_of(question), step_s, cluster_of)
 
 
 def part_of_plan(asked: Asked, plan: Plan) -> PartUsed | None:
@@ -46,23 +52,6 @@ def part_of_plan(asked: Asked, plan: Plan) -> PartUsed | None:
     if plan.placement.interrupted or plan.placement.rule_price is not None:
         return None
     return part_used(asked, plan.inputs, float(plan.step.total_s))
-
-
-def part_of_family(job: Job, step_s: float) -> PartUsed | None:
-    """Return the same of a cluster of the generic family; nothing of any other.
-
-    Args:
-        job: what is trained on it.
-        step_s: the step of the layout that was chosen [s].
-    """
-    size = max(job.fabric.capacities("supernode"))
-    if job.fabric.name != f"generic-sn{size}":
-        return None
-
-    def cluster_of(supernodes: int, of_each: int) -> Fabric:
-        return _part(generic_cluster(size, size * supernodes), of_each)
-
-    return faster_part(job, step_s, cluster_of)
 
 
 def _with_supernodes(asked: Asked, fabric: Fabric, supernodes: int) -> Fabric:
@@ -109,7 +98,7 @@ def part_words(found: PartUsed | None, step_s: float, cluster: str) -> str:
         f"{found.supernodes} supernodes, a step takes about {format_time(found.step_s)}, "
         f"{format_share(1.0 - found.step_s / step_s)} less: {spelled_layout(found.layout)}. "
     )
-    if cluster == "generic":
+    if cluster.partition(REBUILT)[0] == "generic":
         digits = max(2, len(str(found.supernodes - 1)))
         hosts = f"sn[{0:0{digits}}-{found.supernodes - 1:0{digits}}]*{found.of_each}"
         return text + (

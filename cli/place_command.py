@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from cli.planner_options import (
+    DEFAULT_TIME_LIMIT_S,
     Cluster,
     Cp,
     Dp,
@@ -162,7 +163,7 @@ def place(
     from cli.planner_errors import INTERRUPTED
     from cli.planner_inputs import DEFAULT_GPUS, DEFAULT_SUPERNODE, Asked, read_inputs
     from cli.planner_output import console, emit, json_text, note, write_file
-    from cli.planner_plan import DEFAULT_TIME_LIMIT_S, make_plan
+    from cli.planner_plan import make_plan
     from cli.progress_line import ProgressLine, SeatingLine
     from cli.report_json import place_document
     from topologies.own_efficiency import read_own_fits

@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.fabric_figures_document import fabric_document
 from cli.planner_inputs import Asked
-from cli.planner_plan import DEFAULT_TIME_LIMIT_S
+from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from cli.step_inputs import Seated, read_plan_document, read_seated
 from planner.errors import InputError
 from planner.fabric import Fabric

@@ -33,6 +33,7 @@ from planner.search.seated_rows import Told, untold
 from planner.search.seated_steps import SeatedSteps
 from planner.search.training import usual_batch
 from planner.steptime.rates import Efficiency
+from planner.words import counted
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 from topologies.imported_run import shard_fields
 from topologies.model_reader import read_model
@@ -294,7 +295,7 @@ def _what_was_left_out(
             named = next(name for least, name in _DEFAULT_MODELS if gpus >= least)
             none = f", and {launch.provenance} describes none" if launch is not None else ""
             assumed["model"] = (
-                f"{named}: the default for {gpus} GPUs, for --model was not given{none}"
+                f"{named}: the default for {counted(gpus, 'GPU')}, for --model was not given{none}"
             )
     return assumed
 
@@ -304,9 +305,10 @@ def _fixed(
 ) -> dict[str, Any]:
     """Return what every layout shares; what nobody gave is noted in *assumed*."""
     batch = usual_batch(model, gpus, given)
-    for name in ("seq", "global_batch"):
-        if name not in given:
-            assumed[name] = f"{getattr(batch, name)}: {batch.source}"
+    if "seq" not in given:
+        assumed["seq"] = f"{batch.seq}: {batch.source}"
+    if "global_batch" not in given:
+        assumed["global_batch"] = batch.words
     fixed = {**given, "seq": batch.seq, "global_batch": batch.global_batch}
     peaks = fabric.accelerator.peak_flops_per_s
     if "precision" not in given:

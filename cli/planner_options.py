@@ -286,6 +286,8 @@ Seed = Annotated[
         help="Seed of whatever is drawn at random.",
     ),
 ]
+DEFAULT_TIME_LIMIT_S = 20.0
+"""What ``planner place`` gives its solvers where ``--time-limit`` does not say [s]."""
 TimeLimit = Annotated[
     float | None,
     typer.Option(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cli.planner_inputs import Inputs
+from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from planner.errors import InfeasibleError, InputError
 from planner.network.incast import IncastGate, fabric_gates
 from planner.network.wiring import Wiring
@@ -21,7 +22,6 @@ from planner.steptime.shared_links import Seating, seated_step_time, seated_wiri
 from planner.steptime.step import Step, layout_memory
 from planner.traffic import Family, step_families
 
-DEFAULT_TIME_LIMIT_S = 20.0
 _TIMED_ROUNDS = 4  # placements that share the time limit of the objective time
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from planner.units import format_bytes, format_time
 from planner.words import plural
@@ -30,6 +31,8 @@ class Offer:
         name: what it is called.
         gpus: of the job [1].
         tokens_per_s: over all GPUs [1/s].
+        best_tokens_per_s: the same with the fastest layout, by which it is ranked; a plan has but
+            one layout [1/s].
         step_s: predicted [s].
         tier, cut_bytes: whose borders a step crosses, with how much [bytes].
         fits: in memory.
@@ -41,6 +44,7 @@ class Offer:
     name: str
     gpus: int
     tokens_per_s: float
+    best_tokens_per_s: float
     step_s: float
     tier: str
     cut_bytes: float
@@ -80,9 +84,10 @@ class Choice:
     def sentence(self) -> str:
         """The recommendation, the same wherever it is read."""
         pick, cheaper = self.pick, self.cheaper
+        crossed = f"{format_bytes(pick.cut_bytes)} a step" if pick.cut_bytes else "nothing"
         speed = (
-            f"{pick.tokens_per_s:,.0f} tokens/s, a step of {format_time(pick.step_s)}, "
-            f"{format_bytes(pick.cut_bytes)} a step across {plural(pick.tier)}"
+            f"{pick.tokens_per_s:,.0f} tokens/s, a step of {format_time(pick.step_s)}, {crossed} "
+            f"across {plural(pick.tier)}"
         )
         if cheaper is None or cheaper.million is None or pick.million is None:
             return f"Take {pick.name}{f', {self.why}' if self.why else ''}: {speed}."
@@ -99,7 +104,8 @@ def chosen_by_speed(offers: Sequence[Offer]) -> Choice | None:
 
     Where prices are not known of all, it is of these the one that crosses least.
     """
-    order = tuple(sorted((one for one in offers if one.fits), key=lambda one: -one.tokens_per_s))
+    fitting = (one for one in offers if one.fits)
+    order = tuple(sorted(fitting, key=lambda one: -one.best_tokens_per_s))
     if not order:
         return None
     alike = tuple(one for one in order if one is order[0] or one.is_tie)
@@ -108,13 +114,24 @@ def chosen_by_speed(offers: Sequence[Offer]) -> Choice | None:
     why = ""
     if len(alike) > 1:
         why = (
-            f"the one that asks least of the network between its {plural(pick.tier)}"
+            _least_words(pick, alike)
             if least is None or least.million is None
             else f"the cheapest of the fastest, at {least.million.text} a million tokens"
         )
     cheaper = cheapest(order)
     return Choice(pick=pick, why=why, order=order, alike=alike, by_need=False,
                   cheaper=None if cheaper is pick else cheaper)  # fmt: skip
+
+
+def _least_words(pick: Offer, alike: Sequence[Offer]) -> str:
+    """Return that *pick* asks least of the network of those alike, or as little as others do."""
+    even = [one.name for one in alike if one is not pick and one.cut_bytes <= pick.cut_bytes]
+    if not even:
+        return f"the one that asks least of the network between its {plural(pick.tier)}"
+    return (
+        f"which asks no more of the network between its {plural(pick.tier)} than "
+        f"{', '.join(even)}, as good a choice"
+    )
 
 
 def chosen_by_need(offers: Sequence[Offer], budget: float | None) -> Choice | None:
@@ -173,3 +190,27 @@ def entry_names(clusters: Sequence[str], labels: Sequence[str]) -> list[str]:
         cluster if clusters.count(cluster) == 1 else f"{cluster}: {label}"
         for cluster, label in zip(clusters, labels, strict=True)
     ]
+
+
+def entry_name(one: Mapping[str, Any], all_of_them: Sequence[Mapping[str, Any]]) -> str:
+    """Return an entry's cluster, its label where all share one, both where some do."""
+    names = entry_names(
+        [str(other["cluster"]) for other in all_of_them], [str(o["label"]) for o in all_of_them]
+    )
+    return names[all_of_them.index(one)]
+
+
+@dataclass(frozen=True, slots=True)
+class BestStep:
+    """The step of the fastest layout of a cluster [s], and the tokens of it [1]."""
+
+    step_s: float
+    tokens: int
+
+
+def best_step(one: Mapping[str, Any]) -> BestStep:
+    """Return by what an entry of a comparison's document is ranked: its own where none is told."""
+    fastest = one.get("fastest")
+    layout = fastest["layout"] if fastest else one["layout"]
+    step_s = fastest["step_s"] if fastest else one["step"]["total_s"]
+    return BestStep(float(step_s), layout["global_batch"] * layout["seq"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.joint_verdict import joint_of, joint_sentences
 from cli.planner_output import json_text
 from cli.planner_version import __version__
 from cli.report_choice import chosen_by_speed
@@ -139,8 +140,14 @@ def _recommended(
         sentences = [
             *comparison(choice, found, must_of(file.document)), *size_sentences(file.document)
         ]  # fmt: skip
-        body += f"<h3>{safe(f'{name}: {found[0].model}')}</h3>" if len(compared) > 1 else ""
+        model = found[0].model
+        called = name if model in name else f"{name}: {model}"
+        body += f"<h3>{safe(called)}</h3>" if len(compared) > 1 else ""
         body += _led(sentences) + _figures(taken(choice, found))
+    joint = joint_of([file.document for file in compared]) if len(compared) > 1 else None
+    if joint is not None:
+        currency = next((bill["currency"] for bill in compared[0].document["bills"].values()), "")
+        body = "<h3>For all models</h3>" + _led(joint_sentences(joint, currency)) + body
     body += _led(_same(compared, asked))
     if not compared and len(plans) == 1:
         cost = ours[0].cost.text if ours[0].cost else ""

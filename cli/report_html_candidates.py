@@ -36,6 +36,8 @@ class Candidate:
         power_w: known power, 0 where none is known [W].
         cost: of a million tokens, None where it is not known.
         run: cost of the whole run, None where it is not known or was not asked.
+        best_step_s: the shortest step known on its cluster, of a plan its own [s].
+        best_tokens_per_s: of the fastest layout on its cluster, by which a comparison ranks [1/s].
     """
 
     name: str
@@ -55,6 +57,8 @@ class Candidate:
     power_w: float
     cost: Cost | None
     run: Cost | None
+    best_step_s: float
+    best_tokens_per_s: float
 
     @property
     def fits(self) -> bool:
@@ -95,6 +99,7 @@ def _candidate(
         tier=cut["tier"], cut_bytes=cut["objective_bytes"], least_bytes=cut["objective_bytes"],
         open_share=cut["gap"], proved_of=_proved_of(document), crossed=crossed, ties=None,
         power_w=account.run.power_w if account else 0.0, cost=cost, run=None,
+        best_step_s=document["step"]["total_s"], best_tokens_per_s=document["step"]["tokens_per_s"],
     )  # fmt: skip
 
 

@@ -48,14 +48,12 @@ def side_by_side(all_of_them: Sequence[Candidate], head: str, pick: Candidate | 
 
 def flips_of_speed(all_of_them: Sequence[Candidate]) -> str:
     """Return how much faster or cheaper each slower candidate would have to be."""
-    order = sorted((one for one in all_of_them if one.fits), key=lambda one: -one.tokens_per_s)
+    order = sorted((one for one in all_of_them if one.fits), key=lambda one: -one.best_tokens_per_s)
+    ratios = [one.tokens_per_s / order[0].tokens_per_s for one in order]
     rows: list[list[str | Num]] = [
-        [order[0].name, one.name,
-         Num(order[0].tokens_per_s / one.tokens_per_s - 1,
-             small_share(order[0].tokens_per_s / one.tokens_per_s - 1)),
-         Num(one.tokens_per_s / order[0].tokens_per_s,
-             format_share(one.tokens_per_s / order[0].tokens_per_s))]
-        for one in order[1:] if one.tokens_per_s > 0
+        [order[0].name, one.name, Num(1 / ratio - 1, small_share(1 / ratio - 1)),
+         Num(ratio, format_share(ratio))]
+        for one, ratio in list(zip(order, ratios, strict=True))[1:] if 0 < ratio <= 1
     ]  # fmt: skip
     if not rows:
         return ""
@@ -70,12 +68,15 @@ def flips_of_speed(all_of_them: Sequence[Candidate]) -> str:
 def _table(all_of_them: Sequence[Candidate], head: str) -> str:
     powered = all(one.power_w for one in all_of_them)
     priced = all(one.cost is not None for one in all_of_them)
-    heads = [head, "Model", "GPUs", "Cluster", "Layout", "Step", "Tokens/s", "MFU", "Crosses",
+    faster = any(one.best_step_s != one.step["total_s"] for one in all_of_them)
+    heads = [head, "Model", "GPUs", "Cluster", "Layout", "Step", *(["Fastest"] if faster else []),
+             "Tokens/s", "MFU", "Crosses",
              "Least", "Memory", "GPU has", "Fits", *(["Power"] if powered else []),
              *(["A million tokens"] if priced else [])]  # fmt: skip
     rows: list[list[str | Num]] = [
         [one.name, one.model, Num(one.gpus, f"{one.gpus:,}"), one.cluster,
          layout_words(one.layout), Num(one.step["total_s"], format_time(one.step["total_s"])),
+         *([Num(one.best_step_s, format_time(one.best_step_s))] if faster else []),
          Num(one.tokens_per_s, f"{one.tokens_per_s:,.0f}"),
          Num(one.step["mfu"], format_share(one.step["mfu"])),
          Num(one.cut_bytes, format_bytes(one.cut_bytes)), Num(one.least_bytes, least_words(one)),
@@ -98,7 +99,14 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
         (f"<p>All of them: {safe(told.words)}.</p>" if told.words else "")
         + table("The candidates", told.heads, told.rows)
         + f"<p>{safe(least_terms(all_of_them))} Memory is that of the fullest GPU with its margin "
-        "for fragments: what must fit.</p>"
+        "for fragments: what must fit."
+        + (
+            " Fastest is the step of the fastest layout found on the cluster, by which "
+            "clusters are ranked; all else is of the layout shown."
+            if faster
+            else ""
+        )
+        + "</p>"
         + "".join(f'<p class="warn">{safe(words)}</p>' for words in close)
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from cli.property_words import (
     PROPERTIES,
     factor_words,
@@ -13,11 +14,11 @@ from cli.property_words import (
     property_words,
     span_words,
 )
-from cli.report_choice import Choice, Cost, chosen_by_need, chosen_by_speed, entry_names
-from cli.report_html_bill import NAMES, silent_words
+from cli.report_choice import Choice, Cost, best_step, chosen_by_need, chosen_by_speed, entry_name
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
-from cli.report_html_compared_read import ComparisonFile, ranked_names
+from cli.report_html_compared_bill import compared_bill
+from cli.report_html_compared_read import ComparisonFile
 from cli.report_html_origin import seat_commands
 from cli.report_html_part_used import part_sentence
 from cli.report_html_parts import Num, Part, filled_table, table
@@ -25,11 +26,11 @@ from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import offers_of, taken
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
-from cli.report_words import boxes_words, unfilled_words
-from planner.procure.bill import BOXES
+from cli.report_words import unfilled_words
+from planner.place.answer import Proof
 from planner.procure.budget import format_money
 from planner.search.standings import NO_FIT
-from planner.units import format_bytes, format_number, format_power, format_time
+from planner.units import format_bytes, format_power, format_time
 
 _FLIPS = {
     "winner": "another cluster is the fastest", "tie": "the first two become a tie, or cease to be",
@@ -43,18 +44,13 @@ def compared_candidates(file: ComparisonFile) -> list[Candidate]:
     return [_candidate(one, file) for one in file.document["ranked"]]
 
 
-def entry_name(one: Mapping[str, Any], all_of_them: Sequence[Mapping[str, Any]]) -> str:
-    """Return an entry's cluster, its label where all share one, both where some do."""
-    names = entry_names(
-        [str(other["cluster"]) for other in all_of_them], [str(o["label"]) for o in all_of_them]
-    )
-    return names[all_of_them.index(one)]
-
-
 def _candidate(one: Mapping[str, Any], file: ComparisonFile) -> Candidate:
     document, cut, run = file.document, one["cut"], one["run"]
     cost, whole = run["cost_per_token"], run["cost"]
     currency = document["bills"].get(one["cluster"], {}).get("currency", "")
+    # A run's clusters are ranked by what they need, as large as their own layouts ask for.
+    by_need = document["inputs"]["sizes"]["equal"] == "run"
+    best = best_step({**one, "fastest": None} if by_need else one)
     return Candidate(
         name=entry_name(one, document["ranked"]), model=file.clusters[one["cluster"]]["model"],
         cluster=one["cluster"], gpus=one["gpus"], layout=one["layout"], step=one["step"],
@@ -63,6 +59,8 @@ def _candidate(one: Mapping[str, Any], file: ComparisonFile) -> Candidate:
         crossed=one["crossed_bytes"], ties=one["tie_with_first"], power_w=run["power_w"] or 0.0,
         cost=None if cost is None else Cost(cost * 1e6, format_money(cost * 1e6, currency)),
         run=None if whole is None else Cost(whole, format_money(whole, currency)),
+        best_step_s=min(best.step_s, one["step"]["total_s"]),
+        best_tokens_per_s=best.tokens / best.step_s,
     )  # fmt: skip
 
 
@@ -91,7 +89,7 @@ def compared_parts(file: ComparisonFile, name: str, suffix: str) -> list[Part]:
         ("compared", "Candidates side by side", body),
         ("flips", "Where the winner flips, and where to spend", flips + _front(file.document)),
         ("clusters", "Clusters", _clusters(file)),
-        ("parts", "Parts, power and money", _bill(file.document)),
+        ("parts", "Parts, power and money", compared_bill(file.document)),
     ]
     return [
         Part(anchor=f"{key}{suffix}", title=title, body=text, plan=name)
@@ -109,6 +107,16 @@ def _seats(document: Mapping[str, Any]) -> str:
         said = (
             f"The step of {', '.join(rank_order)} is timed in rank order, which is faster though "
             "more crosses; the others in the seats with the least cut."
+        )
+    open_cuts = [
+        entry_name(one, document["ranked"])
+        for one in document["ranked"] if one["cut"]["proof"] == Proof.INCUMBENT.value
+    ]  # fmt: skip
+    if open_cuts:
+        limit = format_time(document["inputs"]["time_limit_s"])
+        said += (
+            f" Seats were searched for {limit} a layout; planner place searches for "
+            f"{DEFAULT_TIME_LIMIT_S:g} s, and may so show less of {', '.join(open_cuts)}."
         )
     return f"<p>{safe(said)}</p>"
 
@@ -169,7 +177,7 @@ def _flips(document: Mapping[str, Any]) -> str:
         "faster"
     )  # fmt: skip
     said = (
-        f"They start from the fastest layout of each cluster, of which {first} has the first. "
+        f"They start from the fastest layout of each cluster, by which {first} is first. "
         f"Looked at from 1/32 to 32 times what it is ({span_words(varied)}), on all clusters "
         f"alike, each with its best layout there, {how}. {grid_words(_proved(document))}"
     )
@@ -196,16 +204,14 @@ def _changes(flip: Mapping[str, Any], first: str) -> str:
 
 
 def _flips_from(document: Mapping[str, Any]) -> str:
-    """Return the cluster whose fastest layout is first; the first one in a file that lacks them."""
+    """Return the cluster whose fastest layout is first; of a run the one that is ranked first."""
     ranked = document["ranked"]
-    if document["inputs"]["sizes"]["equal"] == "run" or not all(
-        one.get("fastest") for one in ranked
-    ):
+    if document["inputs"]["sizes"]["equal"] == "run":
         return str(ranked[0]["cluster"])
 
     def token_s(one: Mapping[str, Any]) -> float:
-        layout = one["fastest"]["layout"]
-        return float(one["fastest"]["step_s"] / (layout["global_batch"] * layout["seq"]))
+        best = best_step(one)
+        return best.step_s / best.tokens
 
     return str(min(ranked, key=token_s)["cluster"])
 
@@ -278,6 +284,11 @@ def _clusters(file: ComparisonFile) -> str:
         if tier["tier"] == "supernode"
         and (words := unfilled_words("supernode", tier["capacities"]))
     ]
+    short += [
+        f"{name}: rebuilt with {asked['assumed']['supernode.count']}."
+        for name, asked in file.clusters.items()
+        if "supernode.count" in asked["assumed"]
+    ]
     return (
         "".join(f"<p>{safe(line)}</p>" for line in short)
         + table(
@@ -290,103 +301,6 @@ def _clusters(file: ComparisonFile) -> str:
         + safe(seat_commands(file))
         + "</code></pre>"
     )
-
-
-def _bill(document: Mapping[str, Any]) -> str:
-    """Return what each cluster is made of, and what running it takes."""
-    bills = document["bills"]
-    currency = next((bill["currency"] for bill in bills.values()), "")
-    names = [name for name in dict.fromkeys(one["cluster"] for one in document["ranked"])
-             if name in bills]  # fmt: skip
-    counts = {
-        (name, line["item"]): line["count"] for name in names for line in bills[name]["lines"]
-    }
-    pieces: list[list[str | Num]] = [
-        [NAMES.get(item, item),
-         *(Num(count, f"{count:,}" if count else "none")
-           for name in names for count in [counts.get((name, item), 0)])]
-        for item in dict.fromkeys(item for _, item in counts)
-    ]  # fmt: skip
-    runs = [one["run"] for one in document["ranked"]]
-    columns = {
-        "Known power": [Num(run["power_w"] or 0.0, _power(run["power_w"])) for run in runs],
-        "Tokens a day": [
-            Num(
-                run["tokens_per_day"],
-                f"{format_number(run['tokens_per_day'] / 1e9, digits=4)} billion",
-            )
-            for run in runs
-        ],
-        "Days": [_maybe(run["days"], "") for run in runs],
-        "A million tokens": [
-            _maybe(None if run["cost_per_token"] is None else run["cost_per_token"] * 1e6, currency)
-            for run in runs
-        ],
-        "The run": [_maybe(run["cost"], currency) for run in runs],
-    }
-    rows: list[list[str | Num]] = [
-        [entry_name(one, document["ranked"]), *(cells[i] for cells in columns.values())]
-        for i, one in enumerate(document["ranked"])
-    ]
-    whys = sorted(
-        {
-            f"{'No money' if run['cost_per_token'] is None else 'No cost of the run'}: "
-            f"{run['why_no_cost']}."
-            for run in runs if run.get("why_no_cost")
-        }
-    )  # fmt: skip
-    whys += silent_words(
-        line["item"] for name in names for line in bills[name]["lines"]
-        if line["power_w"] is None and not line["link_bytes_per_s"]
-    )  # fmt: skip
-    whys += boxes_words(
-        line["item"] for name in names if not _is_rented(document, name)
-        for line in bills[name]["lines"] if line["item"] in BOXES and line["price"] is None
-    )  # fmt: skip
-    return (
-        "".join(f"<p>{safe(why)}</p>" for why in whys)
-        + filled_table("What it takes to run", ["Candidate", *columns], rows)
-        + table("Pieces", ["Part", *names], pieces)
-        + _price_list(document["inputs"]["prices"])
-    )
-
-
-def _price_list(prices: Mapping[str, Any] | None) -> str:
-    """Return the prices that money is counted with, each with its source and date."""
-    if not prices:
-        return ""
-    stated = {
-        "an hour of a GPU": prices["gpu_hour"],
-        **{f"an hour of a {kind}": one for kind, one in prices["gpu_hours"].items()},
-        "a kilowatt-hour": prices["kwh"],
-        **prices["items"],
-    }
-    currency = prices["currency"]
-    rows: list[list[str | Num]] = [
-        [name, _maybe(one["price"], currency), one["source"], one["date"]]
-        for name, one in stated.items()
-        if one
-    ]
-    return table("Price list", ["Of", "Price", "Source", "Date"], rows)
-
-
-def _is_rented(document: Mapping[str, Any], cluster: str) -> bool:
-    """Return whether no box of a cluster is bought: it is rented, or there are no prices."""
-    prices = document["inputs"]["prices"]
-    if not prices:
-        return True
-    asked = dict(zip(ranked_names(document["inputs"]["clusters"]),
-                     document["inputs"]["clusters"], strict=True))  # fmt: skip
-    kind = asked[cluster]["fabric"].get("accelerator", {}).get("name")
-    return bool(prices.get("gpu_hour") or prices.get("gpu_hours", {}).get(kind))
-
-
-def _power(value: float | None) -> str:
-    return format_power(value) if value else ""
-
-
-def _maybe(value: float | None, currency: str) -> Num:
-    return Num(value or 0.0, "" if value is None else format_money(value, currency))
 
 
 def _bytes(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from cli.report_html_read import PLAN, PlanFile, checked_plan, loaded
 from planner.errors import InputError
 
 COMPARISON = "planner.compare/1"
+MODELS = "planner.compare-models/1"
 _KNOWN = (PLAN, COMPARISON)
 _INSTEAD = {
     "planner.compare-plans/1": "name the two plans themselves",
@@ -68,8 +69,8 @@ def read_given(paths: Sequence[Path]) -> Given:
                 continue
             if isinstance(found, PlanFile):
                 plans.append(found)
-            elif isinstance(found, ComparisonFile):
-                compared.append(found)
+            elif isinstance(found, tuple):
+                compared += found
             elif path.is_dir():
                 skipped.append(str(file))
             else:
@@ -91,15 +92,23 @@ def _files(path: Path) -> list[Path]:
         raise InputError(f"{path}: cannot be read: {error.strerror}; name a plan file") from None
 
 
-def _read(path: Path) -> PlanFile | ComparisonFile | str:
-    """Return the plan or the comparison in *path*, or what to say of something else."""
+def _read(path: Path) -> PlanFile | tuple[ComparisonFile, ...] | str:
+    """Return the plan or the comparisons in *path*, or what to say of something else."""
     document = loaded(path)
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema == PLAN:
         return checked_plan(document, path)
     if schema == COMPARISON:
-        return checked_comparison(document, path)
+        return (checked_comparison(document, path),)
+    if schema == MODELS and isinstance(document.get("comparisons"), list):
+        return tuple(_of_model(checked_comparison(one, path)) for one in document["comparisons"])
     return _refusal(document, schema)
+
+
+def _of_model(file: ComparisonFile) -> ComparisonFile:
+    """Return one of several comparisons of a file, called after its model, too."""
+    model = next(iter(file.clusters.values()))["model"]
+    return replace(file, name=f"{file.name.removesuffix('.json')} {model}")
 
 
 def _refusal(document: Any, schema: Any) -> str:

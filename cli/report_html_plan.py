@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -87,13 +88,28 @@ def _cluster(plan: PlanFile) -> str:
     )  # fmt: skip
 
 
+def free_words(free: Mapping[str, Any]) -> str:
+    """Return of which cluster a free list names GPUs, where the plan's file says so.
+
+    >>> free_words({"cluster_gpus": 1152, "cluster_supernode": 72})
+    'Only the GPUs of a free list are counted, of 1,152 in supernodes of 72.'
+    """
+    if not {"cluster_gpus", "cluster_supernode"} <= free.keys():
+        return "Only the GPUs of a free list are counted."
+    return (
+        f"Only the GPUs of a free list are counted, of {free['cluster_gpus']:,} in supernodes of "
+        f"{free['cluster_supernode']:,}."
+    )
+
+
 def _unfilled(plan: PlanFile) -> str:
     """Return which supernodes the GPUs do not fill, and what a part of each brings; or nothing.
 
-    Parts of supernodes that a free list names are as full as they can be.
+    Parts of supernodes that a free list names are as full as they can be: of how many, is said.
     """
-    if "free" in plan.document["inputs"]:
-        return ""
+    free = plan.document["inputs"].get("free")
+    if free is not None:
+        return free_words(free)
     tier = next(
         (one for one in plan.document["inputs"]["fabric"]["tiers"] if one["tier"] == "supernode"),
         None,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report_html_verdict import listed
+from cli.report_words import power_words
 from planner.procure.budget import format_money
 from planner.units import format_number, format_power
 
@@ -18,9 +19,26 @@ def size_sentences(document: Mapping[str, Any]) -> list[str]:
     """
     inputs = document["inputs"]
     sizes, clusters = inputs["sizes"], inputs["clusters"]
-    currency = next((bill["currency"] for bill in document["bills"].values()), "")
     if sizes["equal"] == "gpus":
         return []
+    return [*_sized(document), *_batches(clusters)]
+
+
+def _batches(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the batches where they are not the same; nothing where they are."""
+    each = {one["cluster"]: one["layout"]["global_batch"] for one in clusters}
+    if len(set(each.values())) == 1:
+        return []
+    said = listed([f"{name} {batch:,}" for name, batch in each.items()])
+    words = "The batch of a step is the usual one, rounded so that replicas get whole micro-batches"
+    return [f"{words}: {said} sequences."]
+
+
+def _sized(document: Mapping[str, Any]) -> list[str]:
+    """Return the money, power or run, and how many GPUs each cluster got."""
+    inputs = document["inputs"]
+    sizes, clusters = inputs["sizes"], inputs["clusters"]
+    currency = next((bill["currency"] for bill in document["bills"].values()), "")
     if sizes["equal"] == "run":
         each = [f"{one['cluster']} {one['gpus']:,}" for one in clusters]
         text = (
@@ -36,7 +54,8 @@ def size_sentences(document: Mapping[str, Any]) -> list[str]:
         f"{one['cluster']} {one['gpus']:,} GPUs for {shown(spent)}"
         for one, spent in zip(clusters, sizes["spent"], strict=True)
     ]
-    what = "power at the meter" if sizes["equal"] == "power" else f"money ({sizes['basis']})"
+    ratio = float((inputs["prices"] or {}).get("overhead_ratio", 1.0))
+    what = power_words(ratio) if sizes["equal"] == "power" else f"money ({sizes['basis']})"
     return [f"Asked: equal {what}, at most {shown(sizes['budget'])}: {listed(each)}."]
 
 

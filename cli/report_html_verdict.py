@@ -20,12 +20,13 @@ _CLOSE = "In doubt: memory is an estimate with a margin; a candidate close to it
 
 def offers_of(all_of_them: Sequence[Candidate]) -> list[Offer]:
     """Return what the choice between candidates rests on, in their order."""
-    fastest = max((one for one in all_of_them if one.fits), key=lambda one: one.tokens_per_s,
+    fastest = max((one for one in all_of_them if one.fits), key=lambda one: one.best_tokens_per_s,
                   default=None)  # fmt: skip
     return [
         Offer(
             name=_called(one, all_of_them), gpus=one.gpus, tokens_per_s=one.tokens_per_s,
-            step_s=one.step["total_s"], tier=one.tier, cut_bytes=one.cut_bytes, fits=one.fits,
+            best_tokens_per_s=one.best_tokens_per_s, step_s=one.step["total_s"], tier=one.tier,
+            cut_bytes=one.cut_bytes, fits=one.fits,
             is_tie=_is_tie(fastest, one) if one.ties is None else one.ties,
             million=one.cost, run=one.run,
         )
@@ -95,7 +96,7 @@ def _tied(choice: Choice) -> list[str]:
     alike = choice.alike
     rest = [one for one in choice.order if one not in alike]
     behind = f"; {listed([one.name for one in rest])} {_is(rest)} surely slower" if rest else ""
-    fewer = 1 - alike[-1].tokens_per_s / alike[0].tokens_per_s
+    fewer = 1 - alike[-1].best_tokens_per_s / alike[0].best_tokens_per_s
     priced = all(one.million is not None for one in alike)
     doubt = (
         "; another price list may turn it."

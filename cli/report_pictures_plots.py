@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report_html_compared import entry_name
+from cli.report_choice import entry_name
 from cli.report_html_step import line_of, parts_picture, step_keys, timeline_key, timeline_picture
 from cli.report_html_words import DIGITS, layout_words
 from cli.report_pictures_bars import Bar, bars

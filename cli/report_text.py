@@ -36,6 +36,7 @@ from planner.steptime.critical_path import critical_path
 from planner.steptime.document import interval_s
 from planner.steptime.memory import STAGES
 from planner.units import format_bytes, format_rate, format_share, format_time
+from planner.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -215,7 +216,7 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
         ),
         (
             "batch",
-            f"{layout.global_batch:,} sequences of {layout.seq:,} tokens: "
+            f"{counted(layout.global_batch, 'sequence')} of {layout.seq:,} tokens: "
             f"{tokens / 1e6:.3g} million tokens a step"
             + (" (assumed)" if "global_batch" in inputs.assumed else ""),
         ),

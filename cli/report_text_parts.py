@@ -235,7 +235,7 @@ def seat_lines(plan: Plan, shown: int) -> list[tuple[str, str]]:
         parts = _held_parts(ranks, {words[digit]: values for digit, values in held.items()})
         free = domain.capacity - len(domain.ranks)
         lines.append(
-            (domain.name, parts + f"; {len(ranks)} ranks" + (
+            (domain.name, "; ".join(filter(None, (parts, counted(len(ranks), "rank")))) + (
                 f", {free} of {domain.capacity} GPUs idle" if free else ""
             ))
         )  # fmt: skip
@@ -266,7 +266,7 @@ def _held_parts(ranks: NDArray[np.int64], held: Mapping[str, NDArray[np.int64]])
     by_text: dict[str, list[int]] = {}
     for value in np.unique(values[ranks]):
         part = ranks[values[ranks] == value]
-        text = _held_parts(part, rest) if rest else f"{len(part)} ranks"
+        text = _held_parts(part, rest) if rest else counted(len(part), "rank")
         by_text.setdefault(text, []).append(int(value))
     return " + ".join(
         f"{_named(word, np.array(which), int(values.max()) + 1)} ({text})"

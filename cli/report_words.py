@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cli.compare_tried import tokens_words
+from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from planner.place.answer import Proof
 from planner.search.given import spelled_layout
 from planner.units import format_bytes, format_power, format_share, format_time
@@ -20,6 +22,8 @@ _PARTS: Mapping[str, str] = {
     "fixed": "data and logging", "straggling": "slowest GPU's lag",
 }  # fmt: skip
 _RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their full-width forms
+LONG_DAYS = 365.0
+"""A run that takes longer is none that anybody starts: chips are replaced before it ends [days]."""
 _SHORT_SHOWN = 4  # domains that are not full; more are told by their number
 _CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 
@@ -99,23 +103,26 @@ def saved_share(faster_s: float, taken_s: float) -> str:
     return format_share(1.0 - faster_s / taken_s)
 
 
-def not_proved_words(found: Iterable[tuple[str, Placement]]) -> str:
-    """Return whose least cut is not proved the least, and what crosses at least; often nothing.
+def not_proved_words(found: Iterable[tuple[str, Placement]], limit_s: float) -> str:
+    """Return whose least cut is not proved the least, by how much, and why; often nothing.
 
     Args:
         found: what each is called, and its placement.
+        limit_s: seconds that each was looked for [s].
     """
-    open_cuts: dict[str, list[str]] = {}
-    for name, placement in found:
-        if placement.proof is Proof.INCUMBENT:
-            least = format_bytes(placement.lower_bound_bytes)
-            open_cuts.setdefault(least, []).append(name)
-    if not open_cuts:
+    said = [
+        f"{name} (up to {format_share(placement.gap)} less, at least "
+        f"{format_bytes(placement.lower_bound_bytes)} in any seats)"
+        for name, placement in found
+        if placement.proof is Proof.INCUMBENT
+    ]
+    if not said:
         return ""
+    shows = "less" if limit_s < DEFAULT_TIME_LIMIT_S else "another"
     return (
-        "Not proved the least: in any seats at least "
-        + ", ".join(f"{least} ({', '.join(which)})" for least, which in open_cuts.items())
-        + " cross; planner place looks for longer, and so does --time-limit."
+        f"Not proved the least: {', '.join(said)}. Seats are searched for {format_time(limit_s)} a "
+        f"layout here, for {DEFAULT_TIME_LIMIT_S:g} s by planner place, which may so show {shows}; "
+        "--time-limit sets it in both."
     )
 
 
@@ -184,6 +191,26 @@ def boxes_words(boxes: Iterable[str]) -> list[str]:
     """
     named = ", ".join(sorted(set(boxes)))
     return [f"Not in the purchase, for want of a price in the list: {named}."] if named else []
+
+
+def power_words(overhead_ratio: float) -> str:
+    """Return what a power of known parts is called: with what cools them it is at the meter.
+
+    >>> power_words(1.25), power_words(1.0)
+    ('power at the meter', 'power of the parts')
+    """
+    return "power of the parts" if overhead_ratio == 1.0 else "power at the meter"
+
+
+def shorter_run_words(tokens: float) -> str:
+    """Return how to ask for the GPUs that train *tokens* in a season.
+
+    >>> shorter_run_words(15e12)
+    'planner compare --tokens 15T --days 90 says how many GPUs do it in 90'
+    """
+    return (
+        f"planner compare --tokens {tokens_words(tokens)} --days 90 says how many GPUs do it in 90"
+    )
 
 
 def energy_words(energy_j: float) -> str:

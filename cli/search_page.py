@@ -12,7 +12,14 @@ from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.part_used_words import part_words
 from cli.report_pictures_plane import Axis
-from cli.report_words import boxes_words, not_proved_words, passed_over_words
+from cli.report_words import (
+    LONG_DAYS,
+    boxes_words,
+    not_proved_words,
+    passed_over_words,
+    power_words,
+    shorter_run_words,
+)
 from cli.search_report import Search, front_rows, short_layout, told_layout, used_bytes
 from planner.procure.bill import Bill
 from planner.procure.run import Run
@@ -151,14 +158,14 @@ def _notes(found: Search) -> list[str]:
     if len(odd) == len(found.best):
         return lines
     the = "The others sit" if odd else "Each sits"
-    said = not_proved_words(
+    sat = [
         (str(i), one.placement)
         for i, one in enumerate(found.best, 1) if one.seating != "rank-order"
-    )  # fmt: skip
+    ]  # fmt: skip
+    said = not_proved_words(sat, found.time_limit_s)
     if not said:
         return [*lines, f"{the} where the least bytes leave their supernodes, which is proved."]
-    limit = format_time(found.time_limit_s)
-    return [*lines, f"{the} in the least cut found in {limit} a layout. {said}"]
+    return [*lines, f"{the} in the least cut that was found. {said}"]
 
 
 def _apart_table(found: Search) -> Table:
@@ -243,10 +250,14 @@ def print_run(console: Console, bill: Bill, run: Run) -> None:
     console.print(Text("What it takes", style="bold"))
     lines = [f"{run.tokens_per_day / 1e9:,.4g} billion tokens a day, nothing lost to faults"]
     if run.days is not None and run.tokens is not None:
-        lines.append(f"{run.tokens / 1e12:.4g} trillion tokens in {run.days:,.4g} days")
+        hint = f"; {shorter_run_words(run.tokens)}" if run.days > LONG_DAYS else ""
+        lines.append(f"{run.tokens / 1e12:.4g} trillion tokens in {run.days:,.4g} days{hint}")
     if run.power_w:
         lacking = ", ".join((*bill.without_power, *bill.boxes_without_power))
-        lines.append(format_power(run.power_w) + (f", without {lacking}" if lacking else ""))
+        scope = power_words(run.power_w / bill.known_power_w)
+        lines.append(
+            f"{format_power(run.power_w)}, {scope}" + (f", without {lacking}" if lacking else "")
+        )
     if run.cost is not None:
         lines.append(f"{run.cost:,.0f} {bill.currency} for the run")
     elif run.cost_per_token is not None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.planner_options import (
+    DEFAULT_TIME_LIMIT_S,
     Cluster,
     Cp,
     Dp,
@@ -99,7 +100,6 @@ def step(
     """
     from cli.planner_inputs import Asked
     from cli.planner_output import console, emit, json_text, note, write_file
-    from cli.planner_plan import DEFAULT_TIME_LIMIT_S
     from cli.step_inputs import read_seated
     from cli.step_report import print_step, step_body, trace_text
     from planner.search.given import spelled_layout

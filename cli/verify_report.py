@@ -15,8 +15,9 @@ from rich.table import Table
 from cli.export_command import read_host_names
 from cli.plan_cluster import read_planned
 from cli.planner_inputs import Inputs
+from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from cli.planner_output import document
-from cli.planner_plan import DEFAULT_TIME_LIMIT_S, seated_step
+from cli.planner_plan import seated_step
 from cli.step_inputs import plan_sha256, read_plan_document
 from cli.verify_efficiency import SHIPPED, timed_with
 from cli.verify_machines import machine_changes, machine_sentences

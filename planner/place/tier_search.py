@@ -268,7 +268,7 @@ def _offer_chain(state: Search, asked: int) -> None:
     else:
         chain = weighted_chain(question, volumes, state.weights[low : high + 1])
     home = nested_home(question.sizes, chain, tree, low)
-    tiles = ["x".join(map(str, sides)) for sides in chain]
+    tiles = ["x".join(map(str, sides)) or "1" for sides in chain]
     method = f"equal tiles {tiles[asked - low]}"
     others = [
         f"{name} {tile}"

@@ -86,7 +86,8 @@ class Compared:
     """A comparison.
 
     Args:
-        ranked: every cluster with the layout that is taken on it, or each given one, fastest first.
+        ranked: every cluster with the layout that is taken on it, the one whose fastest layout
+            takes least first, from which flips start, too; or each given layout, fastest first.
         moved: the first one's layout on each other cluster, to see what falls on its cut.
         pools: each cluster with a few layouts that are good on some of them, in the order asked;
             empty where layouts were given.
@@ -129,7 +130,7 @@ def compare(
             estimated_s=choice.step_s,
         )  # fmt: skip
         own.append(Entry(candidate=one, label="own best", finalist=finalist))
-    ranked = _ranked(own)
+    ranked = _ranked(own, {name: one.token_s for name, one in fastest.items()})
     return Compared(
         ranked=ranked,
         moved=_moved(ranked[0], own, seats, seed, time_limit_s),
@@ -238,13 +239,21 @@ def compare_layouts(
         for one in candidates
         for name, layout in layouts.items()
     ]  # fmt: skip
-    return Compared(ranked=_ranked(entries), moved=(), pools=(), seats=seats, fastest={})
+    return Compared(ranked=_ranked(entries, {}), moved=(), pools=(), seats=seats, fastest={})
 
 
-def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    return tuple(
-        sorted(entries, key=lambda one: (not bool(one.finalist.memory.fits), one.finalist.token_s))
-    )
+def _ranked(entries: Sequence[Entry], fastest_s: Mapping[str, float]) -> tuple[Entry, ...]:
+    """Return those that fit first, by a token of the cluster's fastest layout, then of their own.
+
+    Which layout is taken is also a matter of what is usual; which cluster is faster is not.
+    """
+
+    def slowness(one: Entry) -> tuple[bool, float, float]:
+        own_s = one.finalist.token_s
+        fits = bool(one.finalist.memory.fits)
+        return not fits, fastest_s.get(one.candidate.name, own_s), own_s
+
+    return tuple(sorted(entries, key=slowness))
 
 
 def _moved(

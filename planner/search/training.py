@@ -19,11 +19,23 @@ class Batch:
         seq: sequence length [tokens].
         global_batch: sequences of one step [1].
         source: where it is printed.
+        rounded_from: sequences that were published, where GPUs do not divide them; else 0 [1].
     """
 
     seq: int
     global_batch: int
     source: str
+    rounded_from: int = 0
+
+    @property
+    def words(self) -> str:
+        """The batch and where it is from, and from what it was rounded."""
+        if not self.rounded_from:
+            return f"{self.global_batch}: {self.source}"
+        return (
+            f"{self.global_batch}: rounded from {self.rounded_from}, so that replicas get whole "
+            f"micro-batches; {self.source}"
+        )
 
 
 # By shape (hidden, layers, experts), so that a renamed config.json finds its own.
@@ -80,4 +92,5 @@ def usual_batch(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Batch:
         unit = lcm(unit, fixed.get("dp", 1) * fixed.get("micro_batch", 1) * fixed.get("pp", 1))
     exact = wanted == int(wanted) and int(wanted) % lcm(unit, gpus) == 0
     batch = int(wanted) if exact else unit * 2 ** max(0, round(log2(max(wanted / unit, 1.0))))
-    return Batch(seq=seq, global_batch=batch, source=usual.source)
+    rounded_from = 0 if batch == wanted else round(wanted)
+    return Batch(seq=seq, global_batch=batch, source=usual.source, rounded_from=rounded_from)

@@ -62,7 +62,7 @@ def test_supernodes_are_ranked_with_what_falls_on_each_cut(experts: Run) -> None
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     ranked = document["ranked"]
     assert {one["supernode"] for one in ranked} == {4, 16}
-    steps = [one["step"]["total_s"] for one in ranked]
+    steps = [one["fastest"]["step_s"] for one in ranked]
     assert steps == sorted(steps)
     by_size = {one["supernode"]: one for one in ranked}
     assert by_size[16]["seated_bytes"] == 0
@@ -101,6 +101,23 @@ def test_one_cluster_is_the_verdict_of_a_page(experts: Run) -> None:
     assert taken in tied
     for other in tied - {taken}:
         assert f"{other} (" in head.split("A tie with")[1]
+
+
+def test_the_first_of_the_ranking_is_where_flips_start(experts: Run) -> None:
+    said = " ".join(experts.page.split())
+
+    first = experts.document["ranked"][0]["cluster"]
+    assert f"by which they are ranked: {first} is first, with a step of" in said
+    assert "Ranked by 'fastest', the step of the fastest layout found on each cluster" in said
+
+
+def test_a_rounded_batch_is_said_before_the_ranking(planner: Planner) -> None:
+    asked = ("--gpus", "6", "--supernode", "6", "--model", "llama-3.1-8b", "--tp", "2", "--dp", "3")
+    head = " ".join(planner("compare", *asked, "--tokens", "15T").out.split("Ranked")[0].split())
+
+    # The usual 1,024 sequences of 4,096 tokens are no multiple of 3; 3 x 2^8 and 3 x 2^9 are.
+    assert re.search(r"whole micro-batches: (768|1,536) for 1,024 sequences; --global-batch", head)
+    assert re.search(r"15T tokens take [\d,]+ days or more on these: planner compare", head)
 
 
 def test_flips_are_told_by_what_changes(experts: Run) -> None:
@@ -185,7 +202,7 @@ def test_given_layouts_are_compared_on_every_cluster(planner: Planner, tmp_path:
         (("--budget", "1M"), 2, ("--equal money",)),
         (("--days", "30", "--tokens", "1T", "--gpus", "64"), 2, ("--gpus",)),
         (("--supernode", "8", "--model", "llama-3.1-405b", "--tokens", "1e19", "--days", "1"), 3,
-         ("no size up to 131,072 GPUs",)),
+         ("of the sizes tried, up to 131,072 GPUs, none trains",)),
     ],
 )  # fmt: skip
 def test_all_that_is_wrong_is_said_at_once(

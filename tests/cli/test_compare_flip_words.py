@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from cli.compare_flips import flip_questions, now_sentence
+from cli.compare_flips import fastest_lines, flip_questions, now_sentence
 from cli.report_html_origin import clusters_command
 from planner.layout import Layout
 from planner.procure.prices import PriceList
@@ -21,7 +21,8 @@ def comparison(taken_s: float, *flips: Flip) -> Any:
         finalist=SimpleNamespace(layout=Layout(tp=8, dp=2, pp=2, global_batch=8)),
     )
     return SimpleNamespace(
-        flips=flips, flips_from=one, prices=None,
+        flips=flips, first=one, prices=None,
+        asked=SimpleNamespace(sizes=SimpleNamespace(goal=SimpleNamespace(equal="gpus"))),
         compared=SimpleNamespace(
             ranked=[one], fastest={"sea": SimpleNamespace(layout=FASTER, step_s=0.968)},
             seats={"sea": SimpleNamespace(quick_s=lambda _model, _layout: taken_s)},
@@ -34,7 +35,7 @@ def flip(kind: str, after: str) -> Flip:
 
 
 def test_a_faster_layout_that_is_not_usual_is_told_as_place_tells_it() -> None:
-    said = now_sentence(comparison(1.0))
+    said = " ".join(fastest_lines(comparison(1.0)))
 
     # 1 s against 0.968 s: 3.2 % less, though one is 3.3 % behind the other.
     assert "A faster layout was passed over on sea: tp 8, dp 4, micro-batch 1" in said
@@ -43,15 +44,18 @@ def test_a_faster_layout_that_is_not_usual_is_told_as_place_tells_it() -> None:
 
 
 def test_a_layout_as_good_is_not_called_passed_over() -> None:
-    said = now_sentence(comparison(0.968 * 1.01))
+    said = " ".join(fastest_lines(comparison(0.968 * 1.01)))
 
     assert "passed over" not in said
-    assert "hardly tell from these" in said
+    assert "hardly tell them from the fastest" in said
     assert "0.990 % on sea" in said
 
 
 def test_the_fastest_itself_needs_no_excuse() -> None:
-    assert now_sentence(comparison(0.968)).endswith("has the shortest step now, 968 ms.")
+    found = comparison(0.968)
+
+    assert fastest_lines(found) == []
+    assert now_sentence(found).endswith("sea is first, with a step of 968 ms.")
 
 
 def test_where_nothing_fits_no_other_cluster_is_called_the_fastest(

@@ -38,6 +38,7 @@ def test_where_the_network_ends_it_is_said_how_far_it_goes(
     # A spine of radix 8 joins 8 leaves of 8 GPUs: 64, the ninth leaf has no port.
     said = " ".join(ran.err.split())
     assert ran.code == 2
-    assert "small: no size that can be built trains 15T tokens in 60 days; 64 GPUs take" in said
+    assert "small: of the sizes tried, that can be built, none trains 15T tokens in 60 days" in said
+    assert "days; 64 GPUs take" in said
     assert "it cannot be built with 72: network: 3 pods of 4 leaf groups and no core" in said
     assert "hgx-h100:" not in said

@@ -9,14 +9,18 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from cli.compare_models import models_document
+from cli.planner_output import json_text
 from planner.units import format_bytes
 from tests.cli.browser import Browser, opened
 from tests.conftest import Ran
 from tests.report_plans import HOSTILE, small_plan
 
 Planner = Callable[..., Ran]
+SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "compare-models.json"
 
 
 @pytest.fixture(scope="module")
@@ -336,3 +340,20 @@ def test_two_comparisons_have_a_recommendation_and_parts_of_their_own(
     whose = page.partition("What must hold")[2].partition("</table>")[0]
     assert "sizes: generic-sn8" in whose
     assert "all" in re.findall(r">([^<>]*)</td>", whose)
+
+
+def test_the_page_of_several_models_begins_with_a_cluster_for_all(
+    planner: Planner, compared: Path, tmp_path: Path
+) -> None:
+    text = compared.read_text()
+    documents = [json.loads(text), json.loads(text.replace("mixtral-8x7b", "other-8x7b"))]
+    file = tmp_path / "both.json"
+    file.write_text(json_text(models_document(documents)))
+
+    page = planner("report", str(file)).out
+
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator(schema).validate(json.loads(file.read_text()))
+    first, _, rest = page.partition("<h3>For all models</h3>")[2].partition("<h3>both mixtral-8x7b")
+    assert "For all models, as many tokens of each model, one after the other: take " in first
+    assert "both other-8x7b" in rest

@@ -8,8 +8,9 @@ import pytest
 
 from cli.report_choice import Cost, Offer, chosen_by_need, chosen_by_speed
 
-BASE = Offer(name="a", gpus=8, tokens_per_s=1000.0, step_s=2.0, tier="supernode", is_tie=False,
-             cut_bytes=10e9, fits=True, million=None, run=None)  # fmt: skip
+BASE = Offer(name="a", gpus=8, tokens_per_s=1000.0, best_tokens_per_s=1000.0, step_s=2.0,
+             tier="supernode", is_tie=False, cut_bytes=10e9, fits=True, million=None,
+             run=None)  # fmt: skip
 
 
 def usd(amount: float) -> Cost:
@@ -17,7 +18,7 @@ def usd(amount: float) -> Cost:
 
 
 def test_the_fastest_is_taken_where_it_is_told_from_the_others() -> None:
-    slow = replace(BASE, name="slow", tokens_per_s=500.0, cut_bytes=1.0)
+    slow = replace(BASE, name="slow", tokens_per_s=500.0, best_tokens_per_s=500.0, cut_bytes=1.0)
 
     choice = chosen_by_speed([slow, BASE])
 
@@ -30,7 +31,9 @@ def test_the_fastest_is_taken_where_it_is_told_from_the_others() -> None:
 
 def test_money_against_time_names_both_and_what_each_brings() -> None:
     fast = replace(BASE, name="fast", million=usd(2.5))
-    cheap = replace(BASE, name="cheap", tokens_per_s=500.0, million=usd(1.25))
+    cheap = replace(
+        BASE, name="cheap", tokens_per_s=500.0, best_tokens_per_s=500.0, million=usd(1.25)
+    )
 
     choice = chosen_by_speed([cheap, fast])
 
@@ -45,8 +48,10 @@ def test_money_against_time_names_both_and_what_each_brings() -> None:
 
 def test_a_tie_is_broken_by_money_and_a_slower_one_that_costs_less_is_still_named() -> None:
     one = replace(BASE, name="one", million=usd(3))
-    two = replace(BASE, name="two", tokens_per_s=990.0, is_tie=True, million=usd(2))
-    slow = replace(BASE, name="slow", tokens_per_s=400.0, million=usd(1))
+    two = replace(
+        BASE, name="two", tokens_per_s=990.0, best_tokens_per_s=990.0, is_tie=True, million=usd(2)
+    )
+    slow = replace(BASE, name="slow", tokens_per_s=400.0, best_tokens_per_s=400.0, million=usd(1))
 
     tie = chosen_by_speed([one, two])
     more = chosen_by_speed([one, two, slow])
@@ -61,7 +66,9 @@ def test_a_tie_is_broken_by_money_and_a_slower_one_that_costs_less_is_still_name
 
 def test_a_tie_without_all_prices_is_broken_by_what_crosses() -> None:
     one = replace(BASE, name="one", million=usd(3))
-    two = replace(BASE, name="two", tokens_per_s=990.0, is_tie=True, cut_bytes=1e9)
+    two = replace(
+        BASE, name="two", tokens_per_s=990.0, best_tokens_per_s=990.0, is_tie=True, cut_bytes=1e9
+    )
 
     choice = chosen_by_speed([one, two])
 
@@ -70,7 +77,14 @@ def test_a_tie_without_all_prices_is_broken_by_what_crosses() -> None:
 
 
 def test_what_does_not_fit_is_not_taken() -> None:
-    full = replace(BASE, name="full", tokens_per_s=9000.0, fits=False, million=usd(0.1))
+    full = replace(
+        BASE,
+        name="full",
+        tokens_per_s=9000.0,
+        best_tokens_per_s=9000.0,
+        fits=False,
+        million=usd(0.1),
+    )
 
     choice = chosen_by_speed([full, replace(BASE, million=usd(1))])
 
@@ -92,7 +106,9 @@ def test_a_run_is_given_to_who_does_it_for_least_and_not_to_the_fastest(
     budget: float | None, said: str
 ) -> None:
     fast = replace(BASE, run=usd(7))
-    cheap = replace(BASE, name="b", gpus=16, tokens_per_s=700.0, run=usd(5))
+    cheap = replace(
+        BASE, name="b", gpus=16, tokens_per_s=700.0, best_tokens_per_s=700.0, run=usd(5)
+    )
 
     choice = chosen_by_need([fast, cheap], budget)
 

@@ -1,0 +1,207 @@
+"""Which one cluster to take for several models, and for which of them another is surely faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from cli.report_choice import best_step
+from planner.procure.budget import format_money
+from planner.search.ties import told_apart
+from planner.units import format_share
+
+_NINETY_PERCENT = 1.645  # standard deviations to each side that hold 90 %
+EQUAL_TOKENS = "as many tokens of each model, one after the other"
+OWN_RUNS = "each model's run in time on a cluster of its own"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A cluster that all the models were compared on.
+
+    Args:
+        cluster: its name.
+        token_s: what a token of each model takes together, by the fastest layouts [s].
+        spread: of the fit of that, in log [1].
+        crossed_bytes: what leaves supernodes for a token of each, by the layouts shown [bytes].
+        gpus: of all the runs where each has a cluster of its own, else of the cluster [1].
+        token_cost: of a token of each, None where it is not known.
+        cost: of all the runs, None where it is not known or not asked.
+    """
+
+    cluster: str
+    token_s: float
+    spread: float
+    crossed_bytes: float
+    gpus: int
+    token_cost: float | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """What to take for a set of models.
+
+    Args:
+        rule: by what, in words.
+        pick: the cluster to take.
+        order: all of them, the best first.
+        alike: the best and those that the model cannot tell from it; one where needs decide.
+        surely_faster: model to the cluster that is first for it alone, where *pick* is surely
+            slower.
+    """
+
+    rule: str
+    pick: Shared
+    order: tuple[Shared, ...]
+    alike: tuple[Shared, ...]
+    surely_faster: Mapping[str, str]
+
+
+def joint_of(documents: Sequence[Mapping[str, Any]]) -> Joint | None:
+    """Return what to take for the models of *documents*; None where no two clusters hold them all.
+
+    For the same number of tokens of each model, trained one after the other, it is the cluster that
+    takes least; of those that cannot be told from it the cheapest, or where money is not known of
+    all, the one that asks least of its network: as for one model. Where each cluster is just large
+    enough for a run, it is the one whose runs cost least together, or where money is not known of
+    all, have the fewest GPUs.
+
+    Args:
+        documents: of ``planner compare``, each of another model. There is no verdict where they do
+            not have the same in common, or are of given layouts.
+    """
+    common = {_common(one["inputs"]["sizes"]) for one in documents}
+    models = {_model(one) for one in documents}
+    given = any(one["inputs"]["layouts"] for one in documents)
+    if len(models) < max(2, len(documents)) or len(common) > 1 or given:
+        return None
+    by_name = [
+        {one["cluster"]: one for one in document["ranked"] if one["memory"]["fits"]}
+        for document in documents
+    ]
+    names = [name for name in by_name[0] if all(name in found for found in by_name)]
+    if len(names) < 2:
+        return None
+    by_need = documents[0]["inputs"]["sizes"]["equal"] == "run"
+    shared = [_shared(name, [found[name] for found in by_name], by_need) for name in names]
+    if by_need:
+        return _by_need(shared)
+    order = sorted(shared, key=lambda one: one.token_s)
+    alike = [one for one in order if one is order[0] or not _apart(order[0], one)]
+    priced = all(one.token_cost is not None for one in alike)
+    pick = min(alike, key=lambda one: (one.token_cost or 0.0) if priced else one.crossed_bytes)
+    firsts = {_model(one): one["ranked"][0]["cluster"] for one in documents}
+    return Joint(
+        rule=EQUAL_TOKENS, pick=pick, order=tuple(order), alike=tuple(alike),
+        surely_faster={
+            model: first
+            for (model, first), found in zip(firsts.items(), by_name, strict=True)
+            if first != pick.cluster and not found[pick.cluster]["tie_with_first"]
+        },
+    )  # fmt: skip
+
+
+def _common(sizes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what clusters have in common: GPUs, an amount of money or power, or days."""
+    gpus = tuple(sizes["gpus"]) if sizes["equal"] == "gpus" else ()
+    return sizes["equal"], sizes["budget"], sizes["days"], gpus
+
+
+def _model(document: Mapping[str, Any]) -> str:
+    return str(document["inputs"]["clusters"][0]["model"])
+
+
+def _shared(name: str, entries: Sequence[Mapping[str, Any]], by_need: bool) -> Shared:
+    tokens_s = [best_step(one).step_s / best_step(one).tokens for one in entries]
+    spreads = [_spread(one["step"]["interval_s"]) for one in entries]
+    costs = [one["run"]["cost"] for one in entries]
+    token_costs = [one["run"]["cost_per_token"] for one in entries]
+    return Shared(
+        cluster=name, token_s=sum(tokens_s),
+        # Errors of one machine's fit go one way: the whole is as unsure as its parts.
+        spread=sum(t * s for t, s in zip(tokens_s, spreads, strict=True)) / sum(tokens_s),
+        crossed_bytes=sum(
+            one["seated_bytes"] / (one["layout"]["global_batch"] * one["layout"]["seq"])
+            for one in entries
+        ),
+        gpus=sum(one["gpus"] for one in entries) if by_need else entries[0]["gpus"],
+        token_cost=None if None in token_costs else sum(token_costs),
+        cost=None if None in costs else sum(costs),
+    )  # fmt: skip
+
+
+def _spread(interval_s: Sequence[float]) -> float:
+    low_s, high_s = interval_s
+    return log(high_s / low_s) / (2 * _NINETY_PERCENT) if low_s > 0 else 1.0
+
+
+def _apart(first: Shared, other: Shared) -> bool:
+    return told_apart(first.token_s, other.token_s, first.spread, other.spread)
+
+
+def _by_need(shared: Sequence[Shared]) -> Joint:
+    priced = all(one.cost is not None for one in shared)
+    order = sorted(shared, key=lambda one: (one.cost or 0.0) if priced else float(one.gpus))
+    return Joint(rule=OWN_RUNS, pick=order[0], order=tuple(order), alike=(order[0],),
+                 surely_faster={})  # fmt: skip
+
+
+def joint_sentences(joint: Joint, currency: str = "") -> list[str]:
+    """Return the verdict for all the models, by which rule, and for whom it is not the best.
+
+    Args:
+        joint: the verdict.
+        currency: of what runs cost, where they have a cost.
+    """
+    pick, rest = joint.pick, [one for one in joint.order if one is not joint.pick]
+    if joint.rule == OWN_RUNS:
+        said = "; ".join(f"{one.cluster} {_need(one, currency)}" for one in rest)
+        taken = f"take {pick.cluster}, {_need(pick, currency)} in all"
+        return [f"For all models, {OWN_RUNS}: {taken}; {said}."]
+    ties = [_longer(one, pick) for one in joint.alike if one is not pick]
+    slower = [_longer(one, pick) for one in rest if one not in joint.alike]
+    priced = all(one.token_cost is not None for one in joint.alike)
+    least = "costs least a token" if priced else "asks least of the network"
+    tied = (
+        f" A tie with {', '.join(ties)}, not told from it at 90 %; of these it {least}."
+        if ties else ""
+    )  # fmt: skip
+    behind = f" Surely slower: {', '.join(slower)}." if slower else ""
+    return [f"For all models, {EQUAL_TOKENS}: take {pick.cluster}.{tied}{behind}", _each(joint)]
+
+
+def _each(joint: Joint) -> str:
+    """Return whether the cluster is the best for each model alone, too."""
+    if not joint.surely_faster:
+        return f"For each model alone {joint.pick.cluster} is the best, too, or a tie with it."
+    said = ", ".join(f"{model} on {name}" for model, name in joint.surely_faster.items())
+    return f"No single cluster is best for each: surely faster than there is {said}."
+
+
+def _longer(one: Shared, pick: Shared) -> str:
+    share = one.token_s / pick.token_s - 1.0
+    return f"{one.cluster} ({format_share(abs(share))} {'longer' if share >= 0 else 'shorter'})"
+
+
+def _need(one: Shared, currency: str) -> str:
+    cost = "" if one.cost is None else f" for {format_money(one.cost, currency)}"
+    return f"{one.gpus:,} GPUs{cost}"
+
+
+def joint_document(joint: Joint | None) -> dict[str, Any] | None:
+    """Return the verdict for a document; None without one."""
+    if joint is None:
+        return None
+    return {
+        "rule": joint.rule,
+        "cluster": joint.pick.cluster,
+        "order": [
+            {"cluster": one.cluster, "token_s": one.token_s, "gpus": one.gpus, "cost": one.cost,
+             "tie_with_first": one in joint.alike}
+            for one in joint.order
+        ],
+        "surely_faster_alone": dict(joint.surely_faster),
+    }  # fmt: skip

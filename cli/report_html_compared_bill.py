@@ -1,0 +1,120 @@
+"""What compared clusters are made of, what running them takes, and by which prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cli.report_choice import entry_name
+from cli.report_html_bill import NAMES, silent_words
+from cli.report_html_compared_read import ranked_names
+from cli.report_html_parts import Num, filled_table, table
+from cli.report_pictures import safe
+from cli.report_words import boxes_words, power_words
+from planner.procure.bill import BOXES
+from planner.procure.budget import format_money
+from planner.units import format_number, format_power
+
+
+def compared_bill(document: Mapping[str, Any]) -> str:
+    """Return what each cluster is made of, and what running it takes."""
+    bills = document["bills"]
+    currency = next((bill["currency"] for bill in bills.values()), "")
+    names = [name for name in dict.fromkeys(one["cluster"] for one in document["ranked"])
+             if name in bills]  # fmt: skip
+    counts = {
+        (name, line["item"]): line["count"] for name in names for line in bills[name]["lines"]
+    }
+    pieces: list[list[str | Num]] = [
+        [NAMES.get(item, item),
+         *(Num(count, f"{count:,}" if count else "none")
+           for name in names for count in [counts.get((name, item), 0)])]
+        for item in dict.fromkeys(item for _, item in counts)
+    ]  # fmt: skip
+    runs = [one["run"] for one in document["ranked"]]
+    columns = {
+        power_words(_overhead_ratio(document)).capitalize(): [
+            Num(run["power_w"] or 0.0, _power(run["power_w"])) for run in runs
+        ],
+        "Tokens a day": [
+            Num(
+                run["tokens_per_day"],
+                f"{format_number(run['tokens_per_day'] / 1e9, digits=4)} billion",
+            )
+            for run in runs
+        ],
+        "Days": [_maybe(run["days"], "") for run in runs],
+        "A million tokens": [
+            _maybe(None if run["cost_per_token"] is None else run["cost_per_token"] * 1e6, currency)
+            for run in runs
+        ],
+        "The run": [_maybe(run["cost"], currency) for run in runs],
+    }
+    rows: list[list[str | Num]] = [
+        [entry_name(one, document["ranked"]), *(cells[i] for cells in columns.values())]
+        for i, one in enumerate(document["ranked"])
+    ]
+    whys = sorted(
+        {
+            f"{'No money' if run['cost_per_token'] is None else 'No cost of the run'}: "
+            f"{run['why_no_cost']}."
+            for run in runs if run.get("why_no_cost")
+        }
+    )  # fmt: skip
+    whys += silent_words(
+        line["item"] for name in names for line in bills[name]["lines"]
+        if line["power_w"] is None and not line["link_bytes_per_s"]
+    )  # fmt: skip
+    whys += boxes_words(
+        line["item"] for name in names if not _is_rented(document, name)
+        for line in bills[name]["lines"] if line["item"] in BOXES and line["price"] is None
+    )  # fmt: skip
+    return (
+        "".join(f"<p>{safe(why)}</p>" for why in whys)
+        + filled_table("What it takes to run", ["Candidate", *columns], rows)
+        + table("Pieces", ["Part", *names], pieces)
+        + _price_list(document["inputs"]["prices"])
+    )
+
+
+def _overhead_ratio(document: Mapping[str, Any]) -> float:
+    prices = document["inputs"]["prices"]
+    return float(prices.get("overhead_ratio", 1.0)) if prices else 1.0
+
+
+def _price_list(prices: Mapping[str, Any] | None) -> str:
+    """Return the prices that money is counted with, each with its source and date."""
+    if not prices:
+        return ""
+    stated = {
+        "an hour of a GPU": prices["gpu_hour"],
+        **{f"an hour of a {kind}": one for kind, one in prices["gpu_hours"].items()},
+        "a kilowatt-hour": prices["kwh"],
+        **prices["items"],
+    }
+    currency = prices["currency"]
+    rows: list[list[str | Num]] = [
+        [name, _maybe(one["price"], currency), one["source"], one["date"]]
+        for name, one in stated.items()
+        if one
+    ]
+    return table("Price list", ["Of", "Price", "Source", "Date"], rows)
+
+
+def _is_rented(document: Mapping[str, Any], cluster: str) -> bool:
+    """Return whether no box of a cluster is bought: it is rented, or there are no prices."""
+    prices = document["inputs"]["prices"]
+    if not prices:
+        return True
+    asked = dict(zip(ranked_names(document["inputs"]["clusters"]),
+                     document["inputs"]["clusters"], strict=True))  # fmt: skip
+    kind = asked[cluster]["fabric"].get("accelerator", {}).get("name")
+    return bool(prices.get("gpu_hour") or prices.get("gpu_hours", {}).get(kind))
+
+
+def _power(value: float | None) -> str:
+    return format_power(value) if value else ""
+
+
+def _maybe(value: float | None, currency: str) -> Num:
+    return Num(value or 0.0, "" if value is None else format_money(value, currency))
