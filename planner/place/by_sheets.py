@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -9,21 +10,29 @@ from typing import TYPE_CHECKING
 from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
-from planner.place.sheet_choice import Cuttings, part_choice
+from planner.place.sheet_choice import allowed_bytes, part_choice
+from planner.place.sheet_cuttings import Cuttings
 from planner.place.sheet_lines import begun_bytes, line_axes, line_prices, lined
+from planner.place.sheet_names import named_choice
 from planner.place.sheet_parts import sheet_axes, sheeted
 from planner.place.sheet_prices import sheet_prices
 from planner.place.sheet_seats import seated_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.place.merge import Kept
     from planner.place.sheet_choice import PartChoice
     from planner.place.sheet_prices import SheetPrices
     from planner.place.solve import Work
     from planner.place.whole_numbers import Effort
 
+    _Choose = Callable[[SheetPrices, Cuttings, float, float, Effort], PartChoice]
+
 _KINDS_TRIED = 3  # of sheets
 _KINDS_SEATED = 2  # of them, those with the best bounds
+_ALIKE = 1.1  # times the least that any kind leaves open, which is no difference
+_WORSE = 4.0  # times what is open that a kind worth choosing from leaves open at most
 _TURNS = 4  # times that a better seating makes another choice worth while
 _METHOD = "parts of sheets chosen for all domains"
 
@@ -49,7 +58,21 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
             return True
         found.append(prices)
     found.sort(key=lambda prices: -prices.bound_bytes)
-    return any(_chosen(work, prices, grid, ends_s, effort) for prices in found[:_KINDS_SEATED])
+    if found:  # of kinds that leave as much open, small sheets are chosen from sooner
+        alike = work.best.cut_bytes - _ALIKE * (work.best.cut_bytes - found[0].bound_bytes)
+        near = [prices for prices in found if prices.bound_bytes >= alike]
+        found = [*sorted(near, key=lambda one: one.of.sheet.cells), *found[len(near) :]]
+    for k, prices in enumerate(found):
+        cut, known = work.best.cut_bytes, max(work.bound_bytes, work.solver_bytes)
+        if allowed_bytes(prices, cut) > _WORSE * max(cut - known, 0.0):
+            break
+        cuttings = Cuttings(prices.of, effort.sheet_s)
+        one = _Try(work=work, prices=prices, grid=grid, effort=effort, cuttings=cuttings)
+        if (k < _KINDS_SEATED and one.chosen(part_choice, ends_s)) or (
+            one.chosen(named_choice, ends_s)
+        ):
+            return True
+    return work.proved
 
 
 def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
@@ -66,26 +89,45 @@ def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
     return max(prices, with_lines, key=lambda one: one.bound_bytes)
 
 
-def _chosen(work: Work, prices: SheetPrices, grid: Kept, ends_s: float, effort: Effort) -> bool:
-    """Choose and seat parts while that is better; return whether that proves."""
-    cuttings, before_bytes = Cuttings(prices.of, effort.sheet_s), inf
-    for _ in range(_TURNS):
-        if monotonic() > ends_s or work.best.cut_bytes >= before_bytes * (1 - MET):
-            break
-        before_bytes = work.best.cut_bytes
-        chosen = part_choice(prices, cuttings, before_bytes, ends_s, effort)
-        if work.believe(chosen.bound_bytes):
-            return True
-        if chosen.cuttings and _take(work, prices, grid, chosen, effort):
-            return True
-    return work.proved
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Try:
+    """A choice of the parts of one kind of sheets.
 
+    Args:
+        work: the best so far.
+        prices: of the parts.
+        grid: the boxes kept together.
+        effort: of a choice.
+        cuttings: what is known of them.
+    """
 
-def _take(work: Work, prices: SheetPrices, grid: Kept, chosen: PartChoice, effort: Effort) -> bool:
-    home = seated_parts(prices.of, chosen, effort.sheet_s)
-    if work.offer(refine_home(work.question, grid.sides, home), _METHOD):
-        return True
-    better = improved(prices.of.question, home, seed=work.seed)
-    if cut_bytes(prices.of.question, better) >= cut_bytes(prices.of.question, home) * (1 - MET):
-        return False
-    return work.offer(refine_home(work.question, grid.sides, better), f"{_METHOD}, then exchanges")
+    work: Work
+    prices: SheetPrices
+    grid: Kept
+    effort: Effort
+    cuttings: Cuttings
+
+    def chosen(self, choose: _Choose, ends_s: float) -> bool:
+        """Choose and seat parts while that is better; return whether that proves."""
+        work, before_bytes = self.work, inf
+        for _ in range(_TURNS):
+            if monotonic() > ends_s or work.best.cut_bytes >= before_bytes * (1 - MET):
+                break
+            before_bytes = work.best.cut_bytes
+            choice = choose(self.prices, self.cuttings, before_bytes, ends_s, self.effort)
+            if work.believe(choice.bound_bytes):
+                return True
+            if choice.cuttings and self._taken(choice):
+                return True
+        return work.proved
+
+    def _taken(self, choice: PartChoice) -> bool:
+        work, question = self.work, self.prices.of.question
+        home = seated_parts(self.prices.of, choice, self.effort.sheet_s)
+        if work.offer(refine_home(work.question, self.grid.sides, home), _METHOD):
+            return True
+        better = improved(question, home, seed=work.seed)
+        if cut_bytes(question, better) >= cut_bytes(question, home) * (1 - MET):
+            return False
+        home = refine_home(work.question, self.grid.sides, better)
+        return work.offer(home, f"{_METHOD}, then exchanges")

@@ -34,6 +34,21 @@ _SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outer:
+    """Families across sheets whose groups take up equal places of the sheets that they run through.
+
+    Args:
+        width: cells of such a place: of one group inside a sheet [1].
+        question: the grid of sheets; each charge is that of one place.
+        slope_bytes: what a part pays for a place at least, by its rank; shape [ranks].
+    """
+
+    width: int
+    question: Question
+    slope_bytes: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sheeted:
     """A question cut into sheets.
 
@@ -48,6 +63,7 @@ class Sheeted:
         alone_bytes: of *across_bytes*, what a first part pays for families without a trace; shape
             [cells + 1].
         traces: what a first part pays for the others, as families of a sheet.
+        outers: the families across sheets.
         inside_given_bytes: what domains are charged too much by inside one sheet [bytes].
         given_bytes: what domains are charged too much by, in all [bytes].
         beside_bytes: what the families that are not in those pay at least, by themselves [bytes].
@@ -61,6 +77,7 @@ class Sheeted:
     pays_bytes: NDArray[np.float64]
     alone_bytes: NDArray[np.float64]
     traces: tuple[Charge, ...]
+    outers: tuple[Outer, ...]
     inside_given_bytes: float
     given_bytes: float
     beside_bytes: float
@@ -118,7 +135,7 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
     part_bytes = np.array([domain_bound(sheet, k) for k in held.tolist()])
     across_bytes = np.zeros((_RANKS, len(held)))
     given_bytes = rebate_bytes(sheet) * (question.cells // cells) - cut.never_given_bytes
-    alone_bytes, traces = np.zeros(len(held)), []
+    alone_bytes, traces, outers = np.zeros(len(held)), [], []
     for trace, charges in cut.across.items():
         outer = Question(
             sizes=tuple(1 if i in axes else n for i, n in enumerate(question.sizes)),
@@ -129,6 +146,7 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
         slopes = _slopes(outer, seats, cells)
         if width > 1:  # one more group touched costs no less, and a part touches these or more
             slopes = np.maximum(slopes, 0.0)
+        outers.append(Outer(width=width, question=outer, slope_bytes=slopes))
         touched = -(-held // width)
         across_bytes += slopes[:, None] * touched
         if width > 1:
@@ -151,6 +169,7 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
         pays_bytes=pays_bytes,
         alone_bytes=alone_bytes,
         traces=tuple(traces),
+        outers=tuple(outers),
         inside_given_bytes=rebate_bytes(sheet),
         given_bytes=given_bytes,
         beside_bytes=lower_bound(rest) if cut.beside else 0.0,

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.question import Kind, Question, cut_bytes
-from planner.place.sheet_choice import cut_sheet
+from planner.place.sheet_cuttings import cut_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from planner.place.sheet_choice import PartChoice, Parts
+    from planner.place.sheet_choice import PartChoice
+    from planner.place.sheet_cuttings import Parts
     from planner.place.sheet_parts import Sheeted
 
 _TRIES = 3000  # changes of rows and sheets that are priced at most
@@ -38,20 +39,39 @@ def seated_parts(of: Sheeted, choice: PartChoice, sheet_s: float = 0.0) -> NDArr
     """
     homes = [
         np.array(owners)[np.array(cut_sheet(of.sheet, parts, sheet_s).home)]
-        for parts, owners in _dealt(of, choice)
+        for parts, owners in (_named if choice.sheets else _dealt)(of, choice)
     ]
     outer = [i for i, n in enumerate(of.question.sizes) if i not in of.axes and n > 1]
-    grids = [_Grid(of, np.array(homes), order) for order in permutations(outer)]
+    orders = [outer] if choice.sheets else permutations(outer)
+    grids = [_Grid(of, np.array(homes), order) for order in orders]
     grid = min(grids, key=lambda one: one.paid_bytes)
     grid.align()
     return grid.home
 
 
-def _dealt(of: Sheeted, choice: PartChoice) -> list[tuple[Parts, list[int]]]:
-    """Return the sheets in their order: the parts of each, and the domains that hold them."""
+def _named(of: Sheeted, choice: PartChoice) -> Iterator[tuple[Parts, list[int]]]:
+    """Yield the parts of every sheet, and the domains that hold them, as the choice names them."""
+    free = _free(of)
+    owners: dict[tuple[int, int], list[int]] = {}  # by sheet and cells of the part
+    for (size, parts), sheets in zip(choice.domains, choice.sheets, strict=True):
+        domain = free[size].pop(0)
+        for part in zip(sheets, parts, strict=True):
+            owners.setdefault(part, []).append(domain)
+    for sheet, parts in enumerate(choice.cuttings):
+        yield parts, [owners[sheet, k].pop(0) for k in parts]
+
+
+def _free(of: Sheeted) -> dict[int, list[int]]:
+    """Return the domains by the cells that they can hold."""
     free: dict[int, list[int]] = {}
     for s, size in enumerate(of.question.capacities):
         free.setdefault(min(size, of.question.cells), []).append(s)
+    return free
+
+
+def _dealt(of: Sheeted, choice: PartChoice) -> list[tuple[Parts, list[int]]]:
+    """Return the sheets in their order: the parts of each, and the domains that hold them."""
+    free = _free(of)
     closed = list(choice.domains)
     open_parts: dict[int, list[int]] = {}  # parts still to be seated of each domain begun
     left = list(choice.cuttings)

@@ -40,6 +40,8 @@ _IMPROVE_CELLS = 20_000
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _WAYS_HALVED = 3  # ways to fill the domains for which the grid is cut into slabs
 SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
+_FEW_SHARE = 0.5  # of the time, for the first choice of parts of sheets
+_NEAR_SHARE = 0.05  # open after it, up to which seatings and other choices come first
 _STARTS = 3  # seatings that exchanges start from, and the best by another rule
 
 
@@ -147,6 +149,12 @@ class Work:
         return self.met or cut - self.solver_bytes <= SOLVER_MET * max(cut, 1e-300)
 
     @property
+    def open_share(self) -> float:
+        """Share of the best seating's cut that is above every bound [1]."""
+        cut = self.best.cut_bytes
+        return max(0.0, cut - max(self.bound_bytes, self.solver_bytes)) / max(cut, 1e-300)
+
+    @property
     def met(self) -> bool:
         """Whether our own bound proves the best seating."""
         cut = self.best.cut_bytes
@@ -215,11 +223,14 @@ def _search(work: Work, time_limit_s: float) -> None:
     question, starts_s = work.question, monotonic()
     if _ruled(work):
         return
-    ends_s = starts_s + time_limit_s
+    ends_s, near = starts_s + time_limit_s, False
     if time_limit_s > 0:
         from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - a solver
 
-        if by_few_parts(work, ends_s) or _bettered(work) or by_few_patterns(work, ends_s):
+        if by_few_parts(work, starts_s + _FEW_SHARE * time_limit_s):
+            return
+        near = work.open_share <= _NEAR_SHARE  # what domains share has little left to prove then
+        if (not near and _bettered(work)) or by_few_patterns(work, ends_s):
             return
     elif _bettered(work):
         return
@@ -228,13 +239,15 @@ def _search(work: Work, time_limit_s: float) -> None:
         return
     if question.cells <= _IMPROVE_CELLS and _exchanged(work):
         return
-    if work.best.cut_bytes < before_bytes * (1 - MET) and _bettered(work):
+    if work.best.cut_bytes < before_bytes * (1 - MET) and not near and _bettered(work):
         return
     if time_limit_s <= 0:
         return
     from planner.place.finish import finish  # noqa: PLC0415 - imports a solver
 
     finish(work, ends_s)
+    if near and not work.proved and monotonic() < ends_s:
+        _bettered(work)
 
 
 def _ruled(work: Work) -> bool:

@@ -61,11 +61,13 @@ def choice_of(
     if listed is None:
         return Choice(held=None, bound_bytes=0.0, all=False)
     model = _model(of, listed)
-    solved = least_choice(model, slack, limit_s, effort)
+    unit_bytes = max(cut_bytes - listed.base_bytes, slack)  # rings may count in the choice alone
+    solved = least_choice(model, unit_bytes, limit_s, effort)
     bound = 0.0
-    if np.isfinite(solved.least):
+    if solved.least > -inf:
         least = solved.least - SOLVER_ROUNDING * len(of.question.capacities)
-        bound = min(listed.base_bytes + least * slack, priced.bound_bytes + listed.share * slack)
+        bound = listed.base_bytes + least * unit_bytes
+        bound = min(bound, priced.bound_bytes + listed.share * slack)
     held = None
     if solved.times is not None:
         held = _dealt(of, listed, np.rint(solved.times[: len(listed.rows)]).astype(int))

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from planner.place.question import Charge, Kind, Question
-from planner.place.sheet_choice import Cuttings, part_choice
+from planner.place.sheet_choice import part_choice
+from planner.place.sheet_cuttings import Cuttings
 from planner.place.sheet_lines import Lined, line_prices, lined
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import Fillings, SheetPrices, sheet_prices

@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from planner.place.question import Kind, Question
-from planner.place.sheet_choice import Cuttings, part_choice
+from planner.place.sheet_choice import part_choice
+from planner.place.sheet_cuttings import Cuttings
 from planner.place.sheet_parts import Sheeted, sheeted
 from planner.place.sheet_prices import SheetPrices, sheet_prices
 from planner.place.sheet_seats import seated_parts

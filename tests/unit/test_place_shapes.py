@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from planner.place.question import Charge, Kind, Question
 from planner.place.shapes import relaxed_bound, shape_rules
@@ -30,22 +31,24 @@ def test_shapes_that_no_cells_have_are_not_among_those_to_choose_from() -> None:
     assert 0 < relaxed_bound(rules) < 269_000.0
 
 
-def test_a_choice_that_nothing_satisfies_is_told_from_a_model_that_is_not_taken() -> None:
+def test_where_nothing_costs_less_than_a_unit_a_unit_is_the_bound() -> None:
     from scipy.sparse import csr_array
 
-    from planner.place.whole_numbers import Effort, Model, least_choice
+    from planner.place.whole_numbers import Chosen, Effort, Model, least_choice
 
-    def least(factor: float) -> float:
+    def choice(factor: float, cost: float) -> Chosen:
         model = Model(
-            cost_bytes=np.ones(2),
+            cost_bytes=np.full(2, cost),
             whole=np.ones(2, dtype=bool),
             highest=np.full(2, 5.0),
             rows=csr_array(np.array([[2.0, factor]])),
             least=np.array([1.0]),
             most=np.array([1.0]),
         )
-        return least_choice(model, 1.0, 10.0, Effort(listed=1, nodes=100)).least
+        return least_choice(model, 1.0, 10.0, Effort(listed=1, nodes=100))
 
-    assert least(2.0) == np.inf  # 2 a + 2 b = 1
-    assert least(1.0) == 1.0
-    assert least(1e20) == -np.inf  # HiGHS refuses the model
+    assert choice(1.0, 0.25).least == pytest.approx(0.25)  # 2 a + b = 1
+    dearer, never, refused = choice(1.0, 3.0), choice(2.0, 0.25), choice(1e20, 0.25)
+    assert (dearer.least, dearer.times) == (1.0, None)
+    assert (never.least, never.times) == (1.0, None)  # 2 a + 2 b = 1
+    assert (refused.least, refused.times) == (-np.inf, None)  # HiGHS does not take the model

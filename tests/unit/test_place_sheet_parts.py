@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from planner.place.question import Charge, Kind, Question
-from planner.place.sheet_choice import Cuttings, cut_sheet, part_choice
+from planner.place.sheet_choice import part_choice
+from planner.place.sheet_cuttings import Cuttings, cut_sheet
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import Fillings, SheetPrices, sheet_prices
 from planner.place.whole_numbers import Effort

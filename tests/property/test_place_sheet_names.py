@@ -1,0 +1,103 @@
+"""Sheets told apart: no seating cuts less than a choice that names its parts' sheets says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import inf
+from time import monotonic
+
+import numpy as np
+import pytest
+
+from planner.place.bound import rebate_bytes
+from planner.place.question import Charge, Kind, Question, cut_bytes
+from planner.place.sheet_choice import part_choice
+from planner.place.sheet_cuttings import Cuttings
+from planner.place.sheet_names import held_bytes, named_choice
+from planner.place.sheet_parts import Sheeted, sheeted
+from planner.place.sheet_prices import SheetPrices, sheet_prices
+from planner.place.sheet_seats import seated_parts
+from planner.place.whole_numbers import Effort
+from tests.oracles import brute_force_cut
+from tests.small_questions import Drawn
+
+FEW = Effort(listed=600, nodes=100, solve_s=2.0)
+ROUNDING = 1e-9
+SOLVER = 2e-6
+GRIDS = ((2, 2, 3), (4, 3), (2, 3, 2), (3, 2, 2), (2, 2, 2), (2, 5), (3, 4), (2, 6))
+KINDS = (Kind.TOUCH, Kind.RING, Kind.PAIRS, Kind.CHAIN, Kind.CHAIN, Kind.ENDS)
+DRAWN = Drawn(first_seed=1_240_000, grids=GRIDS, kinds=KINDS, spare_share=0.4)
+
+
+def _sheets(question: Question) -> Iterator[Sheeted]:
+    for count in range(1, len(question.sizes)):
+        for axes in combinations(range(len(question.sizes)), count):
+            yield sheeted(question, axes)
+
+
+def _undercut(seeds: range) -> list[str]:
+    found: list[str] = []
+    for question in DRAWN.questions(seeds):
+        best = brute_force_cut(question)
+        random = np.random.default_rng(question.cells)
+        for of in _sheets(question):
+            scale = float(of.pays_bytes.max())
+            drawn = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
+            for prices in (sheet_prices(of, inf), SheetPrices(of=of, price_bytes=drawn)):
+                limit = 1.2 * best + 1e-3
+                named = named_choice(prices, Cuttings(of), limit, monotonic() + 60.0, FEW)
+                if named.bound_bytes > best * (1 + SOLVER) + SOLVER:
+                    found.append(f"{named.bound_bytes} > {best}: {of.axes} {question}")
+                if named.cuttings:
+                    home = seated_parts(of, named)
+                    held = np.bincount(home, minlength=len(question.capacities))
+                    assert (held <= question.capacities).all()
+    return found
+
+
+def test_no_seating_of_a_small_question_cuts_less_than_its_named_sheets_say() -> None:
+    assert _undercut(range(6)) == []
+
+
+@pytest.mark.nightly
+def test_no_seating_of_many_small_questions_cuts_less_than_their_named_sheets_say() -> None:
+    assert _undercut(range(6, 120)) == []
+
+
+def test_what_all_domains_pay_less_the_rebate_is_the_cut() -> None:
+    """Every kind of family, seatings at random: each domain for the cells that it holds."""
+    for question in DRAWN.questions(range(300)):
+        random = np.random.default_rng(question.cells)
+        seats = np.repeat(np.arange(len(question.capacities)), question.capacities)
+        for _ in range(3):
+            home = random.permutation(seats)[: question.cells]
+            domains = [tuple(np.flatnonzero(home == s).tolist()) for s in set(home.tolist())]
+            paid = sum(held_bytes(question, held) for held in domains)
+            expected = cut_bytes(question, home)
+            assert paid - rebate_bytes(question) == pytest.approx(expected, abs=1e-9), question
+
+
+def test_what_is_left_of_one_replica_is_no_neighbour_of_what_is_left_of_another() -> None:
+    """Two replicas of two stages of 14 cells, in six domains of nine and one of two, by hand.
+
+    Stages are families of pairs: two are best cut into 9 + 5 and two into 9 + 4 + 1, which is
+    100 x (2 x 90 + 2 x 98). Two domains hold 5 + 4 of one replica's stages, and so keep 4 + 4 of
+    the 28 hops inside; the ones in the domain of two are of different replicas, and keep none.
+    Where sheets are not told apart they might keep one.
+    """
+    question = Question(
+        sizes=(14, 2, 2),
+        charges=(
+            Charge(axes=(0,), kind=Kind.PAIRS, weight_bytes=100.0),
+            Charge(axes=(2,), kind=Kind.CHAIN, weight_bytes=1.0),
+        ),
+        capacities=(9, 9, 9, 9, 9, 9, 2),
+    )
+    of = sheeted(question, (0,))
+    prices, limit = sheet_prices(of, inf), 37_700.0
+    alike = part_choice(prices, Cuttings(of), limit, monotonic() + 60.0, FEW)
+    named = named_choice(prices, Cuttings(of), limit, monotonic() + 60.0, FEW)
+    assert alike.bound_bytes == pytest.approx(37_619.0, abs=0.1)
+    assert named.bound_bytes == pytest.approx(37_620.0, abs=0.1)
+    assert cut_bytes(question, seated_parts(of, named)) == pytest.approx(37_620.0)
