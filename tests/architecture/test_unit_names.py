@@ -24,6 +24,7 @@ UNITLESS = {
     "at_least": "coefficients of rules, pieces of a group by shape",
     "at_most": "coefficients of rules, full pieces of a group by shape",
     "bound_of": "a function to bytes, of a grid or of cells held",
+    "list_of": "a function of a share to what there is to choose from",
     "box": "logarithms of a box's sides in cells",
     "highest": "of an unknown of a choice: how many at most",
     "least": "sides of rules, and a cost in the unit that its owner is given",
