@@ -9,11 +9,11 @@ from topologies.imported_fabric import ImportFinding
 DEVICES = {
     "0x1db5": "V100-SXM2-32", "0x20b0": "A100-SXM-40", "0x20b2": "A100-SXM-80",
     "0x2324": "H800-SXM", "0x2329": "H20", "0x2330": "H100-SXM", "0x2335": "H200-SXM",
-    "0x2901": "B200-SXM", "0x2941": "GB200", "0x31c2": "GB300", "0x31c3": "GB300",
-    "0x74a1": "MI300X", "0x74a5": "MI325X",
+    "0x2342": "GH200", "0x2901": "B200-SXM", "0x2941": "GB200", "0x31c2": "GB300",
+    "0x31c3": "GB300", "0x74a1": "MI300X", "0x74a5": "MI325X",
 }  # fmt: skip
 """PCI device to its name in the catalogue: the PCI ID repository."""
-_OTHERS = {"0x74a0": "MI300A", "0x20f1": "A100 PCIe", "0x2331": "H100 PCIe", "0x2342": "GH200"}
+_OTHERS = {"0x74a0": "MI300A", "0x20f1": "A100 PCIe", "0x2331": "H100 PCIe"}
 """Devices that the catalogue has not, by name, from the same source."""
 
 

@@ -24,14 +24,15 @@ that nothing is fitted on (``tests/accuracy``). So far one machine and its softw
 from those that were fitted on; all of its layouts have it in common, so that it says nothing of
 which is the faster. The 34 are those whose rows in the interval are counted: set on all tables but
 the one in question, the width holds as many of their 199 rows, 89 %. With the 0.13 of the 41 means
-known before, it held 6 of the 19 rows that were gathered last.
+known before, it held 6 of the 19 rows that were gathered last. Four of the 34 are GH200's, as on
+an H100: that chip has a fit of its own since.
 """
 
 LAYOUT_SPREAD = 0.12
 """What layouts of one machine are off by, in log, before a row of it is known [1].
 
-Root mean square of the spreads of the six accelerators that ship with one, each of rows whose
-layout the fit had not seen (0.07 to 0.23).
+Root mean square of the spreads of six accelerators that ship with one, each of rows whose layout
+the fit had not seen (0.07 to 0.23). The seventh, GH200, came later: 0.11.
 """
 
 LAYOUT_SPREAD_ROWS = 4.0

@@ -17,6 +17,8 @@ from planner.steptime.validate import constant_mfu_error, predict
 from topologies.efficiency_catalogue import shipped_efficiencies
 from topologies.steps_table import read_steps
 
+OUTSIDE = ("published_runs.csv", "held_out_runs.csv", "blind_runs.csv", "unseen_runs.csv")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutsideTable:

@@ -1,8 +1,9 @@
-"""72 published steps gathered last, predicted before anything was changed for them.
+"""40 published steps gathered last, predicted before anything was changed for them.
 
-GH200 four to a node behind 25 GB/s each, 32 to 4,096 of them (Qwen3 32B dense, 30B MoE); 64 to 592
-B200 (dense 15B to 405B, FSDP, MoE, FP8, NVFP4); B200 behind EFA; GB200 and GB300 racks. At first
-sight they were 18 % off at the mean, 49 % of them in the interval that was printed. What was mended
+64 to 592 B200 (dense 15B to 405B, FSDP, MoE, FP8, NVFP4); B200 behind EFA; B300; GB200 and GB300
+racks. With 32 of JUPITER's GH200, on which that chip's numbers are fitted since
+(``gh200_runs.csv``), they were 18 % off at the mean at first sight, 49 % of them in the interval
+that was printed. What was mended
 has its reason elsewhere: full sharding gathers layer by layer and pays a ring's start-ups for each;
 one table's B200 is a machine at a lower clock (its own products alone reach 0.49 of the peak where
 others' reach 0.78); a new machine is off by more than was thought. No number of a step is fitted
@@ -24,9 +25,6 @@ from tests.accuracy.outside_tables import OutsideTable, outside_table
 MOST_SHARE = {
     "aws_b200_efa": 0.11,
     "gcp_gb300": 0.05,
-    "jupiter_moe": 0.33,
-    "jupiter_oellm_32b": 0.16,
-    "jupiter_small": 0.23,
     "together_b200_dense": 0.18,
     "together_b200_moe": 0.08,
     "together_b300": 0.55,
@@ -46,8 +44,8 @@ def test_the_error_of_a_source_stays_within(source: str, table: OutsideTable) ->
 
 def test_none_is_off_by_a_factor_of_two_and_most_are_in_the_interval(table: OutsideTable) -> None:
     """The width is set on tables' means, these included: a guard, not a test of the interval."""
-    assert len(table.runs) == 72
-    assert table.error_share() < 0.17
+    assert len(table.runs) == 40
+    assert table.error_share() < 0.145
     assert np.abs(np.log2(table.ratio)).max() < 1.0
     assert table.inside().mean() > 0.75
 

@@ -22,10 +22,13 @@ from planner.steptime.columns import PRECISIONS
 from planner.steptime.memory import step_memory
 from planner.steptime.runs import Run, batches
 from planner.steptime.uncertainty import few_rows_spread
+from planner.steptime.validate import predict_by_halves, predict_by_left_out, scores
 from tests.accuracy.outside_tables import outside_table
+from topologies.efficiency_catalogue import shipped_halves, shipped_left_out
 from topologies.steps_table import read_steps
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 PAGE = (ROOT / "docs" / "steps.md").read_text(encoding="utf-8")
 PROSE = " ".join(PAGE.split())
 SCORED = {
@@ -49,9 +52,6 @@ HELD_OUT = {
     "NVIDIA NeMo 25.04 and 25.07": ("nemo_gb200_2504", "nemo_gb200_2507"),
 }
 BLIND = {
-    "JUPITER": "jupiter_oellm_32b",
-    "the same machine": "jupiter_small",
-    "the same: Qwen3 30B": "jupiter_moe",
     "a cloud's B200": "together_b200_dense",
     "the same, 512": "together_b200_moe",
     "GB200 rack": "together_nvl72",
@@ -59,8 +59,14 @@ BLIND = {
     "64 B200 behind EFA": "aws_b200_efa",
     "GB300 racks": "gcp_gb300",
 }
+GH200 = {
+    "JUPITER": "jupiter_oellm_32b",
+    "the same machine": "jupiter_small",
+    "the same: Qwen3 30B": "jupiter_moe",
+    "Alps": "apertus",
+}
 UNSEEN = {
-    "Apertus 8B and 70B": "apertus",
+    "Apertus at 8k to 64k": "apertus_long",
     "PyTorch on 8 B200": "torchao_b200",
     "PyTorch on 256 GB300": "torchtitan_gb300",
     "PyTorch on 32 B300": "prime_rl_b300",
@@ -133,6 +139,22 @@ def test_an_error_of_the_steps_gathered_last_is_that_predicted(label: str) -> No
     table = outside_table("blind_runs.csv")
 
     assert cells(label)[-1] == f"{100 * table.error_share(BLIND[label]):.1f}"
+
+
+@pytest.mark.parametrize("label", GH200)
+def test_an_error_of_the_steps_that_gh200_is_fitted_on_is_that_of_unseen_fits(label: str) -> None:
+    runs = read_steps(HERE / "gh200_runs.csv").runs
+    by = [
+        {score.source: score for score in scores(runs, step_s)}[GH200[label]]
+        for step_s in (
+            predict_by_halves(runs, shipped_halves()),
+            predict_by_left_out(runs, shipped_left_out()),
+        )
+    ]
+
+    printed = cells(label)
+    assert printed[0] == f"{by[0].rows}"
+    assert printed[2:] == [f"{100 * score.mape_share:.1f}" for score in by]
 
 
 @pytest.mark.parametrize("label", UNSEEN)
@@ -258,8 +280,8 @@ def test_the_counts_of_steps_that_ran_and_are_predicted_not_to_fit_are_those_pri
     shared = [run for run in validated.runs if run.source in recent and run.measured_s > 0]
     outside = [
         run
-        for name in ("published", "held_out", "blind")
-        for run in outside_table(f"{name}_runs.csv").runs
+        for name in ("published", "held_out", "blind", "gh200")
+        for run in read_steps(HERE / f"{name}_runs.csv").runs
     ]
     eight = [
         run
