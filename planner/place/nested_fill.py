@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 _TILES_OF_A_VOLUME = 3
 _ORDERS = 6  # of the boxes of the largest tile, for each of the best chains
 _CHAINS_ORDERED = 4
-_SMALL_CELLS, _WALKS = 2_048, 2_048
-"""Walks of grids of so few cells are kept, as many of them: 32 MB at most."""
+_FEW_CELLS, _MANY_WALKS = 2_048, 2_048
+_MOST_CELLS, _FEW_WALKS = 32_768, 512
+"""Walks of grids of so few cells are kept, so many of them: 8 MB and 32 MB, 2 bytes a cell."""
 
 
 def nested_fillings(
@@ -121,11 +122,13 @@ def _seated(
 
 def _walk(
     sizes: Sequence[int], chain: Sequence[Sequence[int]], order: Sequence[int]
-) -> NDArray[np.int64]:
+) -> NDArray[Any]:
     """Return all cells, box after box of the first tile, inside it of the second, and so on."""
-    if prod(sizes) > _SMALL_CELLS:
-        return _walked(tuple(sizes), tuple(map(tuple, chain)), tuple(order))
-    return _small_walk(tuple(sizes), tuple(map(tuple, chain)), tuple(order))
+    cells, boxes_of = prod(sizes), tuple(map(tuple, chain))
+    if cells > _MOST_CELLS:
+        return _walked(tuple(sizes), boxes_of, tuple(order))
+    kept = _small_walk if cells <= _FEW_CELLS else _large_walk
+    return kept(tuple(sizes), boxes_of, tuple(order))
 
 
 def _walked(
@@ -142,4 +145,11 @@ def _walked(
     return np.lexsort(flat)
 
 
-_small_walk = lru_cache(maxsize=_WALKS)(_walked)
+def _in_two_bytes(
+    sizes: tuple[int, ...], chain: tuple[tuple[int, ...], ...], order: tuple[int, ...]
+) -> NDArray[np.uint16]:
+    return _walked(sizes, chain, order).astype(np.uint16)
+
+
+_small_walk = lru_cache(maxsize=_MANY_WALKS)(_in_two_bytes)
+_large_walk = lru_cache(maxsize=_FEW_WALKS)(_in_two_bytes)

@@ -13,6 +13,8 @@ for a GPU than leaves it, so that a byte takes
 - in an all-to-all of a whole group n - 1 times a pair's bytes / I, of a split one (n - r) / R;
 - in a hop of a ring over a border 1 / R.
 
+What leaves a GPU by way of a NIC leaves that NIC, too.
+
 Where a group could be whole, NICs may yet make it faster split: it takes what is less of both.
 
 Two kinds of groups that cross, as TP and DP do, compete for a supernode of c: every rank there has
@@ -33,8 +35,10 @@ import numpy as np
 
 from planner.collectives.links import LinkNumbers, Spread, TierNumbers, links_of
 from planner.network.wiring import MOST_ATTACHED_GPUS, SCALE_UP_COST, Wiring, wiring_of
+from planner.search.changed import AS_IT_IS, changed_fabric, changed_wiring
 from planner.search.evaluate import CHUNK_ROWS
 from planner.search.placed import inside_spreads
+from planner.search.whole import longer_columns
 from planner.steptime.spread import Spreads, digits_of
 from planner.steptime.step import step_columns
 
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
 
     from planner.fabric import Fabric
     from planner.model import ModelSpec
+    from planner.search.changed import Change
     from planner.search.evaluate import Machine
     from planner.search.space import Space
     from planner.steptime.columns import LayoutColumns
@@ -64,22 +69,30 @@ class AnySeats:
     Args:
         fabric: the cluster.
         gpus: of the job [1].
+        change: of its network.
     """
 
-    def __init__(self, fabric: Fabric, gpus: int) -> None:
+    def __init__(self, fabric: Fabric, gpus: int, change: Change = AS_IT_IS) -> None:
+        self._fabric, self._gpus = fabric, gpus
         self._capacities = sorted(fabric.capacities("supernode"), reverse=True)
-        self._gpus = gpus
-        leaving = _leaving(fabric)
-        self._links = _links(fabric, leaving)
+        leaving, there = _leaving(fabric, change), changed_fabric(fabric, change)
+        self._own_links, self._links = links_of(there), _links(there, leaving)
         self._ratio = leaving.inside_bytes_per_s / leaving.across_bytes_per_s
         self._spare = sum(self._capacities) - gpus
         used = [c for c in self._capacities if c > self._spare]
         self._shared = min(used, default=self._capacities[0])
         self._known: dict[int, tuple[float, float]] = {}
 
+    def under(self, change: Change) -> AnySeats:
+        """Return the same on the cluster's network under *change*; its length is not looked at."""
+        found = AnySeats(self._fabric, self._gpus, change)
+        found._known = self._known
+        return found
+
     def least_s(
-        self, model: ModelSpec, machine: Machine, space: Space, fixed: Mapping[str, Any], rows: Ints
-    ) -> Floats:
+        self, model: ModelSpec, machine: Machine, space: Space, fixed: Mapping[str, Any],
+        rows: Ints, seq: float = 1.0,
+    ) -> Floats:  # fmt: skip
         """Return what the steps of *rows* of *space* take at least, wherever ranks sit [s].
 
         Args:
@@ -88,11 +101,12 @@ class AnySeats:
             space: the layouts.
             fixed: the fields of ``Layout`` that they share.
             rows: of the space.
+            seq: how many times as long the sequences are [1].
         """
         alone = _Caps(tp=np.inf, others=np.inf, ep=np.inf, edp=np.inf)
         found = [np.empty(0)]
         for start in range(0, rows.size, CHUNK_ROWS):
-            columns = space.columns(fixed, rows[start : start + CHUNK_ROWS])
+            columns = longer_columns(space.columns(fixed, rows[start : start + CHUNK_ROWS]), seq)
             found.append(self._least_s(model, machine, columns, alone))
         return np.concatenate(found)
 
@@ -122,6 +136,41 @@ class AnySeats:
             efficiency=machine.efficiency, slowdown=self._shares(columns, spreads),
         )  # fmt: skip
         return np.broadcast_to(step.total_s, columns.tp.shape)
+
+    def placed_s(
+        self, model: ModelSpec, machine: Machine, columns: LayoutColumns, spreads: Spreads
+    ) -> Floats:
+        """Return what steps take at least where groups sit as *spreads* say, links shared [s].
+
+        Where switches join the GPUs of a supernode, with start-ups: bytes alone can take less than
+        at the tiers' rates, by no more than these are below what leaves a GPU.
+
+        Args:
+            model: the transformer's shape.
+            machine: the cluster; its own links and seats are not looked at.
+            columns: the layouts.
+            spreads: theirs; an axis before that of the rows is of seatings, of which the best.
+        """
+        links, less = self._own_links, self._slower(self._own_links)
+        if not less:
+            links, less = self._links, 1.0
+            spreads = _on_two_tiers(spreads)
+        step = step_columns(
+            model, columns, accelerator=machine.accelerator, links=links, spreads=spreads,
+            efficiency=machine.efficiency,
+            slowdown={name: one * less for name, one in self._shares(columns, spreads).items()},
+        )  # fmt: skip
+        least_s: Floats = np.atleast_2d(step.total_s).min(axis=0)
+        return least_s
+
+    def _slower(self, links: LinkNumbers) -> float:
+        """Return the slowest tier's rate over what leaves a GPU; 0 where that bounds nothing."""
+        inside, across = self._links.tiers
+        if np.any(np.less(links.inside.pair_bytes_per_s, links.inside.bytes_per_s)):
+            return 0.0
+        own = float(np.min(links.inside.crowded_bytes_per_s() / inside.bytes_per_s))
+        out = (float(np.min(one.crowded_bytes_per_s() / across.bytes_per_s)) for one in links.outer)
+        return min(own, *out, 1.0)
 
     def _spreads(self, columns: LayoutColumns, caps: _Caps) -> Spreads:
         """Return the best spread of each kind of group, r no more than *caps* says."""
@@ -173,7 +222,7 @@ class AnySeats:
         found: dict[str, Any] = {"pp": _NEGLIGIBLE}
         for name in ("tp", "cp", "ep", "etp", "dp", "edp"):
             spread = getattr(spreads, name)
-            n, k, r = spread.group_size, spread.domains[0], spread.least_members
+            n, k, r = spread.group_size, spread.supernodes, spread.least_members
             whole, m = k == 1.0, n / k
             split = np.where((r <= ratio) | (m <= 1.0 + ratio), 1.0, ratio / (1.0 + ratio))
             ring = np.where(whole, ratio / np.minimum(np.maximum(n / 2.0, 1.0), 1.0 + ratio), split)
@@ -187,6 +236,17 @@ class AnySeats:
             found[name] = np.where(columns.shard_gpus > 0, _NEGLIGIBLE, found[name])
         found["ep"] = np.where(columns.domain_copies > 0, _NEGLIGIBLE, found["ep"])
         return found
+
+
+def _on_two_tiers(spreads: Spreads) -> Spreads:
+    """Return *spreads* inside supernodes and across them."""
+    return Spreads(
+        **{
+            name: replace(one, members=(one.together,), domains=(one.supernodes,))
+            for name in digits_of(spreads)
+            for one in (getattr(spreads, name),)
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,20 +332,32 @@ class _Leaving:
     across_bytes_per_s: float
 
 
-def _leaving(fabric: Fabric) -> _Leaving:
+def _leaving(fabric: Fabric, change: Change) -> _Leaving:
     """Return what leaves a GPU: over its links, or at its tier's rate where that is more."""
-    tiers = links_of(fabric)
+    tiers = links_of(changed_fabric(fabric, change))
     inside = float(np.max(tiers.inside.alone_bytes_per_s()))
     across = max([0.0, *(float(np.max(tier.alone_bytes_per_s())) for tier in tiers.outer)])
     if len(fabric.gpus) <= MOST_ATTACHED_GPUS:
-        wiring = wiring_of(fabric)
+        wiring = changed_wiring(wiring_of(fabric), fabric.nic, change)
         links, own = wiring.links, wiring.links.cost == SCALE_UP_COST
         out = np.zeros((2, len(links.vertices)))
-        np.add.at(out, (np.where(own, 0, 1), links.tails), wiring.reached_bytes_per_s)
+        np.add.at(out, (np.where(own, 0, 1), links.tails), _passed_on(wiring))
         ports, nics = out[:, wiring.vertices].max(axis=1)
         inside = max(inside, float(ports) or float(nics))
         across = max(across, float(nics) if _is_joined(wiring) else float(nics + ports))
     return _Leaving(inside_bytes_per_s=inside, across_bytes_per_s=across or inside)
+
+
+def _passed_on(wiring: Wiring) -> Floats:
+    """Return what each link carries at most, to a GPU's own NIC what leaves that [bytes/s]."""
+    links, rates = wiring.links, wiring.reached_bytes_per_s
+    from_gpu, to_gpu = links.is_gpu[links.tails], links.is_gpu[links.heads]
+    leaves, senders, receivers = np.zeros((3, len(links.vertices)))
+    np.add.at(leaves, links.tails, np.where(to_gpu, 0.0, rates))
+    np.add.at(senders, links.heads, from_gpu)
+    np.add.at(receivers, links.tails, to_gpu)
+    own = links.is_nic & (senders == 1) & (receivers <= 1)
+    return np.where(own[links.heads], np.minimum(rates, leaves[links.heads]), rates)
 
 
 def _is_joined(wiring: Wiring) -> bool:

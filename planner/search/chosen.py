@@ -26,7 +26,7 @@ from planner.search.defaults import (
 from planner.search.evaluate import evaluate, times_on
 from planner.search.search import machine_of, space_on
 from planner.search.seated_rows import SeatedRows, Told, untold
-from planner.search.whole import Whole
+from planner.search.whole import ROUNDING, Whole
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
@@ -237,7 +237,14 @@ class Chooser:
         near = np.flatnonzero(least_s <= below_s)
         closer_s = self._any.closer_s(model, machine, space, fixed, rows[near])
         least_s[near] = np.maximum(least_s[near], closer_s)
-        return SeatedRows(self.steps, model, space, fixed, rows, least_s, self._told)
+
+        def placed_s(row: int) -> float:
+            columns = space.columns(fixed, np.array([row]))
+            spreads = self.steps.quick_spreads(model, space.layout(row, fixed))
+            each = (self._any.placed_s(model, machine, columns, one)[0] for one in spreads)
+            return float(min(each)) * (1.0 - ROUNDING)
+
+        return SeatedRows(self.steps, model, space, fixed, rows, least_s, placed_s, self._told)
 
     def whole(self) -> Whole:
         """Return all layouts of the job, made when first asked for."""

@@ -1,44 +1,35 @@
 """The layouts that contend on a cluster near a change of it, seated there.
 
-Near it, a seated step is taken to be longer than its closed form by as much as there. Layouts are
-seated in the order of their closed form in rank order: one that seats make faster than that, by
-more than it is behind there, is missed.
+Near it, a seated step is taken to be longer than its closed form in the same seats by as much as
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.search.best_steps import BEHIND
 from planner.search.incumbent import spelled_degrees
-from planner.search.least_steps import rows_below
 from planner.search.pool import Pool, steps_at_once_s
-from planner.search.seated_steps import SeatedSteps, until_kept
 from planner.search.sets import least_of_each
+from planner.search.space import DEGREES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from planner.layout import Layout
     from planner.search.changed import Change
+    from planner.search.seatable import Seatable
 
     Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
-MOST_SEATED = 16
-"""Layouts of one cluster that are seated at most under one change: those of one set of degrees may
-come first with all their virtual stages, of which a few share links badly [1]."""
-
-_CLOSE_SHARE = 0.005
-"""How much longer than the shortest a step in rank order may be to contend, beside those that were
-the best somewhere [1]: seats seldom add more to the one and nothing to the other."""
+_LIKELY = 2
+"""Layouts that are seated before one asks which others may be faster [1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +39,7 @@ class Contender:
     Args:
         words: its degrees.
         row: of the cluster's space.
-        ratio: of its step with every rank in a seat over that in rank order [1].
+        ratio: of its step in its seats, links shared, over that in closed form [1].
     """
 
     words: str
@@ -69,7 +60,7 @@ NOTHING_FITS = SeatedBest(words="nothing fits", token_s=inf)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """What contends on one cluster.
+    """What contends on one cluster under one change.
 
     Args:
         pool: the cluster with the rows of all contenders, ascending.
@@ -79,104 +70,144 @@ class Contest:
     pool: Pool
     contenders: tuple[Contender, ...]
 
-    def bests(self, changes: Sequence[Change], stays: str) -> list[SeatedBest]:
-        """Return the fastest under each of *changes*; the degrees *stays* are, until 0.1 % behind.
+    def best(self, change: Change, stays: str) -> SeatedBest:
+        """Return the fastest there; the degrees *stays* are it, until they are 0.1 % behind.
 
         Args:
-            changes: of one sequence length.
+            change: that the contest is of.
             stays: degrees, spelled.
         """
         if not self.contenders:
-            return [NOTHING_FITS] * len(changes)
-        steps_s = steps_at_once_s([(self.pool, change) for change in changes])
-        seated_s = steps_s * np.array([one.ratio for one in self.contenders])
-        return [self._fastest(each, stays) for each in seated_s]
-
-    def _fastest(self, seated_s: Floats, stays: str) -> SeatedBest:
-        least_s = float(seated_s.min())
-        if least_s == inf:
             return NOTHING_FITS
-        near = np.flatnonzero(seated_s <= least_s * (1.0 + BEHIND)).tolist()
-        words = [self.contenders[at].words for at in near]
-        first = self.contenders[int(seated_s.argmin())].words
-        return SeatedBest(
-            words=stays if stays in words else first, token_s=least_s / self.pool.tokens
-        )
+        ratios = np.array([one.ratio for one in self.contenders])
+        words = [one.words for one in self.contenders]
+        return _fastest(steps_at_once_s([(self.pool, change)])[0] * ratios, words, stays, self.pool)
+
+
+class Contests:
+    """What contended on one cluster at some factors of a property, and what is likely elsewhere.
+
+    Between two factors a layout's ratio is taken to go from one to the other evenly, in log; beyond
+    all of them it stays.
+
+    Args:
+        some: the cluster.
+    """
+
+    def __init__(self, some: Seatable) -> None:
+        self._some = some
+        self._known: dict[float, Contest] = {}
+        self._rows: dict[int, dict[float, Contender]] = {}
+        self._pool = some.pool
+
+    def at(self, factor: float, made: Callable[[], Contest]) -> None:
+        """Keep the contest at *factor*, *made* where it is not known."""
+        if factor not in self._known:
+            self._known[factor] = made()
+            for one in self._known[factor].contenders:
+                self._rows.setdefault(one.row, {})[factor] = one
+            self._pool = self._some.timed(np.array(sorted(self._rows), np.int64))
+
+    def bests(self, by_ratio: Mapping[float, Change], stays: str) -> dict[float, SeatedBest]:
+        """Return the fastest at some factors, as ``Contest.best``.
+
+        Args:
+            by_ratio: factors to what they change; all of one sequence length.
+            stays: degrees, spelled.
+        """
+        found = {f: self._known[f].best(by_ratio[f], stays) for f in by_ratio if f in self._known}
+        left = [factor for factor in by_ratio if factor not in found]
+        if not self._rows:
+            return found | dict.fromkeys(left, NOTHING_FITS)
+        if left:
+            rows = self._pool.rows.tolist()
+            words = [next(iter(self._rows[row].values())).words for row in rows]
+            ratios = np.array([self._ratios(self._rows[row], left) for row in rows]).T
+            steps_s = steps_at_once_s([(self._pool, by_ratio[factor]) for factor in left])
+            for factor, each_s in zip(left, steps_s * ratios, strict=True):
+                found[factor] = _fastest(each_s, words, stays, self._pool)
+        return found
+
+    @staticmethod
+    def _ratios(known: Mapping[float, Contender], factors: Sequence[float]) -> Floats:
+        at = sorted(known)
+        return np.interp(np.log(factors), np.log(at), [known[factor].ratio for factor in at])
+
+
+def _fastest(seated_s: Floats, words: Sequence[str], stays: str, pool: Pool) -> SeatedBest:
+    least_s = float(seated_s.min())
+    if least_s == inf:
+        return NOTHING_FITS
+    near = [words[at] for at in np.flatnonzero(seated_s <= least_s * (1.0 + BEHIND)).tolist()]
+    first = words[int(seated_s.argmin())]
+    return SeatedBest(words=stays if stays in near else first, token_s=least_s / pool.tokens)
 
 
 def contest(
-    pool: Pool,
-    best: set[int],
-    sides: Sequence[Change],
-    seats: SeatedSteps,
-    asked: Sequence[Layout],
+    some: Seatable, change: Change, best: Collection[int], asked: Sequence[Layout]
 ) -> Contest:
-    """Return the layouts that contend on a cluster under some changes, seated there.
+    """Return the layouts that contend on a cluster under *change*, seated there.
+
+    Of the whole space all are seated that may be the fastest there or as good, but twins.
 
     Args:
-        pool: the cluster.
-        best: rows that are the best there.
-        sides: changes of its network or of the sequences; each layout is seated under the first of
-            them under which it contends.
-        seats: where the ranks sit.
+        some: the cluster.
+        change: of its network or of the sequences.
+        best: rows that are the best in rank order; one at least that fits, if any does.
         asked: layouts that are looked at however long they take.
     """
-    space = pool.whole.space
-    like = [space.rows_like(layout) for layout in asked]
-    wanted = [row for rows in like for row in rows.tolist()]
-    start = np.unique(np.concatenate([pool.rows, np.array(sorted(best), np.int64), *like]))
-    some = pool.with_rows(start)
-    ratios: dict[int, float] = {}
-    for change in dict.fromkeys(sides):
-        few = _ratios(some, change, seats, wanted, ratios)
-        near = _near(some, change, few)
-        ratios = _ratios(pool.with_rows(np.union1d(start, near)), change, seats, wanted, few)
-    if not ratios:
-        return Contest(pool=pool, contenders=())
-    rows = sorted(ratios)
+    space, seated = some.pool.whole.space, dict[int, float]()
+    own = {row for layout in asked for row in space.rows_like(layout).tolist()}
+    likely = some.timed(np.unique([*some.pool.rows.tolist(), *best, *own, *some.tried]))
+    steps_s = steps_at_once_s([(likely, change)])[0]
+    first = least_of_each(steps_s)
+    fits = np.flatnonzero(np.isfinite(steps_s) & np.isin(likely.rows, list(own))).tolist()
+    for at in (*first[:_LIKELY], *fits):
+        row = int(likely.rows[at])
+        seated[row] = some.seated_s(row, change)
+    if not seated:
+        return Contest(pool=some.pool, contenders=())
+    seated = _all_seated(some, change, seated, asked)
+    rows = sorted(seated)
+    pool = some.timed(np.array(rows, np.int64))
+    alone_s = steps_at_once_s([(pool, change)])[0].tolist()
     return Contest(
-        pool=pool.with_rows(np.array(rows, np.int64)),
+        pool=pool,
         contenders=tuple(
-            Contender(words=spelled_degrees(pool.layout(row)), row=row, ratio=ratios[row])
-            for row in rows
+            Contender(words=spelled_degrees(pool.layout(row)), row=row, ratio=seated[row] / each_s)
+            for row, each_s in zip(rows, alone_s, strict=True)
         ),
-    )  # fmt: skip
+    )
 
 
-def _near(pool: Pool, change: Change, known: Mapping[int, float]) -> Ints:
-    """Return the rows of the space that may be as fast as the best of those that were seated."""
-    steps_s = steps_at_once_s([(pool, change)])[0]
-    least_s = float(steps_s.min())
-    if least_s == inf:
-        return np.empty(0, np.int64)
-    seated_s = min(
-        step_s * known[row]
-        for row, step_s in zip(pool.rows.tolist(), steps_s.tolist(), strict=True) if row in known
-    )  # fmt: skip
-    below_s = max(seated_s, least_s * (1.0 + _CLOSE_SHARE))
-    return rows_below(pool.whole, [pool.changed(change)], [below_s], change.seq)
-
-
-def _ratios(
-    pool: Pool,
-    change: Change,
-    seats: SeatedSteps,
-    wanted: Sequence[int],
-    known: Mapping[int, float],
+def _all_seated(
+    some: Seatable, change: Change, seated: Mapping[int, float], asked: Sequence[Layout]
 ) -> dict[int, float]:
-    """Return *known* and the ratios of all other layouts that contend under *change*."""
-    steps_s = steps_at_once_s([(pool, change)])[0]
-    promised = {int(pool.rows[at]): float(steps_s[at]) for at in least_of_each(steps_s)}
+    """Return *seated* and every other row that may be faster, or as good with degrees of *asked*.
 
-    def seated_s(row: int) -> float:
-        if row in known:
-            return promised[row] * known[row]
-        layout = pool.layout(row)
-        longer = replace(layout, seq=round(layout.seq * change.seq))
-        return seats.quick_s(pool.model, longer, replace(change, seq=1.0))
+    Of those of one set of degrees and with the same step in closed form one is seated.
 
-    found = until_kept(promised.items(), seated_s, MOST_SEATED)
-    own = np.flatnonzero(np.isin(pool.rows, wanted) & np.isfinite(steps_s))
-    promised |= {int(pool.rows[at]): float(steps_s[at]) for at in own}
-    found |= {row: seated_s(row) for at in own if (row := int(pool.rows[at])) not in found}
-    return {**known, **{row: step_s / promised[row] for row, step_s in found.items()}}
+    Returns:
+        Row to its step in seats [s].
+    """
+    found = dict(seated)
+    space = some.pool.whole.space
+    stay = [tuple(getattr(one, name) for name in DEGREES) for one in asked]
+    shortest_s, own_s = min(found.values()), inf
+    promised = some.promised(change, shortest_s * (1.0 + BEHIND))
+    degrees = [tuple(one) for one in space.degrees(promised.rows).tolist()]
+    every = zip(promised.rows.tolist(), promised.least_s.tolist(), promised.alone_s.tolist(),
+                degrees, strict=True)  # fmt: skip
+    twins: set[tuple[float, ...]] = set()
+    for row, least_s, alone_s, own in every:
+        as_good = own in stay and own_s > shortest_s * (1.0 + BEHIND)
+        enough_s = shortest_s * (1.0 + BEHIND) if as_good else shortest_s
+        twin = (round(log(alone_s) * 1e9), *own)
+        if least_s > enough_s or twin in twins:
+            continue
+        twins.add(twin)
+        if row not in found:
+            found[row] = some.seated_s(row, change)
+        shortest_s = min(shortest_s, found[row])
+        own_s = min(own_s, found[row] if own in stay else inf)
+    return found

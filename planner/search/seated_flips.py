@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from functools import partial
+from itertools import pairwise
 from math import exp, inf, log, sqrt
 from typing import TYPE_CHECKING
 
-from planner.search.best_steps import BEHIND
+import numpy as np
+
 from planner.search.brackets import is_ordered
-from planner.search.contenders import MOST_SEATED, NOTHING_FITS, Contest, SeatedBest, contest
+from planner.search.changed import AS_IT_IS
+from planner.search.contenders import NOTHING_FITS, Contests, SeatedBest, contest
 from planner.search.flips import Flip, Varied
 from planner.search.incumbent import spelled_degrees
 from planner.search.pool import Pool
-from planner.search.seated_steps import SeatedSteps, until_kept
+from planner.search.seatable import Seatable
+from planner.search.seated_steps import SeatedSteps
 from planner.search.stages import Stage, Tell, untold
 from planner.search.standings import first_of, spreads_of, standing
 from planner.search.together import grouped
@@ -30,15 +34,16 @@ if TYPE_CHECKING:
     from planner.layout import Layout
     from planner.search.axes import Axis
     from planner.search.best_steps import Steps
+    from planner.search.contenders import Contest
 
 _ROUNDS = 14
 """Times that layouts are seated to locate a flip at most: some to go where seats put it, and enough
 others to halve what is left of a step of the grid to 0.5 %."""
-_PUT = 5
+_PUT = 3
 """Of them, those that go where the seats found so far put the flip; the others halve the way."""
 _CLOSE = 0.005
-"""How far from where layouts were seated, in log, their steps are still taken to be so much longer
-than in closed form [1]: in 5 % what seats add was seen to change a step by 0.3 %."""
+"""How far apart two factors are at most, in log, that a flip is told to lie between [1]; layouts
+are seated at both."""
 _AROUND = (0.01, 0.05, 0.2, 0.43, 0.87, 1.73, 3.47)
 """How far around a flip it is looked for, in log: 1 % and more, up to a factor of 32."""
 _HALVES_AT_ONCE = 3
@@ -107,7 +112,8 @@ def seated_flips(
     """
     held: list[Flip] = []
     contradicted: list[SeatedFlip] = []
-    places = {name: _OnAxis(varied, seats, today, axis) for name, axis in varied.axes.items()}
+    some = {pool.name: Seatable(pool, seats[pool.name]) for pool in varied.steps.pools}
+    places = {name: _OnAxis(varied, some, today, axis) for name, axis in varied.axes.items()}
     experts = _OnExperts(varied, seats, today)
     for done, flip in enumerate(found):
         tell(Stage(what="seating ranks at each flip", done=done, of=len(found),
@@ -142,9 +148,10 @@ class _OnAxis:
     """Flips of one property that has any value, or whole multiples of a unit."""
 
     def __init__(
-        self, varied: Varied, seats: Mapping[str, SeatedSteps], today: Today, axis: Axis
+        self, varied: Varied, some: Mapping[str, Seatable], today: Today, axis: Axis
     ) -> None:
-        self._steps, self._seats, self._today, self._axis = varied.steps, seats, today, axis
+        self._steps, self._some, self._today, self._axis = varied.steps, some, today, axis
+        self._contests = {name: Contests(each) for name, each in some.items()}
 
     def seated(self, flip: Flip) -> Flip | SeatedFlip:
         """Return *flip* where it is with seats; what they say of it where there is none.
@@ -165,8 +172,6 @@ class _OnAxis:
             halves = beyond < inf and done >= _PUT  # what seats put here and there may not meet
             put = None if halves else self._bracket(flip.kind, here, factor, today)
             if put is not None and _is_between(held, put[1], beyond):
-                if max(abs(log(one / factor)) for one in put) <= _CLOSE:
-                    return _moved(flip, today, self._said(flip.kind, here, put[1]), *put)
                 factor = put[0] if put[1] == factor else put[1]
             elif beyond == inf:
                 break
@@ -186,7 +191,7 @@ class _OnAxis:
         return near or self._axis.between(held, beyond) is None
 
     def _bracket(
-        self, kind: str, here: Sequence[Contest], factor: float, today: str
+        self, kind: str, here: Sequence[Pool], factor: float, today: str
     ) -> tuple[float, float] | None:
         """Return two factors as close as one can ask: *today* holds at the first alone."""
         outwards = 1.0 if factor > 1.0 else -1.0
@@ -208,7 +213,7 @@ class _OnAxis:
         return None
 
     def _closest(
-        self, kind: str, here: Sequence[Contest], bracket: tuple[float, float], today: str
+        self, kind: str, here: Sequence[Pool], bracket: tuple[float, float], today: str
     ) -> tuple[float, float]:
         held, beyond = bracket
         while middles := self._halves(held, beyond, _HALVES_AT_ONCE):
@@ -232,38 +237,41 @@ class _OnAxis:
         sides = (held, middle), (middle, beyond)
         return [middle, *(one for side in sides for one in self._halves(*side, times - 1))]
 
-    def _said(self, kind: str, here: Sequence[Contest], factor: float) -> str:
+    def _said(self, kind: str, here: Sequence[Pool], factor: float) -> str:
         return self._said_at(kind, here, [factor])[factor]
 
     def _said_at(
-        self, kind: str, here: Sequence[Contest], factors: Sequence[float]
+        self, kind: str, here: Sequence[Pool], factors: Sequence[float]
     ) -> dict[float, str]:
         """Return what is said at each of *factors*; those of one length are asked at once."""
         stays, found = self._today.words, {}
         changes = {factor: self._axis.change(factor) for factor in factors}
         for some in grouped(factors, key=lambda factor: changes[factor].seq):
-            asked = [factors[at] for at in some]
-            bests = {one.pool.name: one.bests([changes[f] for f in asked], stays) for one in here}
-            for at, factor in enumerate(asked):
-                best = {name: every[at] for name, every in bests.items()}
+            asked = {factors[at]: changes[factors[at]] for at in some}
+            bests = {one.name: self._contests[one.name].bests(asked, stays) for one in here}
+            for factor in asked:
+                best = {name: every[factor] for name, every in bests.items()}
                 found[factor] = _said(kind, best, self._steps)
         return found
 
-    def _contenders(self, flip: Flip, factor: float) -> list[Contest]:
-        """Return what contends near *factor*, on the clusters that *flip* is about."""
+    def _contenders(self, flip: Flip, factor: float) -> list[Pool]:
+        """Let the clusters that *flip* is about contend at *factor*, and return them."""
         winner, change = self._steps.winner, self._axis.change(factor)
         pools = [winner]
         if flip.kind != "layout":
             first = [pool for pool, _ in self._steps.ranked(change)][:2]
             pools = [*first, *(pool for pool in pools if pool not in first)]
-        sides = [self._axis.change(one) for one in (factor, flip.held_factor, flip.factor)]
-        return [
-            contest(
-                pool, {self._steps.best(pool, one).row for one in sides} - {-1}, sides,
-                self._seats[pool.name], [self._today.layouts[pool.name]],
-            )
-            for pool in pools
-        ]  # fmt: skip
+        for pool in pools:
+            for at in (1.0, factor):
+                self._contests[pool.name].at(at, partial(self._contest, pool, at))
+        return pools
+
+    def _contest(self, pool: Pool, factor: float) -> Contest:
+        change = self._axis.change(factor)
+        return contest(
+            self._some[pool.name], change, {self._steps.best(pool, change).row} - {-1},
+            [self._today.layouts[pool.name]],
+        )  # fmt: skip
 
 
 def _moved(flip: Flip, before: str, after: str, held: float, beyond: float) -> Flip:
@@ -323,16 +331,7 @@ class _OnExperts:
         best = self._varied.experts.best(count)[names.index(pool.name)]
         if best.row < 0:
             return NOTHING_FITS
-        model, seats = replace(pool.model, experts=count), self._seats[pool.name]
-
-        found = until_kept(best.promised(), lambda one: seats.quick_s(model, one), MOST_SEATED)
-        first = min(found, key=lambda one: found[one])
-        words, stays = spelled_degrees(first), self._today.words
-        enough_s = found[first] * (1.0 + BEHIND)
-        near = takewhile(lambda one: one[1] <= enough_s, best.promised())
-        if any(
-            spelled_degrees(one) == stays and seats.quick_s(model, one) <= enough_s
-            for one, _ in near
-        ):
-            words = stays  # until another is 0.1 % faster
-        return SeatedBest(words=words, token_s=found[first] / pool.tokens)
+        seats = self._seats[pool.name]
+        there = Pool.of(pool.name, seats.fabric, pool.machine, best.whole, np.array([best.row]))
+        here = contest(Seatable(there, seats), AS_IT_IS, (), [])
+        return here.best(AS_IT_IS, self._today.words)

@@ -13,6 +13,7 @@ from planner.search.contenders import contest
 from planner.search.gains import BIGGER_SUPERNODE, Gain, by_gain, changes_of
 from planner.search.pool import Pool
 from planner.search.search import machine_of
+from planner.search.seatable import Seatable
 from planner.search.seated_steps import SeatedSteps
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def seated_gains(
 
 def _step_s(pool: Pool, seats: SeatedSteps, change: Change, now: Fastest) -> float:
     """Return the shortest seated step under *change* of what contends there [s]."""
-    (best,) = contest(pool, set(), [change], seats, [now.layout]).bests([change], "")
+    some = Seatable(pool, seats)
+    best = contest(some, change, (), [now.layout]).best(change, "")
     return best.token_s * pool.tokens
 
 

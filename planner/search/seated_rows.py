@@ -66,12 +66,13 @@ class SeatedRows:
         space, fixed: whose layouts.
         rows: of the space, all of which fit.
         least_s: what their steps take at least, wherever ranks sit [s].
+        placed_s: what one takes at least in its quick seats, known sooner than its step [s].
         told: is told after each.
     """
 
     def __init__(
         self, steps: SeatedSteps, model: ModelSpec, space: Space, fixed: Mapping[str, Any],
-        rows: Ints, least_s: Floats, told: Told,
+        rows: Ints, least_s: Floats, placed_s: Callable[[int], float], told: Told,
     ) -> None:  # fmt: skip
         self.order = np.argsort(least_s, kind="stable")
         self.rows, self.least_s = rows[self.order], least_s[self.order]
@@ -79,6 +80,7 @@ class SeatedRows:
         self.seated_s: dict[int, float] = {}
         self._steps, self._model, self._told = steps, model, told
         self._space, self._fixed = space, fixed
+        self._placed_s, self._placed = placed_s, dict[int, float]()
 
     def layout(self, row: int) -> Layout:
         """Return the layout of one row."""
@@ -90,6 +92,14 @@ class SeatedRows:
             self.seated_s[row] = self._steps.quick_s(self._model, self.layout(row))
             self._told(Seating(seated=len(self.seated_s), shortest_s=self.shortest_s))
         return self.seated_s[row]
+
+    def may_be(self, row: int, below_s: float) -> bool:
+        """Return whether one row may take *below_s* or less; its step is not timed where not."""
+        if row in self.seated_s:
+            return self.seated_s[row] <= below_s
+        if row not in self._placed:
+            self._placed[row] = self._placed_s(row)
+        return self._placed[row] <= below_s
 
     @property
     def shortest_s(self) -> float:
@@ -113,7 +123,7 @@ class SeatedRows:
         for at, (row, least_s) in enumerate(every):
             if least_s >= best.step_s or (best.row < 0 and at == tried):
                 break
-            if self.step_s(row) < best.step_s:
+            if self.may_be(row, best.step_s) and self.step_s(row) < best.step_s:
                 best = SeatedRow(row=row, step_s=self.step_s(row))
         return best
 
@@ -131,13 +141,15 @@ class SeatedRows:
         self.step_s(row)
         order = self.order[: int(np.searchsorted(self.least_s, self.shortest_s * ratio, "right"))]
         for at in order[np.lexsort([key[order] for key in reversed(keys)])].tolist():
-            if self._given_s[at] > self.shortest_s * ratio:
+            enough_s = self.shortest_s * ratio
+            if self._given_s[at] > enough_s or not self.may_be(int(self._given[at]), enough_s):
                 continue
             step_s = self.step_s(int(self._given[at]))
             while step_s <= self.shortest_s * ratio:
                 if step_s <= min(self.shortest_s, least_s) * ratio:
                     return SeatedRow(row=int(self._given[at]), step_s=step_s)
-                self.step_s(row)
+                if self.may_be(row, self.shortest_s):
+                    self.step_s(row)
                 row, least_s = next(left, (row, inf))
         raise ValueError("no rows: expected one at least")
 
@@ -174,6 +186,8 @@ class SeatedRows:
                 break
             one = degrees_of(self._space, row)
             if one in best and best[one].step_s <= least_s:
+                continue
+            if not self.may_be(row, min(last_s(), best[one].step_s if one in best else inf)):
                 continue
             found = SeatedRow(row=row, step_s=self.step_s(row))
             if (one not in best or found.step_s < best[one].step_s) and not skip(found):

@@ -51,6 +51,7 @@ class SeatedSteps:
         self._families: dict[tuple[ModelSpec, Layout], tuple[Family, ...]] = {}
         self._seats: dict[tuple[ModelSpec, Layout], tuple[Seats, ...]] = {}
         self._spreads: dict[tuple[tuple[Axis, ...], int, Seats], Spreads] = {}
+        self._of_grids: dict[tuple[tuple[Axis, ...], int], Spreads] = {}
 
     def on(
         self, model: ModelSpec, layout: Layout, seated: Seats, change: Change = AS_IT_IS
@@ -78,10 +79,8 @@ class SeatedSteps:
     def quick_s(self, model: ModelSpec, layout: Layout, change: Change = AS_IT_IS) -> float:
         """Return the step in quick seats: those that are faster before links are shared [s]."""
         fabric = self._under(change)
-        if (model, layout) not in self._seats:
-            self._seats[model, layout] = self._quick.of(layout, self._families_of(model, layout))
-        every = self._seats[model, layout]
-        spreads = [self._spreads_of(layout, seated) for seated in every]
+        every = self._quick_seats(model, layout)
+        spreads = self.quick_spreads(model, layout)
 
         def alone_s(at: int) -> float:
             step = step_seconds(
@@ -94,6 +93,22 @@ class SeatedSteps:
             range(len(every)), key=alone_s
         )  # fmt: skip
         return float(self.on(model, layout, every[best], change).total_s)
+
+    def quick_spreads(self, model: ModelSpec, layout: Layout) -> list[Spreads]:
+        """Return how the groups sit in the layout's quick seats, the least cut first."""
+        return [self._spreads_of(layout, one) for one in self._quick_seats(model, layout)]
+
+    def grid_spreads(self, model: ModelSpec, layout: Layout) -> Spreads:
+        """Return how the groups of the first layout of its grid sit in the least cut."""
+        grid = (layout.axes, layout.dp_shard)
+        if grid not in self._of_grids:
+            self._of_grids[grid] = self._spreads_of(layout, self._quick_seats(model, layout)[0])
+        return self._of_grids[grid]
+
+    def _quick_seats(self, model: ModelSpec, layout: Layout) -> tuple[Seats, ...]:
+        if (model, layout) not in self._seats:
+            self._seats[model, layout] = self._quick.of(layout, self._families_of(model, layout))
+        return self._seats[model, layout]
 
     def _families_of(self, model: ModelSpec, layout: Layout) -> tuple[Family, ...]:
         if (model, layout) not in self._families:

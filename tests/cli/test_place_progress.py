@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 import jsonschema
 import numpy as np
@@ -99,34 +100,22 @@ def test_a_gap_that_rounding_leaves_is_none() -> None:
     assert progress.gap == 0.0
 
 
-def test_a_terminal_gets_one_line_that_is_written_over(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ProgressLine(20.0)
-    line.live = True
-    line.starts_s -= 5.0
+@dataclass
+class Clock:
+    """What says how late it is, moved on by hand [s]."""
 
-    line(Progress(cut_bytes=10e12, lower_bound_bytes=9e12, method="tiles"))
-    line.close()
+    now_s: float = 1_000.0
 
-    shown = capsys.readouterr().err
-    assert "10 TB cross, at least 9 TB must: gap 10 %; 5 s of about 20 s" in shown
-    assert "\n" not in shown
-    assert all(len(part) <= 79 for part in shown.split("\r"))
+    def __call__(self) -> float:
+        return self.now_s
 
 
-def test_a_log_gets_a_line_only_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    line = ProgressLine(20.0)
-    line.live = False
-    line.starts_s -= 5.0
-    progress = Progress(cut_bytes=10e12, lower_bound_bytes=9e12, method="tiles")
-
-    line(progress)
-    line.told_s -= 11.0
-    line(progress)
-    line(progress)
-
-    assert capsys.readouterr().err.count("\n") == 1
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Return the clock that lines are told by."""
+    found = Clock()
+    monkeypatch.setattr("cli.progress_line.monotonic", found)
+    return found
 
 
 def terminal(monkeypatch: pytest.MonkeyPatch, *, live: bool) -> io.StringIO:
@@ -136,38 +125,83 @@ def terminal(monkeypatch: pytest.MonkeyPatch, *, live: bool) -> io.StringIO:
     return told
 
 
+SOME = Progress(cut_bytes=10e12, lower_bound_bytes=9e12, method="tiles")
+
+
+def test_a_terminal_gets_one_line_that_is_written_over(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    told = terminal(monkeypatch, live=True)
+    line = ProgressLine(20.0)
+    clock.now_s += 5.0
+
+    line(SOME)
+    line.close()
+
+    shown = told.getvalue()
+    assert "10 TB cross, at least 9 TB must: gap 10 %; 5 s of about 20 s" in shown
+    assert "\n" not in shown
+    assert all(len(part) <= 79 for part in shown.split("\r"))
+
+
+def test_a_search_that_ends_within_a_second_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    told = terminal(monkeypatch, live=True)
+    line = ProgressLine(20.0)
+    clock.now_s += 0.9
+
+    line(SOME)
+    line.close()
+
+    assert told.getvalue() == ""
+
+
+def test_a_log_gets_a_line_only_now_and_then(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    told = terminal(monkeypatch, live=False)
+    line = ProgressLine(60.0)
+
+    for _ in range(30):
+        clock.now_s += 1.0
+        line(SOME)
+    line.close()
+
+    assert told.getvalue().count("\n") == 2  # 11 s and 22 s after the start
+
+
 def test_a_stage_says_what_is_done_and_left_and_leaves_a_terminals_line_empty(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     told = terminal(monkeypatch, live=True)
     line = StageLine()
+    line(Stage(what="reading"))
+    clock.now_s += 10.0
     line(Stage(what="choosing", done=0, of=6, now="a"))
-    line.starts_s -= 30.0
-    line._stage_starts_s -= 20.0
+    clock.now_s += 20.0
 
     line(Stage(what="choosing", done=4, of=6, now="b: 7 layouts seated"))
     line.close()
 
     written = told.getvalue().split("\r")
-    assert written[1].rstrip() == (
+    assert written[-3].rstrip() == (
         "choosing: 4 of 6, 30 s so far, about 10 s left; b: 7 layouts seated"
     )
-    assert [written[2].strip(), written[3]] == ["", ""]
+    assert [written[-2].strip(), written[-1]] == ["", ""]
     assert max(map(len, written)) < 80
 
 
 def test_a_terminals_line_goes_on_counting_while_nothing_is_told(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     told = terminal(monkeypatch, live=True)
-    monkeypatch.setattr("cli.progress_line._BEAT_S", 0.01)
     line = StageLine()
-    line.starts_s -= 39.5
+    clock.now_s += 40.0
 
     line(Stage(what="choosing"))
-    sleep(0.1)
-    line.starts_s -= 1.0
-    sleep(0.1)
+    clock.now_s += 1.0
+    ends_s = monotonic() + 20.0
+    while "41 s" not in told.getvalue() and monotonic() < ends_s:
+        sleep(0.05)
     line.close()
 
     written = told.getvalue()
@@ -175,15 +209,15 @@ def test_a_terminals_line_goes_on_counting_while_nothing_is_told(
     assert "choosing: 41 s so far" in written
 
 
-def test_a_log_is_told_of_a_stage_once_in_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_told_of_a_stage_once_in_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
     told = terminal(monkeypatch, live=False)
     line = StageLine()
 
-    line(Stage(what="choosing"))
-    line.starts_s -= 20.0
-    line.told_s -= 20.0
-    line(Stage(what="choosing"))
-    line(Stage(what="choosing"))
+    for _ in range(15):
+        line(Stage(what="choosing"))
+        clock.now_s += 1.0
     line.close()
 
-    assert told.getvalue().count("\n") == 1
+    assert told.getvalue() == "choosing: 11 s so far\n"

@@ -11,6 +11,8 @@ import pytest
 from planner.fabric import Fabric
 from planner.model import ModelSpec
 from planner.search.any_seats import AnySeats, most_counted, most_least
+from planner.search.changed import Change
+from planner.search.placed import placed_spreads
 from planner.search.search import machine_of, space_on
 from planner.search.seated_steps import SeatedSteps
 from topologies.efficiency_catalogue import efficiency_of
@@ -65,6 +67,47 @@ def held(model: ModelSpec, fabric: Fabric, count: int, seed: int) -> float:
         shortest_s = min(float(one.total_s) for one in seated)
         ratio = min(ratio, shortest_s / least_s, steps.quick_s(model, layout) / least_s)
     return ratio
+
+
+def held_where_they_sit(model: ModelSpec, fabric: Fabric, count: int, seed: int) -> float:
+    """Return the least of seated step over the bounds in these seats, and in any, on any network.
+
+    Layouts, seats, and how the network differs are random.
+    """
+    random = np.random.default_rng(seed)
+    machine = machine_of(fabric, GPUS, efficiency_of(fabric.accelerator.name))
+    fixed = {"seq": 4096, "global_batch": 512, "precision": "bf16"}
+    space = space_on(model, (machine,), GPUS, fixed)
+    steps, some, ratio = SeatedSteps(fabric, machine.efficiency), AnySeats(fabric, GPUS), np.inf
+    for row in np.sort(random.choice(space.size, count, replace=False)):
+        names = ("nic_rate", "nic_latency", "crowding")
+        change = Change(**{name: float(32.0 ** random.uniform(-1, 1)) for name in names})
+        layout, columns = space.layout(int(row), fixed), space.columns(fixed, np.array([row]))
+        there = some.under(change)
+        least_s = there.least_s(model, machine, space, fixed, np.array([row]))[0]
+        for seats in seatings(fabric, GPUS, random):
+            spreads = placed_spreads(layout, seats, fabric)
+            here_s = there.placed_s(model, machine, columns, spreads)[0]
+            step_s = float(steps.on(model, layout, seats, change).total_s)
+            ratio = min(ratio, step_s / here_s, step_s / least_s)
+    return ratio
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_no_step_is_shorter_than_the_bound_where_its_ranks_sit(name: str) -> None:
+    model = read_model("mixtral-8x7b")
+
+    assert held_where_they_sit(model, CLUSTERS[name](), 2, seed=len(name)) >= 1.0 - 1e-9
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-30b-a3b"])
+def test_no_step_of_many_is_shorter_than_the_bound_where_its_ranks_sit(
+    name: str, model: str, seed: int
+) -> None:
+    assert held_where_they_sit(read_model(model), CLUSTERS[name](), 20, seed) >= 1.0 - 1e-9
 
 
 @pytest.mark.parametrize("name", CLUSTERS)

@@ -1,0 +1,198 @@
+"""The layouts of one cluster as they sit: in the rank orders' seats, and in quick ones.
+
+Seats of a layout do not depend on the network's rates, and layouts of one grid mostly sit alike: a
+grid is seated once, and all its layouts are timed there under every change. What no seats make a
+layout shorter than (``any_seats.py``) tells which grids are worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.collectives.links import Spread
+from planner.search.any_seats import AnySeats
+from planner.search.best_steps import most_faster
+from planner.search.evaluate import CHUNK_ROWS
+from planner.search.placed import stacked
+from planner.search.pool import steps_at_once_s
+from planner.search.seats import rows_of
+from planner.search.whole import ROUNDING, longer_columns
+from planner.steptime.spread import Spreads, digits_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.collectives.links import TierNumbers
+    from planner.search.changed import Change
+    from planner.search.pool import Pool
+    from planner.search.seated_steps import SeatedSteps
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+_SHARED_SHARE = 0.001
+"""How much a step may take less than in closed form on the same seats [1]: nothing was seen but by
+rounding. Only where nothing is oversubscribed: routes that need no uplink make it much less."""
+_REMEMBERED = 8
+"""Changes whose bounds are kept [1]: the next is mostly near one of the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised:
+    """Rows of a space, and what their steps in seats take at least [s].
+
+    Args:
+        rows: of the space, those with the least first.
+        least_s: theirs; in the seats of their grid.
+        alone_s: what they take there in closed form, each kind of group by itself [s].
+    """
+
+    rows: Ints
+    least_s: Floats
+    alone_s: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bounds:
+    """What *rows* of the space, ascending, take at least in any seats under *change* [s]."""
+
+    change: Change
+    rows: Ints
+    least_s: Floats
+
+
+class Seatable:
+    """One cluster's layouts, which of them may be the fastest under a change, and in which seats.
+
+    Args:
+        pool: the cluster.
+        seats: the steps of layouts seated on it.
+
+    Attributes:
+        tried: rows that were seated under any change.
+    """
+
+    def __init__(self, pool: Pool, seats: SeatedSteps) -> None:
+        self.pool, self.seats = pool, seats
+        self._any = AnySeats(seats.fabric, int(pool.columns.gpus[0]))
+        self._one_domain = not pool.machine.seats.supernode_gpus
+        self._bounds: list[_Bounds] = []
+        self.tried: set[int] = set()
+
+    def timed(self, rows: Ints) -> Pool:
+        """Return the pool with other *rows*, timed in the best of the rank orders' and own seats.
+
+        Args:
+            rows: of the space, ascending.
+        """
+        some = self.pool.with_rows(rows)
+        if self._one_domain or not rows.size:
+            return some
+        return replace(some, spreads=_beside(some.spreads, self._own_spreads(rows)))
+
+    def seated_s(self, row: int, change: Change) -> float:
+        """Return the step of one row in quick seats under *change* [s]."""
+        self.tried.add(row)
+        layout = self.pool.layout(row)
+        longer = replace(layout, seq=round(layout.seq * change.seq))
+        return self.seats.quick_s(self.pool.model, longer, replace(change, seq=1.0))
+
+    def promised(self, change: Change, below_s: float) -> Promised:
+        """Return all rows that fit and may take *below_s* or less, in their grid's own seats.
+
+        Args:
+            change: of the network and the sequences.
+            below_s: longer steps are of no interest [s].
+        """
+        rows, least_s = self._in_any_seats(change, below_s)
+        alone_s = np.empty(rows.size)
+        for start in range(0, rows.size, CHUNK_ROWS):
+            some = slice(start, start + CHUNK_ROWS)
+            pool = self.timed(rows[some])
+            alone_s[some] = steps_at_once_s([(pool, change)])[0]
+            least_s[some] = np.maximum(least_s[some], self._in_own_seats(pool, change))
+        if not any(_is_crowded(tier) for tier in self.pool.changed_links(change).outer):
+            least_s = np.maximum(least_s, alone_s * (1.0 - _SHARED_SHARE))
+        order = np.argsort(least_s, kind="stable")
+        order = order[least_s[order] <= below_s * (1.0 + ROUNDING)]
+        return Promised(rows=rows[order], least_s=least_s[order], alone_s=alone_s[order])
+
+    def _in_own_seats(self, pool: Pool, change: Change) -> Floats:
+        """Return what rows take at least in the seats that *pool* has [s]."""
+        columns = longer_columns(pool.columns, change.seq)
+        there = self._any.under(change)
+        return there.placed_s(pool.model, pool.machine, columns, pool.spreads)
+
+    def _in_any_seats(self, change: Change, below_s: float) -> tuple[Ints, Floats]:
+        """Return the rows that may take *below_s* or less wherever ranks sit, and their bounds."""
+        whole = self.pool.whole
+        rows = whole.near(change.seq, below_s)
+        least_s = np.zeros(rows.size)
+        for one in self._bounds:
+            if one.change.seq == change.seq:
+                at = np.minimum(np.searchsorted(one.rows, rows), one.rows.size - 1)
+                known = one.least_s[at] / most_faster(one.change, change)
+                least_s = np.where(one.rows[at] == rows, np.maximum(least_s, known), least_s)
+        near = np.flatnonzero(least_s <= below_s * (1.0 + ROUNDING))
+        near = near[np.isin(rows[near], whole.that_can(change.seq, rows[near]))]
+        least_s[near] = np.maximum(least_s[near], self._any.under(change).least_s(
+            whole.model, self.pool.machine, whole.space, whole.fixed, rows[near], change.seq
+        ))  # fmt: skip
+        if rows.size:
+            kept = [_Bounds(change=change, rows=rows, least_s=least_s.copy())]
+            self._bounds = [*kept, *self._bounds][:_REMEMBERED]
+        near = near[least_s[near] <= below_s * (1.0 + ROUNDING)]
+        return rows[near], least_s[near]
+
+    def _own_spreads(self, rows: Ints) -> Spreads:
+        """Return how the groups of *rows* sit in the quick seats of their grids."""
+        space, fixed = self.pool.whole.space, self.pool.whole.fixed
+        grids = np.column_stack([space.degrees(rows), space.table["dp_shard"][rows]])
+        _, first, which = np.unique(grids, axis=0, return_index=True, return_inverse=True)
+        found = [
+            self.seats.grid_spreads(self.pool.model, space.layout(int(rows[at]), fixed))
+            for at in first
+        ]
+        return rows_of(stacked([_with_sharding(one) for one in found]), which.ravel())
+
+
+def _is_crowded(tier: TierNumbers) -> bool:
+    """Return whether a GPU gets less of *tier* where all send at once."""
+    return bool(np.any(tier.crowded_bytes_per_s() < tier.alone_bytes_per_s()))
+
+
+def _with_sharding(spreads: Spreads) -> Spreads:
+    """Return *spreads* with those of hybrid sharding; of no copies where there is none."""
+    if spreads.dp_shard is not None:
+        return spreads
+    tiers = len(spreads.dp.members)
+    alone = Spread(group_size=1.0, members=(1.0,) * tiers, domains=(1.0,) * tiers,
+                   least_members=1.0)  # fmt: skip
+    return replace(spreads, dp_shard=spreads.dp, edp_shard=spreads.edp, dp_replicate=alone)
+
+
+def _beside(orders: Spreads, own: Spreads) -> Spreads:
+    """Return the seatings of the rank *orders*, and one more of the rows' *own*."""
+    return Spreads(
+        **{name: _one_more(getattr(orders, name), getattr(own, name)) for name in digits_of(orders)}
+    )
+
+
+def _one_more(orders: Spread, own: Spread) -> Spread:
+    def all_of(before: Any, after: Any) -> Any:
+        rows = np.broadcast_to(before, np.broadcast_shapes(np.shape(before), (2, len(after))))
+        return np.concatenate([rows, after[None]])
+
+    def each(before: Sequence[Any], after: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(all_of(*pair) for pair in zip(before, after, strict=True))
+
+    return Spread(
+        group_size=orders.group_size,
+        members=each(orders.members, own.members),
+        domains=each(orders.domains, own.domains),
+        least_members=all_of(orders.least_members, own.least_members),
+    )
