@@ -158,7 +158,7 @@ def contest(
     """
     space, seated = some.pool.whole.space, dict[int, float]()
     own = {row for layout in asked for row in space.rows_like(layout).tolist()}
-    likely = some.timed(np.unique([*some.pool.rows.tolist(), *best, *own, *some.tried]))
+    likely = some.pool.with_rows(np.unique([*some.pool.rows.tolist(), *best, *own, *some.tried]))
     steps_s = steps_at_once_s([(likely, change)])[0]
     first = least_of_each(steps_s)
     fits = np.flatnonzero(np.isfinite(steps_s) & np.isin(likely.rows, list(own))).tolist()
