@@ -32,8 +32,8 @@ ALIKE_SHARE = 5e-4
 _SEATED = (
     "Each is of layouts with every rank in a seat, on both sides; what is first or best now stays "
     "so until another is 0.1 % faster. A NIC's rate is varied with its PCIe link's and with all "
-    "links outside the supernodes. Seated are those that rank order makes fast there: a layout "
-    "that seats alone make fast may be missed."
+    "links outside the supernodes. Every layout that its seats could make the fastest there is "
+    "seated; a flip that no layout in rank order shows is not looked for."
 )
 
 
