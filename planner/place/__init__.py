@@ -128,7 +128,7 @@ def place(
     large = question.cells > LARGE_CELLS
     solved = solve_large if large else solve_question
     answer = solved(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
-    border = None
+    border, interrupted = None, answer.interrupted
     rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
     favoured = None
     if objective == "total" and not large:  # a large one is seated by blocks, not cells
@@ -137,6 +137,7 @@ def place(
             favoured, answer = best, replace(answer, home=tuple(best.tolist()))
     if objective == "bottleneck":
         border = least_busy(question, rates, answer, time_limit_s=time_limit_s, seed=seed)
+        interrupted = interrupted or border.interrupted
         answer = by_border(question, answer, border)
     rivals = [
         Baseline(
@@ -159,9 +160,7 @@ def place(
         weights=weights,
         fixed=border is not None,
         favoured=favoured,
-        ends_s=-inf
-        if answer.interrupted
-        else monotonic() + max(_TIERS_LIMITS * time_limit_s, _TIERS_S),
+        ends_s=-inf if interrupted else monotonic() + max(_TIERS_LIMITS * time_limit_s, _TIERS_S),
     )
     rank_to_gpu = seats(seated.home, fabric, tree.names[0])
     checked = _checked(layout, families, fabric, rank_to_gpu)
@@ -207,7 +206,7 @@ def place(
         weighted_bound_s=seated.weighted_bound_s,
         objective_s=0.0 if border is None else border.objective_s,
         lower_bound_s=0.0 if border is None else border.lower_bound_s,
-        interrupted=answer.interrupted or seated.interrupted,
+        interrupted=interrupted or seated.interrupted,
     )
     if kept is None:
         return placement

@@ -54,6 +54,7 @@ class BorderAnswer:
             objective where that is proved [s].
         proof: how the bound was reached.
         method: how the seating was found, in words.
+        interrupted: the user ended the search; the seating is the best until then.
     """
 
     home: tuple[int, ...]
@@ -61,6 +62,7 @@ class BorderAnswer:
     lower_bound_s: float
     proof: Proof
     method: str
+    interrupted: bool = False
 
 
 def least_busy(
@@ -72,6 +74,8 @@ def least_busy(
     seed: int = 0,
 ) -> BorderAnswer:
     """Return the best seating found for the busiest border, its bound, and how that was proved.
+
+    Ctrl-C ends the search: the answer is the best so far.
 
     Args:
         question: the grid, its charges, the domains' capacities.
@@ -92,18 +96,22 @@ def least_busy(
     state.offer(home, total.method)
     if state.busy_s == 0.0:
         return _answer(home, 0.0, 0.0, Proof.BOUND, total.method)
-    state.raise_bound()
-    state.try_candidates()
-    state.exchange()
-    if not state.met():
-        state.raise_bound()  # less busy seatings than before are left to look at
-    proof = Proof.BOUND
-    if not state.met() and time_limit_s > 0 and state.solve(time_limit_s):
-        proof = Proof.SOLVER
-    elif not state.met():
+    proof, interrupted = Proof.BOUND, False
+    try:
+        state.raise_bound()
+        state.try_candidates()
+        state.exchange()
+        if not state.met():
+            state.raise_bound()  # less busy seatings than before are left to look at
+        if not state.met() and time_limit_s > 0 and state.solve(time_limit_s):
+            proof = Proof.SOLVER
+    except KeyboardInterrupt:
+        interrupted = True
+    if proof is Proof.BOUND and not state.met():
         proof = Proof.INCUMBENT
     bound_s = state.bound_s if proof is Proof.INCUMBENT else state.busy_s
-    return _answer(state.home, state.busy_s, bound_s, proof, state.method)
+    found = _answer(state.home, state.busy_s, bound_s, proof, state.method)
+    return replace(found, interrupted=interrupted)
 
 
 class _Search:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from planner.place.part_flow import Stock
 
+_COSTLESS = 1e-9  # of what the dearest part costs, which is nought beside it
 _KEPT = 1500  # shapes that the linear programme keeps once it has twice as many
 
 
@@ -60,10 +61,11 @@ class Choices:
         from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
 
         costs = np.array(self.cost_bytes)
-        scale = max(float(costs.max()), 1e-300)
+        dearest = np.concatenate(self.part_bytes)
+        # of fillings that all cost nothing, what parts cost is the measure
+        scale = max(float(costs.max()), _COSTLESS * float(dearest.max()), 1e-300)
         starts = np.cumsum([0, *map(len, self.part_bytes)]).tolist()
         width, shapes, partitions = starts[-1], len(costs), len(self.partitions)
-        dearest = np.concatenate(self.part_bytes)
         box = reach_factor * np.maximum(dearest, dearest.max() * 1e-3) / scale
         link = np.zeros((width, shapes + partitions))
         link[:, :shapes] = np.array(self.parts).T

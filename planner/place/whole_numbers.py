@@ -119,6 +119,7 @@ def _solved(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chos
             ("threads", 1),
             ("time_limit", limit_s),
             ("mip_rel_gap", 0.0),
+            ("mip_abs_gap", 0.0),
             ("mip_max_nodes", nodes),
             ("objective_bound", _UNIT),
             ("presolve", "off"),

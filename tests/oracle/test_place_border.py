@@ -325,6 +325,24 @@ def test_the_middle_of_a_pipeline_is_not_busier_than_it_must() -> None:
     assert answer.lower_bound_s <= 4.0
 
 
+def test_ctrl_c_while_borders_are_bounded_keeps_the_seating_in_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=1.0)
+    question = Question(sizes=(3, 4), charges=(lines,), capacities=(5, 5, 2))
+    total = solve_question(question)
+
+    def interrupted(*asked: object) -> tuple[int, ...]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.place.objective.boxes_kept", interrupted)
+    answer = least_busy(question, (1.0,) * 3, total)
+
+    assert answer.interrupted
+    assert answer.home == total.home
+    assert answer.proof is Proof.INCUMBENT
+
+
 def test_a_domain_without_an_uplink_is_refused() -> None:
     question = Question(
         sizes=(4,), charges=(Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=1.0),),

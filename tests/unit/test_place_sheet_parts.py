@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from planner.place import Proof, solve_question
 from planner.place.question import Charge, Kind, Question
 from planner.place.sheet_choice import part_choice
 from planner.place.sheet_cuttings import Cuttings, cut_sheet
@@ -309,6 +310,16 @@ def test_what_parts_of_a_sheet_cost_together_is_never_more_than_its_best_seating
             together = cut_sheet(of.sheet, parts).lower_bound_bytes
             assert alone + more == pytest.approx(max(together, alone + more_jointly))
             assert alone + cuttings.more_bytes[parts] <= most * (1 + ROUNDING) + ROUNDING
+
+
+def test_parts_that_cost_terabytes_are_priced_where_whole_sheets_cost_nothing() -> None:
+    """Whole sheets fill two of the domains, so that all fillings known at first are free."""
+    pairs, ends = _charge(Kind.PAIRS, 1e9, 0), _charge(Kind.ENDS, 6e9, 1)
+    answer = solve_question(_question((5, 3), (7, 8, 10, 9), pairs, ends))
+    assert (answer.objective_bytes, answer.proof) == (0.0, Proof.BOUND)
+    ring, every = _charge(Kind.RING, 1e12, 0), _charge(Kind.PAIRS, 1e12, 0, 1)
+    question = _question((4, 3), (6, 6), ring, every)
+    assert sheet_prices(sheeted(question, (1,)), inf).bound_bytes <= brute_force_cut(question)
 
 
 # Choices
