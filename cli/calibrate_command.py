@@ -51,6 +51,15 @@ All = Annotated[
     ),
 ]
 
+Suspects = Annotated[
+    bool,
+    typer.Option(
+        "--keep-suspects",
+        help="Fit rows, too, that are more than five times off what the others give. Otherwise "
+        "they are told and left out: no run is, a slip of a unit or a batch is.",
+    ),
+]
+
 
 @app.command("calibrate")
 def calibrate(
@@ -59,6 +68,7 @@ def calibrate(
     out: Written = None,
     catalogue: Catalogue = None,
     every: All = False,
+    keep_suspects: Suspects = False,
     as_json: Json = False,
 ) -> None:
     """Fit what each accelerator of a table reaches, and print how far off that is.
@@ -70,24 +80,28 @@ def calibrate(
     from cli.planner_output import console, emit, json_text, note, write_file
     from planner.errors import InputError
     from planner.steptime.own_fit import fit_alone, fit_and_score
+    from planner.steptime.suspects import everything, sifted
     from topologies.efficiency_text import efficiencies_text
 
     if catalogue is not None:
-        if out is not None or every or as_json or cluster is not None:
+        if out is not None or every or keep_suspects or as_json or cluster is not None:
             raise InputError(
                 "--catalogue writes files of its own, from all fits of the catalogue's "
-                "accelerators: leave out --out, --all, --json, --cluster"
+                "accelerators: leave out --out, --all, --keep-suspects, --json, "
+                "--cluster"
             )
         for written in write_catalogue(table, catalogue, say=note):
             note(f"wrote {written}")
         return
     fitted = fit_table(
-        table, cluster=cluster, fit_rows=fit_alone if every else fit_and_score, say=note
-    )
+        table, cluster=cluster, sift=everything if keep_suspects else sifted,
+        fit_rows=fit_alone if every else fit_and_score, say=note,
+    )  # fmt: skip
     if out is not None:
         text = efficiencies_text(
             {one.chip: one.efficiency for one in fitted.fits},
             {one.chip: one.assumed for one in fitted.fits},
+            {one.chip: one.covered for one in fitted.fits},
         )
         write_file(out, text)
         note(f"wrote {out}")

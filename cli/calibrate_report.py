@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,30 +18,34 @@ from cli.planner_output import document, write_file
 from cli.steps_table_notes import (
     Assumption,
     assumptions,
+    print_hanging,
+    print_overfull,
     print_table_notes,
     skipped_lines,
+    unread_steps,
 )
 from planner.errors import InputError
 from planner.steptime.calibrate import LEAST_ROWS
+from planner.steptime.covered import Covered
 from planner.steptime.own_fit import OwnFit, fit_alone
 from planner.steptime.rates import Efficiency
 from planner.steptime.refit import refit
 from planner.steptime.runs import Run, assumed_of
+from planner.steptime.suspects import FAR_RATIO, Overfull, Sifted, overfull
 from planner.units import format_share, format_time
 from topologies.cluster_chip import chip_to_fit
 from topologies.efficiency_catalogue import UNFINISHED
+from topologies.efficiency_covered import covered_text
 from topologies.efficiency_text import catalogue_texts
-from topologies.own_efficiency import few_rows
+from topologies.own_efficiency import few_rows, suspect_rows
 from topologies.steps_table import StepsTable, read_steps, table_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.console import Console
 
-_FAR = 2.0
-"""A row that is as many times off is told; validate tells it, too [1]."""
-
 FitRows = Callable[[str, Sequence[Run]], OwnFit]
+Sift = Callable[[str, Sequence[Run]], Sifted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +72,13 @@ class FarRow:
     Args:
         name: the row.
         measured_s, predicted_s: its step [s].
+        left_out: whether it is no part of the fit.
     """
 
     name: str
     measured_s: float
     predicted_s: float
+    left_out: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +93,8 @@ class FittedTable:
         rows: measured rows [1].
         fits: by accelerator.
         scored: by accelerator, and apart for rows fitted and left out.
-        far: rows that their own fit is far off: a slip of a unit or a batch, most often.
+        far: rows that the fit is far off: a slip of a unit or a batch, most often.
+        overfull: rows that are predicted to need far more memory than their GPU has.
         table: its rows.
     """
 
@@ -99,34 +106,49 @@ class FittedTable:
     fits: tuple[OwnFit, ...]
     scored: tuple[Scored, ...]
     far: tuple[FarRow, ...]
+    overfull: tuple[Overfull, ...]
     table: StepsTable
 
 
 def fit_table(
-    path: Path, *, cluster: str | None, fit_rows: FitRows, say: Callable[[str], None]
+    path: Path,
+    *,
+    cluster: str | None,
+    sift: Sift,
+    fit_rows: FitRows,
+    say: Callable[[str], None],
 ) -> FittedTable:
     """Return the fits of the table at *path*.
 
     Args:
         path: a CSV file of measured steps.
         cluster: whose accelerator rows may name beside those of the catalogue, or None.
+        sift: an accelerator and its rows to those that are fitted: ``sifted`` or ``everything``.
         fit_rows: an accelerator and its rows to their fit: ``fit_and_score`` or ``fit_alone``.
         say: writes a line of progress.
     """
     table = read_steps(path, chip_to_fit(cluster) if cluster else None)
     runs = [run for run in table.runs if run.measured_s > 0]
+    full = overfull(runs)
     fits: list[OwnFit] = []
+    far: list[FarRow] = []
     for chip in sorted({run.chip for run in runs}):
         mine = [run for run in runs if run.chip == chip]
         if len(mine) < LEAST_ROWS:
             say(f"{chip}: {len(mine)} measured of the {LEAST_ROWS} rows that a fit needs")
             continue
         say(f"fitting {chip} on {len(mine):,} rows")
-        fits.append(fit_rows(chip, mine))
+        found = sift(chip, mine)
+        fitted = fit_rows(chip, found.kept)
+        odd = _far(fitted, found)
+        names = {one.name for one in odd} | {one.name for one in full} & {r.name for r in mine}
+        known = replace(fitted.covered, suspect=len(names), left_out=len(found.broken))
+        fits.append(replace(fitted, covered=known))
+        far += odd
     if not fits:
         raise InputError(
             f"{path}: no accelerator has {LEAST_ROWS} measured rows to fit on; there are "
-            f"{len(runs)} measured rows that can be used",
+            f"{len(runs)} measured rows that can be used{unread_steps(table)}",
             *skipped_lines(table),
         )
     return FittedTable(
@@ -137,7 +159,8 @@ def fit_table(
         rows=len(runs),
         fits=tuple(fits),
         scored=tuple(score for one in fits for score in _scored(one)),
-        far=tuple(far for one in fits for far in _far(one, runs)),
+        far=tuple(far),
+        overfull=full,
         table=table,
     )
 
@@ -157,13 +180,20 @@ def write_catalogue(path: Path, folder: Path, *, say: Callable[[str], None]) -> 
     return tuple(folder / name for name in texts)
 
 
-def _far(fitted: OwnFit, runs: Sequence[Run]) -> list[FarRow]:
-    mine = [run for run in runs if run.chip == fitted.chip]
-    return [
-        FarRow(name=run.name, measured_s=run.measured_s, predicted_s=run.measured_s * math.exp(off))
-        for run, off in zip(mine, fitted.seen_log_ratio, strict=True)
-        if abs(off) > math.log(_FAR)
+def _far(fitted: OwnFit, found: Sifted) -> list[FarRow]:
+    left = [
+        FarRow(name=run.name, measured_s=run.measured_s, predicted_s=expected_s, left_out=True)
+        for run, expected_s in zip(found.broken, found.expected_s, strict=True)
     ]
+    kept = [
+        FarRow(
+            name=run.name, measured_s=run.measured_s, left_out=False,
+            predicted_s=run.measured_s * math.exp(off),
+        )
+        for run, off in zip(found.kept, fitted.seen_log_ratio, strict=True)
+        if abs(off) > math.log(FAR_RATIO)
+    ]  # fmt: skip
+    return left + kept
 
 
 def _scored(fitted: OwnFit) -> list[Scored]:
@@ -189,6 +219,8 @@ def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
         "efficiencies": {one.chip: asdict(one.efficiency) for one in fitted.fits},
         "errors": [asdict(one) for one in fitted.scored],
         "far": [asdict(one) for one in fitted.far],
+        "overfull": [asdict(one) for one in fitted.overfull],
+        "covered": {one.chip: covered_text(one.covered) for one in fitted.fits},
         "skipped": {row.name: row.because for row in fitted.table.skipped},
         "assumed": [asdict(one) for one in _assumed(fitted)],
         "unknown_columns": fitted.table.unknown,
@@ -229,18 +261,19 @@ def print_fit(console: Console, fitted: FittedTable) -> None:
     console.print(table)
     for one in fitted.fits:
         console.print(Text(one.chip, style="bold"))
-        for line in _lines(one.efficiency):
-            console.print(Text(f"  {line}"))
+        for line in (*_lines(one.efficiency), *_kinds(one.covered)):
+            print_hanging(console, line)
     if fitted.far:
         console.print()
         console.print(Text("More than 2 times off what the other rows give", style="bold"))
     for far in fitted.far:
-        console.print(
-            Text(
-                f"  {far.name}: measured {format_time(far.measured_s)}, fitted "
-                f"{format_time(far.predicted_s)}: check its unit, batch and GPUs"
-            )
+        done = "left out of the fit (--keep-suspects keeps it)" if far.left_out else "fitted"
+        print_hanging(
+            console,
+            f"{far.name}: measured {format_time(far.measured_s)}, by the fit "
+            f"{format_time(far.predicted_s)}, {done}: check its unit, batch and GPUs",
         )
+    print_overfull(console, fitted.overfull)
     print_table_notes(console, fitted.table, _assumed(fitted))
 
 
@@ -258,3 +291,18 @@ def _lines(one: Efficiency) -> list[str]:
         f"spread of log(predicted / measured): {one.spread:.3g}",
         *([few] if (few := few_rows(one)) else ()),
     ]
+
+
+def _kinds(covered: Covered) -> tuple[str, ...]:
+    """Return what sort of steps the rows were: of others the interval is wider."""
+
+    def ends(seen: tuple[int, ...]) -> str:
+        return " to ".join(f"{one:,}" for one in dict.fromkeys(seen))
+
+    kinds = (
+        f"rows: {covered.rows - covered.moe:,} dense, {covered.moe:,} MoE, "
+        f"{covered.crosses:,} beyond one scale-up domain, {', '.join(covered.precisions)}, "
+        f"{ends(covered.gpus)} {', '.join(covered.accelerators)}, {ends(covered.seq)} tokens: of "
+        "other steps the interval is that of a machine not fitted on"
+    )
+    return (kinds, suspects) if (suspects := suspect_rows(covered)) else (kinds,)

@@ -15,6 +15,7 @@ from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_line
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.part_used_words import part_words
+from cli.planner_inputs import efficiency_notes
 from cli.report_pictures_plane import Axis
 from cli.report_words import unfilled_words
 from cli.search_report import short_layout, used_bytes
@@ -42,7 +43,11 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         f"{first.candidate.model.name} on {_job(found)}."
         + ("" if found.asked.layouts else " Each cluster has the layout that place takes there.")
     ))  # fmt: skip
-    for line in [*size_lines(found), *_unfilled_lines(found)]:
+    for line in [
+        *size_lines(found),
+        *_unfilled_lines(found),
+        *efficiency_notes(found.asked.inputs),
+    ]:
         console.print(Text(line))
     _section(console, "Ranked", _ranked_table(found))
     for line in (_layout_words(found), *_ranked_lines(found)):

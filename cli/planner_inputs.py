@@ -32,6 +32,7 @@ from planner.search.rules import Rule
 from planner.search.seated_rows import Told, untold
 from planner.search.seated_steps import SeatedSteps
 from planner.search.training import usual_batch
+from planner.steptime.covered import kind_of
 from planner.steptime.rates import Efficiency
 from planner.words import counted
 from topologies.fabric_catalogue import generic_cluster, load_cluster
@@ -191,7 +192,11 @@ def read_question(asked: Asked) -> Question:
     if why:
         assumed["gpus"] = why
     fixed = _fixed(fabric, model, gpus, given, assumed)
-    reached = reached_by(fabric.accelerator, fixed["precision"], asked.own_fits)
+    kind = kind_of(
+        model, fabric.accelerator.name, fixed["precision"], gpus=gpus,
+        domain=max(fabric.capacities("supernode")), seq=fixed["seq"],
+    )  # fmt: skip
+    reached = reached_by(fabric.accelerator, kind, asked.own_fits)
     if reached.why:
         assumed["efficiency"] = reached.why
     return Question(

@@ -20,7 +20,7 @@ def figures(one: Candidate) -> str:
          format_bytes(one.cut_bytes) if one.cut_bytes else "none",
          cut_note(one)),
         ("Time of a step", format_time(one.step["total_s"]),
-         f"{format_time(low_s)} to {format_time(high_s)} in nine of ten"),
+         f"{format_time(low_s)} to {format_time(high_s)}, set for nine of ten"),
         ("Tokens a second", f"{one.tokens_per_s:,.0f}",
          f"{format_share(one.step['mfu'])} of {peak_words(one.layout)}"),
         ("Fullest GPU's memory", format_bytes(used),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from cli.interval_words import basis_words, fit_lines
 from cli.page_tables import labelled, memory_table, path_table, simple_table
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
@@ -29,7 +30,6 @@ from planner.steptime.step import Step
 from planner.steptime.trace import traced
 from planner.steptime.wires import wires_of
 from planner.units import format_bytes, format_share, format_time
-from topologies.own_efficiency import few_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,8 +145,9 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
         f"{float(step.tokens_per_s):,.0f} tokens/s"
     )
     console.print(Text(verdict, style="bold"))
-    if few := _few_rows(body):
-        console.print(Text(few, style="yellow"))
+    console.print(Text(basis_words(step), style="dim"))
+    for line in fit_lines(inputs):
+        console.print(Text(line, style="yellow"))
     if not body.memory.fits:
         console.print(Text(_overfull(body), style="bold red"))
     console.print(
@@ -185,14 +186,6 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
 def _section(console: Console, title: str) -> None:
     console.print()
     console.print(Text(title, style="bold"))
-
-
-def _few_rows(body: StepBody) -> str:
-    """Return that the step hangs on a file of few runs, empty where it does not."""
-    inputs = body.seated.inputs
-    if inputs.own_fits is None or not (few := few_rows(inputs.efficiency)):
-        return ""
-    return f"Timed with {inputs.own_fits.name}, a fit of {few}."
 
 
 def _overfull(body: StepBody) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from planner.units import format_bytes
 from topologies.steps_cells import COLUMNS
 from topologies.steps_table import StepsTable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from planner.steptime.suspects import Overfull
 
 _NAMES_SHOWN = 3
 
@@ -60,7 +64,42 @@ def print_table_notes(console: Console, table: StepsTable, assumed: Iterable[Ass
             console.print()
             console.print(Text(title, style="bold"))
         for line in lines:
-            console.print(Text(f"  {line}"))
+            print_hanging(console, line)
+
+
+def print_hanging(console: Console, line: str) -> None:
+    """Print *line* two columns in, all of its lines."""
+    inset = "  "
+    console.print(
+        Text(
+            fill(
+                line, console.width, initial_indent=inset, subsequent_indent=inset,
+                break_on_hyphens=False,
+            )
+        )
+    )  # fmt: skip
+
+
+def print_overfull(console: Console, rows: Sequence[Overfull]) -> None:
+    """Print the runs that ran, and are predicted to need far more memory than a GPU has."""
+    if rows:
+        console.print()
+        console.print(Text("Ran, but are predicted not to fit by far", style="bold"))
+    for row in rows:
+        print_hanging(
+            console,
+            f"{row.name}: {format_bytes(row.needed_bytes)} of the GPU's "
+            f"{format_bytes(row.capacity_bytes)}: check TP, PP, ZeRO, recomputation and batch",
+        )
+
+
+def unread_steps(table: StepsTable) -> str:
+    """Return why rows that can be read have no measured step: none, or a column not read."""
+    if not table.runs or any(run.measured_s > 0 for run in table.runs):
+        return ""
+    unread = ", ".join(table.unknown)
+    named = f"; columns that are not read: {unread}" if unread else ""
+    return f": the column measured_step_s, in seconds, has none{named}"
 
 
 def skipped_lines(table: StepsTable) -> list[str]:

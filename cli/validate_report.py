@@ -18,7 +18,14 @@ from rich.text import Text
 
 from cli.planner_output import document
 from cli.report_words import plain_cell
-from cli.steps_table_notes import Assumption, assumptions, print_table_notes
+from cli.steps_table_notes import (
+    Assumption,
+    assumptions,
+    print_overfull,
+    print_table_notes,
+    skipped_lines,
+    unread_steps,
+)
 from cli.validate_groups import (
     SMOOTH_LEGEND,
     group_table,
@@ -26,13 +33,17 @@ from cli.validate_groups import (
     regret_lines,
     smooth_lines,
 )
+from cli.validate_numbers import timing_of
+from planner.errors import InputError
 from planner.steptime.ranking import Group, ceilings, orders
 from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, assumed_of, predicted_memory_bytes
+from planner.steptime.suspects import Overfull, overfull
 from planner.steptime.validate import (
+    Held,
     Score,
     explained,
-    inside_share,
+    inside_interval,
     predict,
     predict_by_halves,
     predict_by_left_out,
@@ -43,8 +54,6 @@ from planner.steptime.validate import (
 from planner.units import format_time
 from topologies.cluster_chip import chip_to_fit, cluster_chip
 from topologies.efficiency_catalogue import (
-    read_efficiencies,
-    shipped_efficiencies,
     shipped_halves,
     shipped_left_out,
 )
@@ -95,8 +104,9 @@ class Report:
         left_out: the same rows by fits that saw nothing of their source.
         groups: layouts of one model on one cluster.
         ceilings: of groups of many layouts, how a smooth correction by themselves orders them.
-        inside_shares: of each of the three, the share of rows in the interval that is printed [1].
+        inside: of each of the three, the rows in the interval that is printed.
         far: the rows furthest off.
+        overfull: measured rows that are predicted to need far more memory than their GPU has.
         assumed: what rows do not say, or nobody measured on their accelerator.
     """
 
@@ -113,8 +123,9 @@ class Report:
     left_out: tuple[Score, ...]
     groups: tuple[Group, ...]
     ceilings: tuple[Group, ...]
-    inside_shares: Mapping[str, float]
+    inside: Mapping[str, Held]
     far: tuple[FarRow, ...]
+    overfull: tuple[Overfull, ...]
     assumed: tuple[Assumption, ...]
 
 
@@ -140,13 +151,17 @@ def report_of(
     chip_in = cluster_chip if refit is None else chip_to_fit
     table = read_steps(path, chip_in(cluster) if cluster else None)
     runs = table.runs
-    numbers = read_efficiencies(efficiency) if efficiency else shipped_efficiencies()
+    if not runs:
+        raise InputError(f"{path}: no row can be predicted", *skipped_lines(table))
+    timing = timing_of(efficiency)
+    numbers = timing.numbers
     basis = f"fitted numbers of {efficiency}" if efficiency else "the shipped numbers"
     seen = _sources_of(numbers, runs)
     unseen: tuple[Score, ...] = ()
     left_out: tuple[Score, ...] = ()
     assumed = [assumed_of(run, numbers) for run in runs]
-    inside: dict[str, float] = {}
+    reached = [timing.of_interval(run) for run in runs]
+    inside: dict[str, Held | None] = {}
     if refit is not None:
         say(f"fitting on {len(runs):,} rows; this takes minutes")
         refitted = predict_halves(runs) if refit == "halves" else predict_left_out(runs)
@@ -167,9 +182,10 @@ def report_of(
             by_halves = predict_by_halves(known, shipped_halves())
             by_others = predict_by_left_out(known, shipped_left_out())
             unseen, left_out = scores(known, by_halves), scores(known, by_others)
-            inside["unseen"] = inside_share(known, by_halves, numbers)
-            inside["left_out"] = inside_share(known, by_others, numbers)
-    inside["sources"] = inside_share(runs, step_s, numbers)
+            of_known = [timing.of_interval(run) for run in known]
+            inside["unseen"] = inside_interval(known, by_halves, of_known)
+            inside["left_out"] = inside_interval(known, by_others, of_known)
+    inside["sources"] = inside_interval(runs, step_s, reached)
     return Report(
         path=path,
         cluster=cluster,
@@ -184,8 +200,9 @@ def report_of(
         left_out=left_out,
         groups=orders(runs, step_s),
         ceilings=ceilings(runs, step_s),
-        inside_shares={k: v for k, v in inside.items() if not math.isnan(v)},
+        inside={name: held for name, held in inside.items() if held is not None},
         far=_far(runs, step_s, worst),
+        overfull=overfull(runs),
         assumed=assumptions(assumed),
     )
 
@@ -248,10 +265,14 @@ def validate_document(report: Report) -> dict[str, Any]:
         "unseen": [_plain(score) for score in report.unseen],
         "left_out": [_plain(score) for score in report.left_out],
         "fitted_on": report.seen,
-        "inside_interval_share": report.inside_shares,
+        "inside_interval_share": {name: one.mean_share for name, one in report.inside.items()},
+        "inside_interval_rows": {
+            name: {"held": one.held, "rows": one.rows} for name, one in report.inside.items()
+        },
         "groups": [asdict(group) for group in report.groups],
         "ceilings": [asdict(group) for group in report.ceilings],
         "far": [asdict(row) for row in report.far],
+        "overfull": [asdict(row) for row in report.overfull],
         "skipped": [
             {"id": row.name, "source": row.source, "because": row.because}
             for row in report.table.skipped
@@ -279,6 +300,8 @@ def print_report(console: Console, report: Report) -> None:
     )
     console.print(Text(_told(report)))
     console.print()
+    if why := unread_steps(report.table):
+        console.print(Text(f"Nothing to score{why}."))
     if report.scores:
         console.print(_score_table(report.scores))
         _print_inside(console, report, "sources")
@@ -312,10 +335,17 @@ def print_report(console: Console, report: Report) -> None:
         console.print(Text(SMOOTH_LEGEND, style="dim"))
         for line in smooth_lines(report.ceilings):
             console.print(Text(line))
-    if report.far:
+    _print_far(console, report.far)
+    print_overfull(console, report.overfull)
+    print_table_notes(console, report.table, report.assumed)
+
+
+def _print_far(console: Console, rows: tuple[FarRow, ...]) -> None:
+    """Print the rows furthest off, each with what may explain it."""
+    if rows:
         console.print()
         console.print(Text("Furthest off", style="bold"))
-    for row in report.far:
+    for row in rows:
         console.print(
             Text(
                 f"  {row.name}: measured {format_time(row.measured_s)}, predicted "
@@ -323,15 +353,19 @@ def print_report(console: Console, report: Report) -> None:
                 f"{row.explanation}"
             )
         )
-    print_table_notes(console, report.table, report.assumed)
 
 
 def _print_inside(console: Console, report: Report, which: str) -> None:
     """Print how many rows the interval of a step holds, which promises nine of ten."""
-    share = report.inside_shares.get(which)
-    if share is not None:
-        held = f"{100 * share:.0f} % of the rows"
-        console.print(Text(f"The interval printed with a step holds {held}, mean over sources."))
+    one = report.inside.get(which)
+    if one is not None:
+        console.print(
+            Text(
+                f"The interval printed with a step holds {one.held:,} of the {one.rows:,} rows "
+                f"({100 * one.held / one.rows:.0f} %); {100 * one.mean_share:.0f} %, mean over "
+                "sources."
+            )
+        )
 
 
 def _told(report: Report) -> str:
@@ -363,6 +397,3 @@ def _score_table(found: tuple[Score, ...]) -> Table:
             Text(percent(score.regret_share)),
         )
     return table
-
-
-__all__ = ["predictions_text", "print_report", "report_of", "validate_document"]

@@ -27,8 +27,9 @@ UNFINISHED = "step_efficiency.unfinished"
 """A file beside them while they are written: all are of one fit once it is gone."""
 
 _WRITTEN_BY = "as planner calibrate --out writes them"
-_KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows", "pace",
-         "clock", "source", "assumed", "same_as", "called", "nic", "mesh", "domain")  # fmt: skip
+_KEYS = ("gemm", "attention", "memory", "inner", "outer", "host", "step", "spread", "rows",
+         "pace", "clock", "source", "assumed", "covered", "same_as", "called", "nic", "mesh",
+         "domain")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,24 +11,35 @@ from itertools import takewhile
 from pathlib import Path
 
 from planner.documents import read_document, yaml_text
+from planner.steptime.covered import Covered
 from planner.steptime.rates import Efficiency
 from planner.steptime.refit import Refit
 from planner.units import US
 from topologies.efficiency_catalogue import CATALOGUE, HALVES, LEFT_OUT
+from topologies.efficiency_covered import covered_text
 
 
 def efficiencies_text(
-    fitted: Mapping[str, Efficiency], assumed: Mapping[str, Mapping[str, str]]
+    fitted: Mapping[str, Efficiency],
+    assumed: Mapping[str, Mapping[str, str]],
+    covered: Mapping[str, Covered],
 ) -> str:
     """Return the YAML of *fitted*, as ``read_efficiencies`` reads it.
 
     Args:
         fitted: by accelerator.
         assumed: of accelerators, what their rows do not tell, number to reason.
+        covered: of accelerators, what kinds of steps their rows were.
     """
     # the source stays the last line: a file that is cut off lacks it
     untold = {name: {"assumed": dict(reasons)} for name, reasons in assumed.items() if reasons}
-    return yaml_text({name: untold.get(name, {}) | one for name, one in _chips(fitted).items()})
+    kinds = {name: {"covered": covered_text(one)} for name, one in covered.items()}
+    return yaml_text(
+        {
+            name: untold.get(name, {}) | kinds.get(name, {}) | one
+            for name, one in _chips(fitted).items()
+        }
+    )
 
 
 def catalogue_texts(fits: Refit) -> Mapping[str, str]:

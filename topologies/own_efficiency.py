@@ -14,10 +14,12 @@ from typing import Any, Literal
 from planner.documents import document_from_text, read_bytes
 from planner.errors import InputError, SpecError
 from planner.fabric import Accelerator
+from planner.steptime.covered import Covered, Kind, beyond, widened
 from planner.steptime.own_fit import LOGITS, with_own_pace
 from planner.steptime.rates import SIXTEEN_BITS, Efficiency
-from planner.steptime.uncertainty import FEW_ROWS, few_rows_spread
+from planner.steptime.uncertainty import FEW_ROWS, LAYOUT_SPREAD, few_rows_spread
 from topologies.efficiency_catalogue import assumed_in, efficiency_of, fits_in, fitted_as
+from topologies.efficiency_covered import covered_from, covered_in, covered_text
 from topologies.file_kinds import handed_as
 from topologies.plausible import PLAUSIBLE
 
@@ -38,6 +40,8 @@ class OwnFits:
         elsewhere: what is done for an accelerator that it has not: ``refused``, or timed with the
             shipped numbers, which is said.
         untold: accelerator to the numbers that its rows tell little of.
+        covered: accelerator to the kinds of steps that its rows were; none of one in a plan of
+            before that was kept, whose numbers stand as they are.
     """
 
     name: str
@@ -45,6 +49,7 @@ class OwnFits:
     by_chip: Mapping[str, Efficiency]
     elsewhere: Literal["refused", "shipped"]
     untold: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    covered: Mapping[str, Covered] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +60,13 @@ class Reached:
         efficiency: the numbers, None where nothing was measured.
         why: where they are from; empty for what ships when nothing else was asked for.
         own: whose fit it is, None where it ships.
+        beyond: in what the step is unlike the rows of the fit; empty where in nothing.
     """
 
     efficiency: Efficiency | None
     why: str = ""
     own: OwnFits | None = None
+    beyond: tuple[str, ...] = ()
 
 
 def read_own_fits(
@@ -82,6 +89,7 @@ def read_own_fits(
         by_chip={chip: _own(one) for chip, one in fits.items()},
         elsewhere=elsewhere,
         untold=dict(assumed_in(document)),
+        covered=covered_in(document),
     )
 
 
@@ -98,19 +106,36 @@ def few_rows(efficiency: Efficiency | None) -> str:
     """
     if efficiency is None or not 0 < efficiency.rows < FEW_ROWS:
         return ""
-    return (
-        f"few rows ({efficiency.rows}; {FEW_ROWS} would do): the spread is other machines' more "
-        "than theirs"
-    )
+    usual = few_rows_spread(efficiency.rows * LAYOUT_SPREAD**2, efficiency.rows, told=0.0)
+    whose = "other machines' more than theirs"
+    if efficiency.spread > usual:
+        whose = "their own scatter's as much as other machines'"
+    return f"few rows ({efficiency.rows}; {FEW_ROWS} would do): the spread is {whose}"
 
 
-def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) -> Reached:
-    """Return what *accelerator* is timed with in *precision*.
+def suspect_rows(covered: Covered) -> str:
+    """Return how many rows of a fit's table were suspect, empty where none was."""
+    if not covered.suspect:
+        return ""
+    were = "was" if covered.suspect == 1 else "were"
+    of_table = f"{covered.suspect} of {covered.rows + covered.left_out} rows {were} suspect"
+    return f"{of_table}, {covered.left_out or 'none'} left out"
+
+
+def beyond_words(reached: Reached) -> str:
+    """Return what the interval of a step unlike a fit's rows is, empty where it is like them."""
+    if not reached.beyond:
+        return ""
+    return f"{'; '.join(reached.beyond)}: its interval is that of a machine not fitted on"
+
+
+def reached_by(accelerator: Accelerator, kind: Kind, own: OwnFits | None) -> Reached:
+    """Return what *accelerator* is timed with in a step of *kind*.
 
     Raises:
         InputError: *own* has no fit of it where it must, or none in that precision.
     """
-    shipped = efficiency_of(accelerator.name)
+    shipped, precision = efficiency_of(accelerator.name), kind.precision
     if own is None:
         return Reached(efficiency=shipped)
     named = accelerator.name in own.by_chip
@@ -139,16 +164,23 @@ def reached_by(accelerator: Accelerator, precision: str, own: OwnFits | None) ->
         rows += f", {few}"
     if untold:
         rows += f", which tell little of {', '.join(untold)}: there as usual"
-    return Reached(
-        efficiency=found,
+    covered = own.covered.get(fitted_as(chip) if chip not in own.covered else chip)
+    if covered is not None and (odd := suspect_rows(covered)):
+        rows += f"; {odd}"
+    unlike = beyond(covered, kind) if covered is not None else ()
+    reached = Reached(
+        efficiency=widened(found, shipped) if unlike else found,
         why=f"{own.name} (sha256 {own.sha256[:_SHOWN_HASH]}): fitted on {rows}",
         own=own,
+        beyond=unlike,
     )
+    return replace(reached, why=f"{reached.why}; {beyond_words(reached)}") if unlike else reached
 
 
-def efficiency_file(own: OwnFits) -> dict[str, str]:
+def efficiency_file(own: OwnFits) -> dict[str, Any]:
     """Return what a document keeps of where its numbers are from."""
-    return {"file": own.name, "sha256": own.sha256}
+    covered = {chip: covered_text(one) for chip, one in own.covered.items() if one.rows}
+    return {"file": own.name, "sha256": own.sha256, **({"covered": covered} if covered else {})}
 
 
 def planned_fits(told: Mapping[str, Any], plan: str) -> OwnFits | None:
@@ -183,8 +215,9 @@ def planned_fits(told: Mapping[str, Any], plan: str) -> OwnFits | None:
     if faults := _implausible(efficiency):
         raise SpecError(*(f"{name}.efficiency.{fault}" for fault in faults))
     return OwnFits(
-        name=where, sha256=sha256, by_chip={accelerator: efficiency}, elsewhere="shipped"
-    )
+        name=where, sha256=sha256, by_chip={accelerator: efficiency}, elsewhere="shipped",
+        covered=covered_from(file.get("covered", {}), f"{name}.efficiency_file.covered"),
+    )  # fmt: skip
 
 
 def _implausible(one: Efficiency) -> list[str]:

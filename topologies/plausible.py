@@ -73,6 +73,13 @@ _LINK = Plausible(
     shown=format_rate,
     because="less than a tenth of Fast Ethernet; fifty times a GPU's NVLinks of 2026",
 )
+_NIC = Plausible(
+    least=1 * MB,
+    most=300e9,
+    shown=format_rate,
+    because="less than a tenth of Fast Ethernet; a GPU of 2026 has two NICs of 100 GB/s, which is "
+    "800 Gbit/s each",
+)
 _WAIT = Plausible(
     least=1 * NS,
     most=1.0,
@@ -215,7 +222,7 @@ CELLS: Mapping[str, Plausible] = MappingProxyType(
             least=1e-4, most=1e6, shown=format_time, because="ten kernels; twelve days"
         ),
         "intra_bw_GBps": _LINK,
-        "inter_bw_GBps_per_gpu": _LINK,
+        "inter_bw_GBps_per_gpu": _NIC,
         "layers": Plausible(
             least=1, most=1e4, shown=_plain, because="the deepest transformer published has 1,000"
         ),

@@ -66,11 +66,28 @@ class Fitted:
 
 
 def layout_key(run: Run) -> str:
-    """Return what tells one layout of one model on one cluster from another, as text."""
+    """Return what tells one layout of one model on one cluster from another, as text.
+
+    With the source, which where no column states it is the file's name.
+    """
     c = run.columns
     degrees = (c.tp, c.cp, c.ep, c.etp, c.dp, c.pp, c.vpp, c.zero_stage, c.micro_batch,
                c.global_batch, c.seq, c.recompute, c.precision, c.sequence_parallel)  # fmt: skip
     return " ".join([run.group, *(f"{float(value):g}" for value in degrees)])
+
+
+def content_key(run: Run) -> str:
+    """Return the same from what the row says alone, as text.
+
+    Neither the file's name nor how the row spells its accelerator is in it.
+    """
+    shape = replace(run.model, name="", assumed={})
+    return f"{shape} {run.accelerator.name} {layout_key(replace(run, group=''))}"
+
+
+def content_half(run: Run) -> bool:
+    """Return which half of the layouts a row of any table is in, by what it says alone."""
+    return crc32(content_key(run).encode()) % 2 == 0
 
 
 def fitting_half(run: Run) -> bool:

@@ -12,8 +12,10 @@ from planner.steptime.uncertainty import interval_s as step_interval_s
 
 
 def interval_s(step: Step) -> tuple[float, float]:
-    """Return the 90 % interval of the step [s]."""
-    return step_interval_s(float(step.total_s), step.spread, step.machine_spread)
+    """Return the 90 % interval of the step, from no less than the GPUs' peak allows [s]."""
+    total_s = float(step.total_s)
+    low_s, high_s = step_interval_s(total_s, step.spread, step.machine_spread)
+    return min(total_s, max(low_s, float(step.least_s))), high_s
 
 
 def step_document(step: Step) -> dict[str, Any]:

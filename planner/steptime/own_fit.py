@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from planner.steptime.calibrate import (
     LEAST_ROWS,
     Fitted,
+    content_key,
     fit_chip,
-    layout_key,
     robust_spread,
     thinned,
 )
+from planner.steptime.covered import Covered, covered_by
 from planner.steptime.rates import Efficiency, with_sixteen_bits
-from planner.steptime.runs import Run, batches, predicted_s
+from planner.steptime.runs import Run, batches, kind_of_run, predicted_s
 from planner.steptime.uncertainty import few_rows_spread
 from planner.units import format_share, format_time
 
@@ -55,6 +56,7 @@ class OwnFit:
         unseen_log_ratio: the same of rows whose layout the fit that predicts them has not seen;
             empty where half of the layouts are too few for a fit, or nobody asked [1].
         assumed: numbers that the rows tell little of, by name, with their value and its source.
+        covered: what kinds of steps the rows were.
     """
 
     chip: str
@@ -62,6 +64,7 @@ class OwnFit:
     seen_log_ratio: NDArray[np.float64]
     unseen_log_ratio: NDArray[np.float64]
     assumed: Mapping[str, str]
+    covered: Covered
 
 
 def fit_and_score(chip: str, runs: Sequence[Run]) -> OwnFit:
@@ -93,6 +96,7 @@ def fit_alone(chip: str, runs: Sequence[Run]) -> OwnFit:
         seen_log_ratio=seen,
         unseen_log_ratio=np.empty(0),
         assumed=_assumed(fitted) | _guessed_logits(fitted.efficiency, whole),
+        covered=covered_by(kind_of_run(run) for run in runs),
     )
 
 
@@ -180,11 +184,12 @@ def with_own_pace(fitted: Efficiency) -> Efficiency:
 
 def _halves(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
     """Return the rows of every other layout, and of the others, in the order of a hash."""
-    keys = sorted({layout_key(run) for run in runs}, key=lambda key: (crc32(key.encode()), key))
+    of_row = [content_key(run) for run in runs]
+    keys = sorted(set(of_row), key=lambda key: (crc32(key.encode()), key))
     even = set(keys[::2])
     return (
-        [run for run in runs if layout_key(run) in even],
-        [run for run in runs if layout_key(run) not in even],
+        [run for run, key in zip(runs, of_row, strict=True) if key in even],
+        [run for run, key in zip(runs, of_row, strict=True) if key not in even],
     )
 
 

@@ -132,6 +132,7 @@ class Rates:
         inner_share, outer_share: of the links' nominal rates [1].
         operand_bytes: bytes of one GEMM operand element [bytes].
         peak_flops_per_s: 16-bit dense peak, what MFU is counted against [FLOP/s].
+        fastest_flops_per_s: peak of its precision, or the 16-bit one where that is higher [FLOP/s].
         memory_bytes: capacity [bytes].
         spread: standard deviation of the log residuals [1].
         machine_spread: of a machine's mean [1].
@@ -148,6 +149,7 @@ class Rates:
     outer_share: float
     operand_bytes: Values
     peak_flops_per_s: float
+    fastest_flops_per_s: Values
     memory_bytes: float
     spread: float
     machine_spread: float
@@ -314,6 +316,7 @@ def rates_of(
         outer_share=reached.outer_share,
         operand_bytes=take(_OPERAND_BYTES, code),
         peak_flops_per_s=wide,
+        fastest_flops_per_s=take([max(peak_of(accelerator, p), wide) for p in PRECISIONS], code),
         memory_bytes=accelerator.memory_bytes,
         spread=reached.spread,
         machine_spread=reached.machine_spread,

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from planner.collectives.links import LinkNumbers
 from planner.fabric import Accelerator
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns, Values
+from planner.steptime.columns import PRECISIONS, LayoutColumns, Values
+from planner.steptime.covered import Kind, kind_of
 from planner.steptime.memory import step_memory
 from planner.steptime.rates import Efficiency, rates_of
 from planner.steptime.spread import contiguous_spread
@@ -53,6 +54,15 @@ class Run:
     published_s: float = 0.0
     weak: bool = False
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def kind_of_run(run: Run) -> Kind:
+    """Return what sort of step *run* is."""
+    columns = run.columns
+    return kind_of(
+        run.model, run.accelerator.name, PRECISIONS[int(columns.precision)],
+        gpus=int(columns.gpus), domain=int(run.supernode), seq=int(columns.seq),
+    )  # fmt: skip
 
 
 def stacked(rows: Sequence[LayoutColumns]) -> LayoutColumns:

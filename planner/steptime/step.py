@@ -84,6 +84,7 @@ class Step(StepSums):
         tokens_per_s: over all GPUs [1/s].
         spread: standard deviation of the log of predicted over measured [1].
         machine_spread: of what all layouts of one machine have in common, beside it [1].
+        least_s: what the model's FLOPs take at the fastest peak that the step runs at [s].
         assumed: what was not measured or stated, name to reason.
         slowdown: digit to how many times as long its bytes take than at its tier's rates, because
             of who shares its links [1]; empty where that was not looked at.
@@ -106,6 +107,7 @@ class Step(StepSums):
     phases: tuple[PhasePressure, ...] = ()
     exposed_gather_s: Values = 0.0
     machine_spread: float = 0.0
+    least_s: Values = 0.0
 
 
 def step_time(
@@ -176,6 +178,7 @@ def step_columns(
         exposed_gather_s=timed.data.gather_s,
         spread=timed.rates.spread,
         machine_spread=timed.rates.machine_spread,
+        least_s=flops / columns.gpus / timed.rates.fastest_flops_per_s,
         pipeline=timed.pipe,
         stages=timed.costs,
         assumed=timed.rates.assumed,

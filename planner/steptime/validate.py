@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
-from planner.steptime.calibrate import fit, fitting_half
+from planner.steptime.calibrate import content_half, fit, fitting_half
 from planner.steptime.ranking import LEAST_PICKED, orders
-from planner.steptime.rates import Efficiency, default_efficiency
+from planner.steptime.rates import Efficiency
 from planner.steptime.runs import Run, batches, predicted_s
 from planner.steptime.step import model_flops
 from planner.steptime.uncertainty import interval_s
@@ -31,7 +31,8 @@ class Score:
         mape_share: mean of |predicted / measured - 1| [1].
         median_share, p90_share, worst_share: of the same [1].
         bias_share: mean of predicted / measured - 1 [1].
-        constant_mfu_share: mean error of one MFU per accelerator, set on these very rows [1].
+        constant_mfu_share: mean error of one MFU per accelerator, set on these very rows [1]; NaN
+            where each accelerator has one row, which it fits exactly.
         published_share: mean error of the predictions published for these rows, NaN if none.
         pairs: pairs of one group that differ by more than 2 % [1].
         pairs_right_share: of them, in the right order [1]; NaN where there are none.
@@ -52,23 +53,42 @@ class Score:
     regret_share: float
 
 
-def inside_share(
-    runs: Sequence[Run], step_s: NDArray[np.float64], efficiencies: Mapping[str, Efficiency]
-) -> float:
-    """Return the share of measured rows that the printed interval holds, mean over sources [1].
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """How many measured rows the printed interval holds.
+
+    Args:
+        held, rows: rows held, of so many [1].
+        mean_share: the share held of each source, their mean [1].
+    """
+
+    held: int
+    rows: int
+    mean_share: float
+
+
+def inside_interval(
+    runs: Sequence[Run], step_s: NDArray[np.float64], reached: Sequence[Efficiency]
+) -> Held | None:
+    """Return how many measured rows the printed interval holds; None where none is measured.
 
     Args:
         runs: rows of a table.
         step_s: their predicted steps [s].
-        efficiencies: accelerator to the numbers whose interval a step has; defaults where none.
+        reached: of each row, the numbers whose interval a step of it has.
     """
     inside: dict[str, list[bool]] = {}
-    for run, one_s in zip(runs, step_s, strict=True):
+    for run, one_s, own in zip(runs, step_s, reached, strict=True):
         if run.measured_s > 0:
-            reached = efficiencies.get(run.chip) or default_efficiency(run.accelerator)
-            low_s, high_s = interval_s(float(one_s), reached.spread, reached.machine_spread)
+            low_s, high_s = interval_s(float(one_s), own.spread, own.machine_spread)
             inside.setdefault(run.source, []).append(low_s <= run.measured_s <= high_s)
-    return float(np.mean([np.mean(some) for some in inside.values()])) if inside else float("nan")
+    if not inside:
+        return None
+    return Held(
+        held=sum(sum(some) for some in inside.values()),
+        rows=sum(len(some) for some in inside.values()),
+        mean_share=float(np.mean([np.mean(some) for some in inside.values()])),
+    )
 
 
 def scores(runs: Sequence[Run], step_s: NDArray[np.float64]) -> tuple[Score, ...]:
@@ -117,13 +137,18 @@ def ideal_s(run: Run) -> float:
 
 
 def constant_mfu_error(runs: Sequence[Run]) -> float:
-    """Return the mean error of one MFU per accelerator, the median of these rows' own [1]."""
+    """Return the mean error of one MFU per accelerator, the median of these rows' own [1].
+
+    NaN where no accelerator has two rows: of one it is the row itself.
+    """
     ratio = np.array([run.measured_s / ideal_s(run) for run in runs])
     chips = np.array([run.chip for run in runs])
     error = np.zeros(len(runs))
     for chip in np.unique(chips):
         mine = chips == chip
         error[mine] = np.abs(np.median(ratio[mine]) / ratio[mine] - 1.0)
+    if len(np.unique(chips)) == len(runs):
+        return float("nan")
     return float(np.mean(error))
 
 
@@ -152,7 +177,7 @@ def predict_halves(runs: Sequence[Run]) -> Refitted:
     Raises:
         InputError: one half has no measured row.
     """
-    sides = [fitting_half(run) for run in runs]
+    sides = [content_half(run) for run in runs]
     if {side for side, run in zip(sides, runs, strict=True) if run.measured_s > 0} != {True, False}:
         raise InputError("fits on each half of the layouts need measured rows in both: give more")
     return _refitted(runs, sides)

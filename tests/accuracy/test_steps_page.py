@@ -18,13 +18,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cli.interval_words import OF_KNOWN_TABLES
 from planner.steptime.columns import PRECISIONS
 from planner.steptime.memory import step_memory
 from planner.steptime.runs import Run, batches
 from planner.steptime.uncertainty import few_rows_spread
-from planner.steptime.validate import predict_by_halves, predict_by_left_out, scores
+from planner.steptime.validate import (
+    Score,
+    predict,
+    predict_by_halves,
+    predict_by_left_out,
+    scores,
+)
 from tests.accuracy.outside_tables import outside_table
-from topologies.efficiency_catalogue import shipped_halves, shipped_left_out
+from topologies.efficiency_catalogue import (
+    shipped_efficiencies,
+    shipped_halves,
+    shipped_left_out,
+)
 from topologies.steps_table import read_steps
 
 HERE = Path(__file__).resolve().parent
@@ -157,6 +168,10 @@ def test_an_error_of_the_steps_that_gh200_is_fitted_on_is_that_of_unseen_fits(la
     assert printed[2:] == [f"{100 * score.mape_share:.1f}" for score in by]
 
 
+def scores_of(runs: Sequence[Run]) -> tuple[Score, ...]:
+    return scores(runs, predict(runs, shipped_efficiencies()))
+
+
 @pytest.mark.parametrize("label", UNSEEN)
 def test_an_error_of_the_steps_predicted_once_is_that_predicted(label: str) -> None:
     table = outside_table("unseen_runs.csv")
@@ -178,6 +193,34 @@ def test_the_outside_tables_means_and_the_share_in_the_interval_are_those_predic
     assert f"Of the {len(inside)} steps of outside tables it holds {100 * inside.mean():.0f} %" in (
         PROSE
     )
+
+
+def test_where_a_constant_mfu_is_ahead_is_printed_with_both_errors() -> None:
+    ahead = {
+        f"`{one.source}` {100 * one.constant_mfu_share:.1f}": f"{100 * one.mape_share:.1f})"
+        for name in ("published", "held_out", "blind", "unseen")
+        for one in scores_of(outside_table(f"{name}_runs.csv").runs)
+        if one.constant_mfu_share < one.mape_share
+    }
+
+    printed = PROSE.split("Where a constant MFU is ahead")[1].split("Nobody has")[0]
+    assert printed.count("`") == 2 * len(ahead)
+    for constant, predicted in ahead.items():
+        assert predicted in printed.split(constant)[1].split("`")[0]
+
+
+def test_the_rows_that_the_interval_holds_of_each_outside_table_are_those_printed() -> None:
+    held = {
+        name: outside_table(f"{name}_runs.csv").inside()
+        for name in ("published", "held_out", "blind", "unseen")
+    }
+
+    for name in ("published", "held_out", "blind"):
+        assert f"`{name}_runs.csv` {held[name].sum()} of {len(held[name])}" in PROSE
+    unseen = held["unseen"]
+    assert f"{unseen.sum()} of {len(unseen)} ({100 * unseen.mean():.0f} %;" in PROSE
+    rows, inside = sum(map(len, held.values())), sum(one.sum() for one in held.values())
+    assert f"it holds {100 * inside / rows:.0f} % of {rows} steps" in OF_KNOWN_TABLES
 
 
 def test_the_interval_of_the_fitted_tables_is_that_printed(validated: Validated) -> None:

@@ -180,15 +180,18 @@ def test_search_and_sweeps_say_whose_numbers_they_use(
 
 
 def test_a_comparison_times_what_was_fitted_with_the_fit_and_the_rest_as_shipped(
-    planner: Planner, own: Path
+    planner: Planner, own: Path, tmp_path: Path
 ) -> None:
-    both = (*CLUSTER, "--cluster", "hgx-b200")
-    ran = planner("compare", *both, *JOB, *LAYOUT, "--efficiency", str(own), "--json")
+    both, out = (*CLUSTER, "--cluster", "hgx-b200"), tmp_path / "compared.json"
+    asked = ("compare", *both, *JOB, *LAYOUT, "--efficiency", str(own), "--out", str(out))
+    ran = planner(*asked)
 
-    clusters = {one["cluster"]: one for one in step_of(ran)["inputs"]["clusters"]}
+    document = json.loads(out.read_text(encoding="utf-8"))
+    clusters = {one["cluster"]: one for one in document["inputs"]["clusters"]}
     assert clusters["hgx-h100"]["efficiency_file"]["file"] == str(own)
     assert "efficiency_file" not in clusters["hgx-b200"]
     assert "the shipped numbers" in clusters["hgx-b200"]["assumed"]["efficiency"]
+    assert "B200-SXM is timed with the shipped numbers" in " ".join(ran.out.split())
     assert "B200-SXM is timed with the shipped numbers" in ran.err
     other = planner("compare", "--cluster", "hgx-b200", *JOB, "--efficiency", str(own))
     assert other.code == 2
@@ -343,3 +346,35 @@ def test_an_allocation_held_against_a_plan_says_whose_seconds_they_are(
     assert f"All seconds here are timed with {own}" in " ".join(mine.out.split()).replace("- ", "-")
     assert "others than the plan was made with" in was["timed_with"]
     jsonschema.validate(was, json.loads((SCHEMAS / "verify.json").read_text(encoding="utf-8")))
+
+
+def test_of_a_moe_a_fit_of_dense_rows_is_no_surer_than_of_a_machine_not_seen(
+    planner: Planner, own: Path, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.json"
+    asked = (*CLUSTER, "--gpus", "16", "--model", "qwen3-30b-a3b", "--efficiency", str(own))
+
+    page = planner("step", *asked)
+    low_s, high_s = step_of(planner("step", *asked, "--json"))["step"]["interval_s"]
+    assert planner("place", *asked, "--out", str(plan)).code == 0
+    again = step_of(planner("step", "--placement", str(plan), "--json"))
+
+    assert "no row is a MoE: its interval is that of a machine not fitted on" in " ".join(
+        page.out.split()
+    )
+    assert "set on published tables" in page.out
+    assert high_s / low_s > math.exp(2 * 1.645 * 0.18)
+    assert "no row is a MoE" in again["inputs"]["assumed"]["efficiency"]
+    low_s, high_s = again["step"]["interval_s"]
+    assert high_s / low_s > math.exp(2 * 1.645 * 0.18)
+
+
+def test_a_fit_of_another_chip_of_the_family_is_no_surer_than_of_a_machine_not_seen(
+    planner: Planner, own: Path
+) -> None:
+    document = step_of(planner("step", "--cluster", "hgx-h200", *JOB, *LAYOUT, "--efficiency",
+                               str(own), "--json"))  # fmt: skip
+
+    low_s, high_s = document["step"]["interval_s"]
+    assert high_s / low_s > math.exp(2 * 1.645 * 0.18)
+    assert "rows are of H100-SXM, none of H200-SXM" in document["inputs"]["assumed"]["efficiency"]

@@ -225,7 +225,7 @@ def test_fitted_numbers_are_shipped_for_every_generation_that_was_measured() -> 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     shipped = {name: one for name, one in shipped_efficiencies().items() if name == "H100-SXM"}
     path = tmp_path / "own.yaml"
-    path.write_text(efficiencies_text(shipped, {}), encoding="utf-8")
+    path.write_text(efficiencies_text(shipped, {}, {}), encoding="utf-8")
 
     found = read_efficiencies(path)["H100-SXM"]
 

@@ -23,7 +23,7 @@ from planner.steptime.runs import Run, batches, predicted_s
 from planner.steptime.validate import (
     constant_mfu_error,
     ideal_s,
-    inside_share,
+    inside_interval,
     scores,
 )
 from topologies.steps_table import steps_from_text
@@ -194,4 +194,8 @@ def test_an_interval_holds_the_rows_that_are_less_than_1_645_deviations_off(
     fit_of = replace(TRUE, spread=0.03, machine_spread=0.04)  # 0.05 together
     step_s = np.array([run.measured_s * np.exp(0.05 * d) for run, d in zip(rows, off, strict=True)])
 
-    assert inside_share(rows, step_s, {"H100-SXM": fit_of}) == pytest.approx(3 / 8)
+    held = inside_interval(rows, step_s, [fit_of] * len(rows))
+
+    assert held is not None
+    assert (held.held, held.rows) == (3, 8)
+    assert held.mean_share == pytest.approx(3 / 8)
