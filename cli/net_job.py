@@ -27,6 +27,7 @@ from cli.planner_options import (
     Pp,
     Supernode,
     Tp,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -34,11 +35,8 @@ if TYPE_CHECKING:
 
 SomeGpus = Annotated[
     int | None,
-    typer.Option(
-        "--gpus", min=1, max=1_000_000, show_default="1024, or the cluster's own",
-        help="GPUs of the job.",
-    ),
-]  # fmt: skip
+    whole("--gpus", show_default="1024, or the cluster's own", help="GPUs of the job."),
+]
 Seats = Annotated[
     str,
     typer.Option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterable
@@ -19,6 +20,9 @@ REFUSED = 2
 TROUBLE = 4
 _LONGEST_LINE = 4000
 """Characters of one line; the longest that we write ourselves lists forty names."""
+
+_LONGEST_VALUE = 40
+_CHOICES = re.compile(r" is not one of (.+?)\.?$")
 
 _USERS_OS_ERRORS = {
     errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
@@ -68,7 +72,7 @@ def misuse_lines(error: TyperException) -> list[str]:
     if type(error).__name__ == "NoArgsIsHelpError":
         return [error.message]
     option = getattr(error, "option_name", None)
-    message = error.format_message()
+    message = error.format_message().replace(error.message, _refused(error))
     hints = []
     if type(error).__name__ == "NoSuchOption" and option is not None:
         known = [] if context is None else _options_of(context)
@@ -82,6 +86,25 @@ def misuse_lines(error: TyperException) -> list[str]:
     if context is not None:
         lines.append(f"  see '{context.command_path} --help'")
     return lines
+
+
+def _refused(error: TyperException) -> str:
+    """Return why a value was refused, in our words where pydantic's stand behind Typer's."""
+    faults = getattr(error.__cause__, "errors", None)
+    if faults is None:
+        return error.message
+    first = faults()[0]
+    limits, got = first.get("ctx", {}), str(first.get("input"))[:_LONGEST_VALUE]
+    right = {
+        "greater_than_equal": f"at least {limits.get('ge')}",
+        "less_than_equal": f"at most {limits.get('le')}",
+        "int_parsing": "a whole number",
+        "float_parsing": "a number",
+        "bool_parsing": "true or false",
+    }.get(first["type"])
+    if right is None and (known := _CHOICES.search(error.message)):
+        right = f"one of {known[1].replace(chr(39), '')}"
+    return error.message if right is None else f"expected {right}, got {got!r}"
 
 
 def _behind_the_file(option: str) -> list[str]:

@@ -181,13 +181,7 @@ Supernode = Annotated[
 ]
 GpusOrFiled = Annotated[
     int | None,
-    typer.Option(
-        "--gpus",
-        min=1,
-        max=1_000_000,
-        show_default="1024, or the cluster's own",
-        help="GPUs of the cluster.",
-    ),
+    whole("--gpus", show_default="1024, or the cluster's own", help="GPUs of the cluster."),
 ]
 Model = Annotated[
     str | None,

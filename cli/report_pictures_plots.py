@@ -11,6 +11,8 @@ from cli.report_html_words import DIGITS, layout_words
 from cli.report_pictures_bars import Bar, bars
 from cli.report_pictures_file import Sheet, key
 from cli.report_pictures_plane import Axis, Point, plane
+from cli.report_timeline import StepLine
+from planner.steptime.trace import ALIKE
 from planner.units import format_bytes, format_time
 
 _BEST = "The best layouts; of ties the one with whole weights and few stages is first"
@@ -27,7 +29,7 @@ def step_sheet(document: Mapping[str, Any], stages: Mapping[str, Any]) -> Sheet:
     inputs = document["inputs"]
     line, step = line_of({**document, "stages": stages}), document["step"]
     timed = [] if line is None else [
-        ("In time, stage by stage", timeline_picture(line, step)),
+        (_in_time(line), timeline_picture(line, step)),
         ("", key(timeline_key(line, step))),
     ]  # fmt: skip
     title = (
@@ -38,6 +40,10 @@ def step_sheet(document: Mapping[str, Any], stages: Mapping[str, Any]) -> Sheet:
         title=title,
         pictures=[*timed, ("Part by part", parts_picture(step)), ("", key(step_keys(step)))],
     )
+
+
+def _in_time(line: StepLine) -> str:
+    return "In time, stage by stage" + (f"; {ALIKE}" if line.stages > 1 else "")
 
 
 def search_sheet(document: Mapping[str, Any]) -> Sheet:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from cli.chosen_words import chosen_words
 from cli.page_tables import labelled, memory_table, path_table
 from cli.part_used_words import part_words
 from cli.place_extras import explain_lines, idle_line, missing_others, other_rows, rule_lines
@@ -30,12 +31,11 @@ from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
 from cli.report_words import close_words, passed_over_words, unfilled_words
 from planner.place.answer import Proof
-from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
 from planner.steptime.critical_path import critical_path
 from planner.steptime.document import interval_s
 from planner.steptime.memory import STAGES
-from planner.units import format_bytes, format_rate, format_share, format_time
+from planner.units import format_bytes, format_rate, format_time
 from planner.words import counted
 
 if TYPE_CHECKING:
@@ -47,17 +47,7 @@ if TYPE_CHECKING:
     from cli.planner_inputs import Inputs
     from cli.planner_plan import Plan
     from planner.fabric import Fabric
-    from planner.search.defaults import Choice
 
-_WHICH = {
-    "usual": "within 2 % of their shortest step, the one with the fewest pipeline stages",
-    "fastest": "the shortest step of all, whatever it rests on",
-}
-_CONSIDERED = {
-    "usual": "considered (planner search looks at more than these, the usual ways to run)",
-    "all": "considered",
-}
-_SECOND = {"usual": "Next", "fastest": "Usually taken"}
 _AT_ONCE_SHARE, _SHOWN_SHARE = 0.01, 5e-4
 """Of the step, what a faster seating saves to be named first of all, and to be named at all [1]:
 less than the one no choice between seatings rests on, less than the other no table shows."""
@@ -222,7 +212,7 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
         ),
         ("layout", f"{spelled_layout(layout)}, {layout.precision}, ranks {layout.order}"),
     ]
-    return [*lines, ("chosen", _chosen(plan))]
+    return [*lines, ("chosen", chosen_words(inputs, plan.memory))]
 
 
 def _unfilled(fabric: Fabric) -> list[tuple[str, str]]:
@@ -261,55 +251,6 @@ def _sizes(capacities: tuple[int, ...]) -> str:
     return f"{most} ({capacities.count(most)} of them) and {'+'.join(map(str, rest[:4]))}" + (
         f" and {len(rest) - 4} more" if len(rest) > 4 else ""
     )
-
-
-def _chosen(plan: Plan) -> str:
-    choice, given = plan.inputs.choice, plan.inputs.given
-    stated = f"{', '.join(given)} given" if given else "none of it given"
-    if choice.considered == 1:
-        return stated
-    text = (
-        f"{stated}; of {choice.considered:,} {_CONSIDERED[choice.ways]} {choice.feasible:,} fit; "
-        f"{_sure(choice)}{_WHICH[choice.take]}"
-    )
-    falls = sorted(choice.rejected.items(), key=lambda item: (-item[1], item[0]))
-    if falls:
-        most = "; ".join(f"{count:,} {_as_verb(count, reason)}" for reason, count in falls[:3])
-        text += f". Out: {most}"
-    if choice.runner_up is not None:
-        apart = choice.runner_up_step_s / (choice.seated_s or choice.step_s) - 1
-        text += (
-            f". {_SECOND[choice.take]}: {spelled_layout(choice.runner_up)}, "
-            + (f"{format_share(abs(apart))} {'slower' if apart > 0 else 'faster'}"
-               if abs(apart) >= 5e-4 else "as fast")
-        )  # fmt: skip
-    return text
-
-
-def _sure(choice: Choice) -> str:
-    """Return how it is known that no other is faster, or by no more than 2 %."""
-    if not choice.seated:
-        return ""
-    more = "" if choice.take == "fastest" else " by more than 2 %"
-    return (
-        f"{choice.seated:,} of them seated, so that no other of these can be shorter{more} in any "
-        "seats; "
-    )
-
-
-def _as_verb(count: int, reason: str) -> str:
-    """Return a reason as the end of a sentence that begins with how many fell to it.
-
-    >>> _as_verb(1, TOO_LARGE), _as_verb(2, TOO_LARGE)
-    ('does not fit in memory', 'do not fit in memory')
-    >>> _as_verb(3, WHOLE_FITS), _as_verb(2, "more stages than layers")
-    ('shard weights where ZeRO 1 fits and is no slower', 'for more stages than layers')
-    """
-    if reason == TOO_LARGE:
-        return reason if count == 1 else reason.replace("does", "do")
-    if reason == WHOLE_FITS:
-        return f"{'shards' if count == 1 else 'shard'} weights where ZeRO 1 fits and is no slower"
-    return f"for {reason}"
 
 
 def _also_tried(plan: Plan, crossed: CrossedBytes, shown: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cli.report_text_objective import objective_verdict
 from cli.report_text_tiers import keeping
-from cli.report_words import shorter_words
+from cli.report_words import of_which_peak, shorter_words
 from planner.layout import PART_OF, groups_along
 from planner.place.answer import Baseline, Placement, Proof
 from planner.place.borders import tier_cuts
@@ -106,13 +106,9 @@ def verdict(plan: Plan) -> str:
     return (
         f"{cut}{_against_rank_order(plan)}; the step takes {format_time(float(step.total_s))} "
         f"({format_time(low)} to {format_time(high)}), MFU {format_share(float(step.mfu))}"
-        f"{_of_which_peak(plan)}, "
+        f"{of_which_peak(plan.inputs.layout)}, "
         f"{float(step.tokens_per_s):,.0f} tokens/s."
     )
-
-
-def _of_which_peak(plan: Plan) -> str:
-    return " of the 16-bit peak" if plan.inputs.layout.precision == "fp8" else ""
 
 
 def _against_rank_order(plan: Plan) -> str:

@@ -13,6 +13,7 @@ from planner.units import format_bytes, format_power, format_share, format_time
 from planner.words import plural
 
 if TYPE_CHECKING:
+    from planner.layout import Layout
     from planner.place.answer import Placement
     from planner.search.defaults import Choice
 
@@ -46,6 +47,16 @@ def close_words(used_bytes: float, capacity_bytes: float) -> str:
     return (
         f"It fits only just: {format_share(share)} of the memory, margin included, by an estimate."
     )
+
+
+def of_which_peak(layout: Layout) -> str:
+    """Return which peak an MFU is of, where that is not the one of the layout's products.
+
+    >>> from planner.layout import Layout
+    >>> of_which_peak(Layout(precision="fp8")), of_which_peak(Layout(precision="bf16"))
+    (' of the 16-bit peak', '')
+    """
+    return " of the 16-bit peak" if layout.precision == "fp8" else ""
 
 
 def shorter_words(step_s: float, rivals: Mapping[str, float], least_share: float = 5e-4) -> str:

@@ -58,7 +58,8 @@ Trace = Annotated[
         callback=writable,
         metavar="FILE",
         show_default=False,
-        help="Write the step as a trace for Perfetto (ui.perfetto.dev), one row a stage.",
+        help="Write the step as a trace for Perfetto (ui.perfetto.dev): two rows a stage, its "
+        "passes and the traffic that shows.",
     ),
 ]
 

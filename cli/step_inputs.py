@@ -33,11 +33,13 @@ class Seated:
         inputs: cluster, model, layout.
         rank_to_gpu: index of each rank's GPU.
         source: ``order``, ``optimal`` or the plan's file.
+        asked: what they were read from.
     """
 
     inputs: Inputs
     rank_to_gpu: tuple[int, ...]
     source: str
+    asked: Asked
 
 
 def read_seated(asked: Asked, placement: str, *, seed: int, time_limit_s: float) -> Seated:
@@ -51,13 +53,14 @@ def read_seated(asked: Asked, placement: str, *, seed: int, time_limit_s: float)
     """
     if placement == "order":
         inputs = _even_if_overfull(asked)
-        return Seated(inputs=inputs, rank_to_gpu=tuple(range(inputs.gpus)), source=placement)
+        seats = tuple(range(inputs.gpus))
+        return Seated(inputs=inputs, rank_to_gpu=seats, source=placement, asked=asked)
     if placement == "optimal":
         from cli.planner_plan import make_plan  # noqa: PLC0415 - the solver is not always needed
 
         inputs = _even_if_overfull(asked)
-        plan = make_plan(inputs, seed=seed, time_limit_s=time_limit_s)
-        return Seated(inputs=inputs, rank_to_gpu=plan.placement.rank_to_gpu, source=placement)
+        seats = make_plan(inputs, seed=seed, time_limit_s=time_limit_s).placement.rank_to_gpu
+        return Seated(inputs=inputs, rank_to_gpu=seats, source=placement, asked=asked)
     if not Path(placement).exists():
         raise InputError(
             f"--placement {placement}: No such file or directory; give order, optimal, or the file "
@@ -110,7 +113,7 @@ def _from_plan(asked: Asked, path: Path) -> Seated:
             f"{path}: placement.rank_to_gpu must name {len(seats)} different GPUs of "
             f"0 to {len(inputs.fabric.gpus) - 1}"
         )
-    return Seated(inputs=inputs, rank_to_gpu=seats, source=str(path))
+    return Seated(inputs=inputs, rank_to_gpu=seats, source=str(path), asked=given)
 
 
 def _gpus_asked(cluster: str | None, told: Mapping[str, Any]) -> int | None:

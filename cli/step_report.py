@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from cli.chosen_words import chosen_words, taken_words
 from cli.interval_words import basis_words, fit_lines
 from cli.page_tables import labelled, memory_table, path_table, simple_table
+from cli.part_used_words import part_document, part_used, part_words
 from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import seated_step
 from cli.report_text_network import sharing_lines
-from cli.report_words import part_words
+from cli.report_words import of_which_peak, passed_over_words
+from cli.report_words import part_words as path_part_words
+from cli.straddling_words import straddling_words
 from planner.collectives.links import links_of
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import LayoutColumns, columns_of
@@ -37,9 +41,14 @@ if TYPE_CHECKING:
 
     from cli.step_inputs import Seated
     from planner.fabric import Fabric
+    from planner.search.part_used import PartUsed
 
 _REMEDIES_SHOWN = 3
 _PREMISES_SHOWN = 4
+_DAY_S = 86_400.0
+_LONGEST_STEP_DAYS = 1.0
+"""A run has a thousand steps at the least: steps of a day would take it years [days]."""
+_ELASTICITY = "Elasticity: what 1 % more of it adds to the step [%]; 0 where that is hidden."
 _SEATED = {"order": "seated in rank order", "optimal": "seated where the least crosses"}
 
 
@@ -53,6 +62,7 @@ class StepBody:
         step, memory: the prediction.
         sensitivities: how it answers to the machine.
         remedies: what would make it fit, where it does not.
+        part: what using a part of each supernode would bring; None where it brings nothing.
         document: all of it for ``--json``.
     """
 
@@ -62,6 +72,7 @@ class StepBody:
     memory: Memory
     sensitivities: tuple[Sensitivity, ...]
     remedies: tuple[Remedy, ...]
+    part: PartUsed | None
     document: Mapping[str, Any]
 
     @property
@@ -112,10 +123,12 @@ def step_body(seated: Seated, *, seed: int) -> StepBody:
             for one in helps
         ],
     }
+    part = part_used(seated.asked, inputs, float(step.total_s))
+    body |= part_document(part)
     told = inputs_document(inputs, seed=seed, placement=seated.source)
     return StepBody(
         seated=seated, case=case, step=step, memory=memory, sensitivities=answers,
-        remedies=helps, document=document("step", told, body),
+        remedies=helps, part=part, document=document("step", told, body),
     )  # fmt: skip
 
 
@@ -137,25 +150,21 @@ def trace_text(body: StepBody) -> str:
 
 def print_step(console: Console, body: StepBody, layout: str) -> None:
     """Print the page: the verdict, the critical path, memory, what would help, what is assumed."""
-    step, inputs, source = body.step, body.seated.inputs, body.seated.source
-    low, high = interval_s(step)
-    verdict = (
-        f"{format_time(float(step.total_s))} a step ({format_time(low)} to {format_time(high)} in "
-        f"9 cases of 10), MFU {format_share(float(step.mfu))}, "
-        f"{float(step.tokens_per_s):,.0f} tokens/s"
-    )
-    console.print(Text(verdict, style="bold"))
-    console.print(Text(basis_words(step), style="dim"))
-    for line in fit_lines(inputs):
-        console.print(Text(line, style="yellow"))
+    step, inputs = body.step, body.seated.inputs
     if not body.memory.fits:
         console.print(Text(_overfull(body), style="bold red"))
+    console.print(Text(_verdict(body), style="bold"))
+    console.print(Text(basis_words(step), style="dim"))
+    for line in _warnings(body):
+        console.print(Text(line, style="yellow"))
+    source = body.seated.source
     console.print(
         Text(
             f"{inputs.model.name} on {inputs.gpus:,} {inputs.fabric.accelerator.name} of "
             f"{inputs.fabric.name}, {layout}; {_SEATED.get(source, f'seats of {source}')}"
         )
     )
+    console.print(labelled(_choice_lines(body)))
     _section(console, "Critical path")
     console.print(path_table(critical_path(step), console.width))
     console.print(Text(f"Without overlap a step would take {format_time(float(step.serial_s))}."))
@@ -177,6 +186,7 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
         console.print(Text("no single change makes it fit"))
     _section(console, "What would change it")
     console.print(_sensitivity_table(body.sensitivities))
+    console.print(Text(_ELASTICITY))
     _section(console, "Assumed")
     console.print(labelled(sorted({**inputs.assumed, **step.assumed}.items())))
     console.print()
@@ -186,6 +196,56 @@ def print_step(console: Console, body: StepBody, layout: str) -> None:
 def _section(console: Console, title: str) -> None:
     console.print()
     console.print(Text(title, style="bold"))
+
+
+def _verdict(body: StepBody) -> str:
+    step = body.step
+    low, high = interval_s(step)
+    were = "" if body.memory.fits else "Were there room: "
+    return (
+        f"{were}{format_time(float(step.total_s))} a step ({format_time(low)} to "
+        f"{format_time(high)} in 9 cases of 10), MFU {format_share(float(step.mfu))}"
+        f"{of_which_peak(body.seated.inputs.layout)}, {float(step.tokens_per_s):,.0f} tokens/s"
+    )
+
+
+def _warnings(body: StepBody) -> list[str]:
+    """Return what a reader must know before the numbers; often nothing."""
+    inputs, step_s = body.seated.inputs, float(body.step.total_s)
+    found = (
+        _too_long(body),
+        *fit_lines(inputs),
+        passed_over_words(inputs.choice),
+        part_words(body.part, step_s, inputs.cluster),
+    )
+    return [text for text in found if text]
+
+
+def _too_long(body: StepBody) -> str:
+    """Return that nobody trains so: sequences beyond the model's, or a step of days."""
+    inputs, days = body.seated.inputs, float(body.step.total_s) / _DAY_S
+    most, seq = inputs.model.max_positions, inputs.layout.seq
+    told = []
+    if most and seq > most:
+        told.append(f"Sequences of {seq:,} tokens: {inputs.model.name} is made for {most:,}.")
+    if days > _LONGEST_STEP_DAYS:
+        told.append(f"A step of {days:,.3g} days: a run has thousands of steps.")
+    return " ".join(told)
+
+
+def _choice_lines(body: StepBody) -> list[tuple[str, str]]:
+    """Return how the layout was chosen, what of it nobody gave, and which groups straddle."""
+    seated = body.seated
+    inputs, own = seated.inputs, seated.inputs.own_fits
+    timed = ""
+    if own is not None:
+        timed = f"; timed with {own.name}: by what ships another may be the fastest"
+    lines = {
+        "taken": taken_words(inputs),
+        "chosen": f"{chosen_words(inputs, body.memory)}{timed}" if seated.source in _SEATED else "",
+        "straddling": straddling_words(inputs.layout, seated.rank_to_gpu, inputs.fabric),
+    }
+    return [(name, text) for name, text in lines.items() if text]
 
 
 def _overfull(body: StepBody) -> str:
@@ -202,7 +262,7 @@ def _premises(body: StepBody) -> list[tuple[str, str]]:
     entries = body.document["step"]["critical_path"][:_PREMISES_SHOWN]
     parts: dict[str, str] = {}
     for entry in entries:
-        parts.setdefault(entry["premise"], part_words(entry["kind"], entry["name"]))
+        parts.setdefault(entry["premise"], path_part_words(entry["kind"], entry["name"]))
     return [(part, premise) for premise, part in parts.items()]
 
 

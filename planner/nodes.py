@@ -7,7 +7,6 @@ written down with its line, a harmless stand-in is returned so that reading goes
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 
 from planner import units
 from planner.errors import SpecError
+from planner.near_names import near_names
 
 T = TypeVar("T")
 
@@ -381,10 +381,12 @@ def meant(seen: str, allowed: Sequence[str]) -> str:
 
     >>> meant("uplnk", ("uplink", "latency"))
     ", did you mean 'uplink'?"
+    >>> meant("gb200", ("gb200-nvl72", "hgx-b200"))
+    ", did you mean 'gb200-nvl72'?"
     >>> meant("colour", ("uplink", "latency"))
     '; known are uplink, latency'
     """
-    near = difflib.get_close_matches(seen[:128], list(allowed), n=1, cutoff=0.6)
+    near = near_names(seen, allowed, least_share=0.6)
     if near:
         return f", did you mean {near[0]!r}?"
     return f"; known are {', '.join(allowed)}" if allowed else ""

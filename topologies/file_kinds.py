@@ -57,8 +57,7 @@ _KINDS: Mapping[str, _Kind] = MappingProxyType(
         "layout": _Kind(is_a="a layout", taken_by="--layout {file} takes it"),
         "plan": _Kind(
             is_a="a plan of planner place",
-            taken_by="planner step --placement {file}, planner verify {file} and planner report "
-            "{file} take it",
+            taken_by="planner step --placement {file} and planner report {file} take it",
         ),
         "result": _Kind(
             is_a="what a planner command found", taken_by="only planner report takes some of these"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 
 from planner.documents import Document
 from planner.errors import SpecError
 from planner.model import ModelSpec
+from planner.near_names import near_names
 from topologies.file_kinds import handed_as
 from topologies.import_hf_config import import_hf_config, looks_like_hf_config
 from topologies.launch_reader import LaunchFile, open_launch_file, run_from
@@ -93,6 +93,6 @@ def _name_from(path: Path) -> str:
 
 def _no_such_model(text: str) -> str:
     shown = text if len(text) <= 80 and text.isprintable() else ascii(text)[:80] + "…"
-    near = get_close_matches(text.lower()[:80], model_names(), n=3, cutoff=0.5)
+    near = near_names(text.lower(), model_names(), least_share=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(model_names())}"
     return f"{shown}: no such file, nor a model of the catalogue; {hint}"

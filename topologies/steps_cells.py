@@ -118,7 +118,11 @@ def _fault(column: str, text: str) -> str:
     except ValueError:
         return f"{column}={text!r} is not a number"
     most = _MOST if column not in CELLS else math.inf
-    return "" if 0 <= value < most else f"{column}={text} is out of range"
+    if 0 <= value < most:
+        return ""
+    return f"{column}={text} is out of range: expected 0 or more" + (
+        f", below {most:.0e}" if value >= most else ""
+    )
 
 
 def _implausible(column: str, value: float, text: str) -> str:

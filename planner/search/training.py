@@ -38,6 +38,9 @@ class Batch:
         )
 
 
+_LLAMA_3 = 128256
+"""The vocabulary of every Llama 3 [1]: its 70B has the other dimensions of Llama 2's."""
+
 # By shape (hidden, layers, experts), so that a renamed config.json finds its own.
 _PUBLISHED = {
     (16384, 126, 0): Batch(
@@ -57,6 +60,11 @@ _PUBLISHED = {
         source="Llama 2 trained on 4 M tokens a step of 4,096 each (arXiv:2307.09288 §2.2)",
     ),
 }  # fmt: skip
+_LLAMA_3_70B = Batch(
+    seq=8192, global_batch=2048,
+    source="as Llama 3's 405B, 16 M tokens a step of 8,192 each (arXiv:2407.21783 §3.4); for its "
+    "70B no batch is published",
+)  # fmt: skip
 _USUAL = Batch(
     seq=4096, global_batch=1024,
     source="4 M tokens a step of 4,096 each, as Llama 2 (arXiv:2307.09288 §2.2)",
@@ -81,7 +89,7 @@ def usual_batch(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Batch:
     >>> usual_batch(model, 1024, {}).global_batch, usual_batch(model, 12, {}).global_batch
     (1024, 768)
     """
-    usual = _PUBLISHED.get((model.hidden, model.layers, model.experts), _USUAL)
+    usual = _published(model)
     seq = fixed.get("seq", min(usual.seq, model.max_positions or usual.seq))
     if "global_batch" in fixed:
         return Batch(seq=seq, global_batch=fixed["global_batch"], source=usual.source)
@@ -94,3 +102,11 @@ def usual_batch(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Batch:
     batch = int(wanted) if exact else unit * 2 ** max(0, round(log2(max(wanted / unit, 1.0))))
     rounded_from = 0 if batch == wanted else round(wanted)
     return Batch(seq=seq, global_batch=batch, source=usual.source, rounded_from=rounded_from)
+
+
+def _published(model: ModelSpec) -> Batch:
+    """Return what its makers trained *model* with, or what is usual."""
+    shape = (model.hidden, model.layers, model.experts)
+    if model.vocab == _LLAMA_3 and shape == (8192, 80, 0):
+        return _LLAMA_3_70B
+    return _PUBLISHED.get(shape, _USUAL)

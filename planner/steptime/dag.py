@@ -40,12 +40,14 @@ class Timeline:
         start_s, end_s: pass to its times [s].
         total_s: from the first start to the last end [s].
         path: passes of one longest chain, in order.
+        hop_s: pass to the hop that ends as it starts; 0 where another thing holds it up [s].
     """
 
     start_s: Mapping[Pass, float]
     end_s: Mapping[Pass, float]
     total_s: float
     path: tuple[Pass, ...]
+    hop_s: Mapping[Pass, float]
 
 
 def step_graph(
@@ -142,19 +144,22 @@ def timeline(graph: nx.DiGraph) -> Timeline:
     start: dict[Pass, float] = {}
     end: dict[Pass, float] = {}
     because: dict[Pass, Any] = {}
+    hop: dict[Pass, float] = {}
     for one in nx.topological_sort(graph):
-        begin, reason = 0.0, None
+        begin, reason, delay = 0.0, None, 0.0
         for before, _, data in graph.in_edges(one, data=True):
             ready = end[before] + data["delay_s"]
             if ready > begin:
-                begin, reason = ready, before
+                begin, reason, delay = ready, before, data["delay_s"]
         start[one] = begin
         end[one] = begin + graph.nodes[one]["duration_s"]
-        because[one] = reason
+        because[one], hop[one] = reason, delay
     last = max(end, key=lambda one: (end[one], one))
     path: list[Pass] = []
     at: Any = last
     while at is not None:
         path.append(at)
         at = because[at]
-    return Timeline(start_s=start, end_s=end, total_s=end[last], path=tuple(reversed(path)))
+    return Timeline(
+        start_s=start, end_s=end, total_s=end[last], path=tuple(reversed(path)), hop_s=hop
+    )

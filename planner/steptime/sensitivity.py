@@ -145,7 +145,10 @@ _TIMES = ("scale_up_latency", "nic_latency", "oversubscription", "launch_time")
 
 
 def sensitivities(case: Case) -> tuple[Sensitivity, ...]:
-    """Return how the step of one layout answers to each property, the strongest first."""
+    """Return how the step of one layout answers to each property.
+
+    First what saves or, doubled, costs most; what saves nothing comes last.
+    """
     base = float(case.step().total_s)
     found = []
     for name, change in CHANGES.items():
@@ -162,4 +165,8 @@ def sensitivities(case: Case) -> tuple[Sensitivity, ...]:
                 gain_s=max(0.0, base - float(better.total_s)),
             )
         )
-    return tuple(sorted(found, key=lambda one: (-abs(one.elasticity_ratio), one.name)))
+
+    def weight(one: Sensitivity) -> tuple[bool, float, str]:
+        return not one.gain_s, -max(one.gain_s, abs(one.doubled_s - base)), one.name
+
+    return tuple(sorted(found, key=weight))

@@ -1,11 +1,15 @@
-"""A step as a trace that Perfetto and chrome://tracing open: one row a stage, traffic under it.
+"""A step as a trace that Perfetto and chrome://tracing open: a stage's passes, traffic under them.
 
 Trace Event Format (JSON object form): complete events ``ph: "X"`` with ``ts`` and ``dur`` in
 microseconds, metadata ``ph: "M"`` for names and order. A stage is a process; its threads are the
-passes and, below, the communication of each. A pass's own exposed traffic is drawn at its end.
+passes and, below, the communication of each. A pass's own exposed traffic is drawn at its end,
+a hop from another stage where its stage waits for it. What the step has beyond the passes that are
+drawn stands behind them, so that the last event ends at ``step_s``; only DualPipe of too few
+micro-batches, which is drawn as 1F1B, ends later.
 Both viewers count whole nanoseconds and want the events of a thread apart or nested: starts and
-ends are rounded to them, never start and length. Perfetto takes thread 0 for the one that bears
-its process's number, so threads are numbered from the number of stages + 1, each once.
+ends are rounded to them, never start and length. Process 0 is the idle one to Perfetto, which also
+takes thread 0 for the one that bears its process's number: processes are numbered from 1, threads
+from the number of stages + 1, each once.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from planner.steptime.schedule import StageSeconds
 from planner.steptime.step import Step
 
 MOST_PASSES = 50_000
+ALIKE = "each is timed with the slowest group of every degree, on whatever stage that group is"
+"""What a stage's times are of: a step knows one spread of each degree, not one for each stage."""
 _NANO = 1e9
 _ROWS = ("passes", "communication")
 _WORDS = {"F": "forward", "B": "backward", "I": "backward", "W": "weight gradients"}
@@ -82,13 +88,15 @@ def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
     shown = {name: stage_values(part, stages) for name, part in costs.exposed.items()}
     for one in sorted(line.start_s, key=lambda p: (line.start_s[p], p)):
         events += _pass_events(one, line, shown, forward, backward, chunks)
-    events += _end_events(step, stages, line.total_s)
+    events += _hop_events(line)
+    events += _end_events(step, stages, line.total_s, total - drawn)
     document = {
         "displayTimeUnit": "ms",
         "otherData": {
             "micro_batches": total,
             "micro_batches_drawn": drawn,
             "schedule": named,
+            "stages": ALIKE,
             "step_s": float(step.total_s),
         },
         "traceEvents": [_numbered(event, stages) for event in events],
@@ -109,8 +117,9 @@ def _metadata(stages: int) -> list[dict[str, Any]]:
 
 
 def _numbered(event: dict[str, Any], stages: int) -> dict[str, Any]:
-    """Return *event* with its stage's row as a thread of its own number."""
-    return {**event, "tid": stages + 1 + event["pid"] * len(_ROWS) + event["tid"]}
+    """Return *event* with its stage and that stage's row under numbers of their own."""
+    stage, row = event["pid"], event["tid"]
+    return {**event, "pid": stage + 1, "tid": stages + 1 + stage * len(_ROWS) + row}
 
 
 def _meta(name: str, stage: int, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -157,10 +166,30 @@ def _pass_events(
     return events
 
 
-def _end_events(step: Step, stages: int, after_s: float) -> list[dict[str, Any]]:
-    """Return what follows the passes on every stage: the trace ends where the step does."""
+def _hop_events(line: Timeline) -> list[dict[str, Any]]:
+    """Return the hops that a stage waits for with nothing else to do: up to the pass they hold."""
+    events, busy_s = [], dict.fromkeys({one.stage for one in line.start_s}, 0.0)
+    for one in sorted(line.start_s, key=lambda p: (line.start_s[p], p)):
+        start = line.start_s[one]
+        wait = min(line.hop_s[one], start - busy_s[one.stage])
+        if wait * _NANO >= 1.0:
+            events.append(_complete("PP", one.stage, 1, start - wait, wait))
+        busy_s[one.stage] = max(busy_s[one.stage], line.end_s[one])
+    return events
+
+
+def _end_events(step: Step, stages: int, after_s: float, left_out: int) -> list[dict[str, Any]]:
+    """Return what follows the passes on every stage: the trace ends where the step does.
+
+    The pipeline's own time is a closed form, which may be longer than the passes that are drawn,
+    each as early as may be: where stages are interleaved, split weight gradients off or run both
+    ways, and by the micro-batches of a long run that are not drawn.
+    """
     exposed = float(step.exposed_s["dp"])
+    rest = float(step.pipeline.total_s) - after_s
+    undrawn = f"{left_out:,} more micro-batches" if left_out else "pipeline beyond its passes"
     parts = (
+        (undrawn, 0, rest if rest * _NANO >= 1.0 else 0.0),
         ("DP gradients and parameters", 1, exposed),
         ("update", 0, float(step.update_s)),
         ("waiting for the slowest GPU", 0, float(step.straggling_s)),

@@ -174,7 +174,7 @@ def test_experts_of_one_copy_a_domain_are_priced_by_every_choice_of_experts(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--objective", "fastest"), "'total', 'bottleneck', 'time'"),
+        (("--objective", "fastest"), "expected one of total, bottleneck, time"),
         (("--objective", "bottleneck", "--tiers", "weighted"), "one tier"),
         (("--objective", "time", "--tiers", "weighted"), "no rules"),
         (("--reductions", "tree"), "flat-in-rank-order"),

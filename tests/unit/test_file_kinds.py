@@ -95,3 +95,13 @@ def test_what_is_no_file_of_any_kind_keeps_its_readers_words(tmp_path: Path) -> 
 
     with pytest.raises(InputError, match="no model: found 'nothing'"):
         read_model(path)
+
+
+def test_what_takes_a_plan_is_named_by_commands_that_need_no_other_file(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(FILES["plan"], encoding="utf-8")
+
+    with pytest.raises(SpecError) as refused:
+        read_model(path)
+
+    assert f"step --placement {path} and planner report {path} take it" in str(refused.value)

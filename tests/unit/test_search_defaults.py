@@ -228,6 +228,17 @@ def test_the_usual_batch_gives_replicas_whole_micro_batches(
     assert usual_batch(DENSE, gpus, fixed).global_batch == batch
 
 
+@pytest.mark.parametrize(
+    ("name", "seq", "whose"),
+    [("llama-2-70b", 4096, "Llama 2 trained on 4 M"), ("llama-3.1-70b", 8192, "Llama 3's 405B")],
+)
+def test_the_70b_of_llama_2_and_of_llama_3_are_told_apart(name: str, seq: int, whose: str) -> None:
+    usual = usual_batch(read_model(name), 64, {})
+
+    assert usual.seq == seq
+    assert whose in usual.source
+
+
 def test_the_batch_of_llama_3_is_16_million_tokens() -> None:
     usual = usual_batch(read_model("llama-3.1-405b"), 1024, {})
 

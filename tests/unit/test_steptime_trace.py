@@ -10,6 +10,7 @@ import pytest
 
 from planner.collectives.links import two_tiers
 from planner.layout import Layout
+from planner.steptime import trace as trace_module
 from planner.steptime.columns import columns_of
 from planner.steptime.communication import pipeline_hop_s
 from planner.steptime.rates import rates_of
@@ -74,7 +75,7 @@ def test_the_passes_end_when_the_pipeline_of_the_closed_form_does(name: str) -> 
     assert trace.timeline.total_s == pytest.approx(total_s, rel=0.03)
 
 
-def test_there_is_one_row_a_stage_and_traffic_under_it() -> None:
+def test_a_stage_has_a_row_of_passes_and_traffic_under_it() -> None:
     document = told(LAYOUTS["1f1b"])[0].document
 
     names = [e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"]
@@ -85,7 +86,7 @@ def test_there_is_one_row_a_stage_and_traffic_under_it() -> None:
         if e["ph"] == "X" and rows[e["pid"], e["tid"]] == "communication"
     }  # fmt: skip
     assert names == [f"stage {i}" for i in range(4)]
-    assert under == {"TP", "DP gradients and parameters"}
+    assert under == {"TP", "PP", "DP gradients and parameters"}
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
@@ -102,19 +103,52 @@ def test_perfetto_keeps_every_row_apart(name: str) -> None:
     assert len(owner) == 2 * stages
 
 
-def test_a_long_run_is_cut_to_whole_rounds() -> None:
+def test_a_long_run_is_cut_to_whole_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_module, "MOST_PASSES", 5000)
     layout = Layout(tp=8, pp=16, vpp=5, dp=1, global_batch=16384, seq=512)
 
     trace, _ = told(layout)
 
-    assert trace.micro_batches < 16384
-    assert trace.micro_batches % 16 == 0
-    assert len(trace.timeline.start_s) <= 50_000
+    assert trace.micro_batches == 16  # a round of 16 stages has 2,560 passes
+    assert len(trace.timeline.start_s) == 2560
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
-def test_the_trace_ends_where_the_step_does(name: str) -> None:
+def test_the_last_event_ends_where_the_step_does(name: str) -> None:
     document = told(LAYOUTS[name])[0].document
     ends = [event["ts"] + event["dur"] for event in document["traceEvents"] if event["ph"] == "X"]
 
-    assert max(ends) / 1e6 == pytest.approx(document["otherData"]["step_s"], rel=0.03)
+    assert max(ends) / 1e6 == pytest.approx(document["otherData"]["step_s"], rel=1e-7)
+
+
+def test_micro_batches_that_are_not_drawn_are_one_event_of_their_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trace_module, "MOST_PASSES", 256)  # 8 rounds of 4 stages, 32 micro-batches
+    trace, pipeline_s = told(Layout(tp=8, pp=4, dp=1, global_batch=64, seq=4096))
+    events = [e for e in trace.document["traceEvents"] if e["ph"] == "X"]
+
+    (undrawn,) = [e for e in events if e["pid"] == 1 and e["name"] == "32 more micro-batches"]
+    assert undrawn["dur"] / 1e6 == pytest.approx(pipeline_s - trace.timeline.total_s)
+    assert undrawn["dur"] / 1e6 == pytest.approx(trace.timeline.total_s * 32 / 35, rel=0.03)
+    ends = max(event["ts"] + event["dur"] for event in events)
+    assert ends / 1e6 == pytest.approx(trace.document["otherData"]["step_s"], rel=1e-7)
+
+
+def test_the_second_stage_waits_one_hop_for_the_first_forward() -> None:
+    trace, _ = told(LAYOUTS["1f1b"])
+    events = [e for e in trace.document["traceEvents"] if e["ph"] == "X"]
+
+    first = next(e for e in events if e["pid"] == 1 and e["name"] == "forward 0")
+    then = next(e for e in events if e["pid"] == 2 and e["name"] == "forward 0")
+    hop = min((e for e in events if e["pid"] == 2 and e["name"] == "PP"), key=lambda e: e["ts"])
+    assert hop["ts"] == pytest.approx(first["ts"] + first["dur"])
+    assert hop["ts"] + hop["dur"] == pytest.approx(then["ts"])
+
+
+def test_processes_are_numbered_from_1_and_stages_said_to_be_alike() -> None:
+    """Process 0 is the kernel's idle one to Perfetto (google/perfetto#394)."""
+    document = told(LAYOUTS["1f1b"])[0].document
+
+    assert {event["pid"] for event in document["traceEvents"]} == {1, 2, 3, 4}
+    assert "slowest group of every degree" in document["otherData"]["stages"]
