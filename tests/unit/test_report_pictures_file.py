@@ -23,6 +23,7 @@ from cli.report_pictures_file import (
 )
 from cli.report_pictures_plots import compare_sheet, search_sheet, step_sheet
 from planner.errors import InputError
+from planner.steptime.trace import ALIKE
 from tests.report_plans import HOSTILE, small_plan
 from tests.unit.test_report_timeline import stages
 
@@ -146,7 +147,8 @@ def test_the_sheet_of_a_step_has_its_passes_and_its_parts(tmp_path: Path) -> Non
 
     text = out.read_text(encoding="utf-8")
     assert text.count("stage 0, forward") == 3
-    assert {"In time, stage by stage", "Part by part", "matrix products 1.75 s"} <= set(words(out))
+    title = f"In time, stage by stage; {ALIKE}"
+    assert {title, "Part by part", "matrix products 1.75 s"} <= set(words(out))
 
 
 def layout(**more: int) -> dict[str, int]:
