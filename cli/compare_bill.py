@@ -64,6 +64,36 @@ def bill_table(found: Comparison) -> Table:
     return table
 
 
+def purchase_tables(found: Comparison) -> list[Table]:
+    """Return what each part of the clusters that are bought costs, and all of them; or nothing."""
+    prices = found.prices
+    names = dict.fromkeys(one.candidate.name for one in found.compared.ranked)
+    bills = {
+        name: found.bills[name] for name in names
+        if prices is not None and prices.rent(found.bills[name].accelerator) is None
+    }  # fmt: skip
+    lines = {name: [one for one in bill.lines if one.price is not None]
+             for name, bill in bills.items()}  # fmt: skip
+    if prices is None or not any(lines.values()):
+        return []
+    table = simple_table(f"  {prices.currency}", "of one", *bills)
+    for item in dict.fromkeys(line.item for some in lines.values() for line in some):
+        each = {line.price for some in lines.values() for line in some if line.item == item}
+        sums = [
+            sum(line.count * (line.price or 0.0) for line in lines[name] if line.item == item)
+            for name in bills
+        ]
+        table.add_row(
+            f"  {item.replace('_', ' ')}",
+            f"{each.pop() or 0.0:,.0f}" if len(each) == 1 else "several",
+            *(f"{cost:,.0f}" if cost else "" for cost in sums),
+        )
+    table.add_section()
+    table.add_row("  in all", "", *("" if bill.total is None else f"{bill.total:,.0f}"
+                                    for bill in bills.values()))  # fmt: skip
+    return [table]
+
+
 def _overhead_ratio(found: Comparison) -> float:
     return 1.0 if found.prices is None else found.prices.overhead_ratio
 

@@ -47,7 +47,8 @@ def batch_line(found: Comparison) -> str:
     )  # fmt: skip
     return (
         "The batch of a step is the model's usual one, rounded so that replicas get whole "
-        f"micro-batches: {said}; --global-batch sets one{'' if alike else ' for all'}."
+        f"micro-batches{'' if alike else ', of each cluster for its own GPUs'}: {said}; "
+        f"--global-batch sets one{'' if alike else ' for all'}."
     )
 
 

@@ -169,7 +169,7 @@ def compare(
     part would bring. With --layout the given layouts are compared; with two plans, what changed.
     """
     from cli.compare_csv import compare_csv
-    from cli.compare_inputs import Wanted, read_candidates
+    from cli.compare_inputs import Wanted, left_out_words, read_candidates
     from cli.compare_models import models_document, print_models
     from cli.compare_report import compare_document, make_comparison
     from cli.compare_sizes import Goal
@@ -227,7 +227,10 @@ def compare(
             stage.close()
     found = each[0]
     asked = [question for one in each for question in one.asked.inputs]
-    for line in (*price_notes(listed, found.bills.values()), *efficiency_notes(asked)):
+    for line in (
+        *left_out_words(wanted), *price_notes(listed, found.bills.values()),
+        *efficiency_notes(asked),
+    ):  # fmt: skip
         note(line)
     documents = [compare_document(one) for one in each]
     document = documents[0] if len(documents) == 1 else models_document(documents)
@@ -282,7 +285,10 @@ def _equal(
             raise typer.BadParameter("--days sets the GPUs: without --gpus and --equal")
         return "run"
     if budget is not None and equal == "gpus":
-        raise typer.BadParameter("--budget needs --equal money or --equal power")
+        raise typer.BadParameter(
+            "--budget needs what it is for: --equal money, --equal power, or --tokens and --days "
+            "for what a run may cost"
+        )
     if budget is not None and gpus is not None:
         raise typer.BadParameter("--budget sets the GPUs: without --gpus")
     return equal

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from cli.compare_bill import bill_table, four_digits, idle_lines, money_lines
+from cli.compare_bill import bill_table, four_digits, idle_lines, money_lines, purchase_tables
 from cli.compare_budget_words import size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
 from cli.compare_flips import ALIKE_SHARE, fastest_lines, flip_lines, flip_questions, now_sentence
@@ -64,11 +64,13 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     if len(found.compared.ranked) > 1:
         console.print()
         console.print(Text(_front_title(found), style="bold"))
-        for line in plotted(found):
+        for line in (*plotted(found), *_numbers_lines(found)):
             console.print(Text(line))
     _section(console, "What it is made of, and what it takes", bill_table(found))
     for line in (*idle_lines(found), *money_lines(found)):
         console.print(Text(line))
+    for table in purchase_tables(found):
+        _section(console, "What it costs to buy: the count above times the price of one", table)
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
 
@@ -153,8 +155,8 @@ def _ranked_lines(found: Comparison) -> list[str]:
     if not found.compared.fastest or found.asked.sizes.goal.equal == "run":
         return []
     by = (
-        "Ranked by 'fastest', the step of the fastest layout found on each cluster; 'step' is of "
-        "the layout shown." if same_work(found)
+        "Ranked by 'fastest', the step of the fastest layout found on each cluster, which 'slower' "
+        "is of, too; 'step' is of the layout shown." if same_work(found)
         else "Ranked by the tokens a second of the fastest layout found on each cluster, which "
         "'fewer' is of, too; the others are of the layout shown."
     )  # fmt: skip
@@ -217,6 +219,14 @@ def _front_title(found: Comparison) -> str:
     beaten = [f"{rank} {row['cluster']}" for rank, row in rows if not row["on_front"]]
     text = f"Not beaten in everything (tokens, head-room, parts): {', '.join(front)}"
     return text + (f"; beaten: {', '.join(beaten)}" if beaten else "")
+
+
+def _numbers_lines(found: Comparison) -> list[str]:
+    """Return why a higher number trains more in the picture, where one does."""
+    shown = [row["tokens_per_s"] for row in pareto_rows(found)]
+    if shown == sorted(shown, reverse=True) or found.asked.sizes.goal.equal == "run":
+        return []
+    return ["Numbers are ranks by the fastest layout; the picture shows the layouts of the table."]
 
 
 def plotted(found: Comparison) -> list[str]:

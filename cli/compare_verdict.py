@@ -12,6 +12,8 @@ from cli.report_choice import (
     chosen_by_speed,
     entry_names,
 )
+from cli.report_words import close_words
+from cli.search_report import used_bytes
 from planner.place.answer import Proof
 from planner.procure.budget import format_money
 from planner.procure.run import Run
@@ -30,7 +32,20 @@ def verdict_lines(found: Comparison) -> list[str]:
     names = entry_names([one.candidate.name for one in ranked], [one.label for one in ranked])
     pick = ranked[names.index(choice.pick.name)]
     taken = [choice.sentence] if len(ranked) > 1 else []
-    return [*taken, _told(pick, found)]
+    return [*taken, _told(pick, found), *_just_fitting(pick, found)]
+
+
+def _just_fitting(pick: Entry, found: Comparison) -> list[str]:
+    """Return which of what is taken and what ties with it fit in memory only just."""
+    by_need = found.asked.sizes.goal.equal == "run"
+    close = {
+        row_name(one, found): close_words(
+            used_bytes(one.finalist.memory), one.finalist.memory.capacity_bytes
+        )
+        for one in found.compared.ranked
+        if one is pick or (not by_need and is_tie(pick.finalist, one.finalist))
+    }
+    return [f"{name}: {words}" for name, words in close.items() if words]
 
 
 def choice_of(found: Comparison) -> Choice | None:

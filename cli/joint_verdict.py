@@ -51,6 +51,8 @@ class Joint:
         alike: the best and those that the model cannot tell from it; one where needs decide.
         surely_faster: model to the cluster that is first for it alone, where *pick* is surely
             slower.
+        loses: cluster to the models for which another cluster is surely faster; those with none
+            are left out.
     """
 
     rule: str
@@ -58,6 +60,7 @@ class Joint:
     order: tuple[Shared, ...]
     alike: tuple[Shared, ...]
     surely_faster: Mapping[str, str]
+    loses: Mapping[str, tuple[str, ...]]
 
 
 def joint_of(documents: Sequence[Mapping[str, Any]]) -> Joint | None:
@@ -101,7 +104,23 @@ def joint_of(documents: Sequence[Mapping[str, Any]]) -> Joint | None:
             for (model, first), found in zip(firsts.items(), by_name, strict=True)
             if first != pick.cluster and not found[pick.cluster]["tie_with_first"]
         },
+        loses=_losses(names, firsts, by_name),
     )  # fmt: skip
+
+
+def _losses(
+    names: Sequence[str], firsts: Mapping[str, str], by_name: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[str, ...]]:
+    """Return by cluster for which models alone it is surely slower than the first."""
+    lost = {
+        name: tuple(
+            model
+            for (model, first), found in zip(firsts.items(), by_name, strict=True)
+            if name != first and not found[name]["tie_with_first"]
+        )
+        for name in names
+    }
+    return {name: models for name, models in lost.items() if models}
 
 
 def _common(sizes: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -146,7 +165,7 @@ def _by_need(shared: Sequence[Shared]) -> Joint:
     priced = all(one.cost is not None for one in shared)
     order = sorted(shared, key=lambda one: (one.cost or 0.0) if priced else float(one.gpus))
     return Joint(rule=OWN_RUNS, pick=order[0], order=tuple(order), alike=(order[0],),
-                 surely_faster={})  # fmt: skip
+                 surely_faster={}, loses={})  # fmt: skip
 
 
 def joint_sentences(joint: Joint, currency: str = "") -> list[str]:
@@ -161,12 +180,13 @@ def joint_sentences(joint: Joint, currency: str = "") -> list[str]:
         said = "; ".join(f"{one.cluster} {_need(one, currency)}" for one in rest)
         taken = f"take {pick.cluster}, {_need(pick, currency)} in all"
         return [f"For all models, {OWN_RUNS}: {taken}; {said}."]
-    ties = [_longer(one, pick) for one in joint.alike if one is not pick]
+    ties = [_tied(one, joint) for one in joint.alike if one is not pick]
     slower = [_longer(one, pick) for one in rest if one not in joint.alike]
     priced = all(one.token_cost is not None for one in joint.alike)
     least = "costs least a token" if priced else "asks least of the network"
     tied = (
-        f" A tie with {', '.join(ties)}, not told from it at 90 %; of these it {least}."
+        f" Over all models together a tie with {', '.join(ties)}, not told from it at 90 %; of "
+        f"these it {least}."
         if ties else ""
     )  # fmt: skip
     behind = f" Surely slower: {', '.join(slower)}." if slower else ""
@@ -179,6 +199,13 @@ def _each(joint: Joint) -> str:
         return f"For each model alone {joint.pick.cluster} is the best, too, or a tie with it."
     said = ", ".join(f"{model} on {name}" for model, name in joint.surely_faster.items())
     return f"No single cluster is best for each: surely faster than there is {said}."
+
+
+def _tied(one: Shared, joint: Joint) -> str:
+    """Return a cluster that ties for all models, and for which alone it surely loses."""
+    text = _longer(one, joint.pick)
+    lost = joint.loses.get(one.cluster)
+    return f"{text[:-1]}; surely slower for {' and '.join(lost)} alone)" if lost else text
 
 
 def _longer(one: Shared, pick: Shared) -> str:
@@ -200,7 +227,8 @@ def joint_document(joint: Joint | None) -> dict[str, Any] | None:
         "cluster": joint.pick.cluster,
         "order": [
             {"cluster": one.cluster, "token_s": one.token_s, "gpus": one.gpus, "cost": one.cost,
-             "tie_with_first": one in joint.alike}
+             "tie_with_first": one in joint.alike,
+             "surely_slower_for": list(joint.loses.get(one.cluster, ()))}
             for one in joint.order
         ],
         "surely_faster_alone": dict(joint.surely_faster),

@@ -66,6 +66,7 @@ class Choice:
         by_need: whether each is just large enough for a run, so that speed does not rank them.
         cheaper: trains a token for less than *pick*, though it is surely slower; None where no
             other does, or where that is not known of all.
+        beyond_budget: whether none does the run within its budget, *pick* by the least.
     """
 
     pick: Offer
@@ -74,6 +75,7 @@ class Choice:
     alike: tuple[Offer, ...]
     by_need: bool
     cheaper: Offer | None
+    beyond_budget: bool = False
 
     @property
     def named(self) -> tuple[Offer, ...]:
@@ -89,6 +91,11 @@ class Choice:
             f"{pick.tokens_per_s:,.0f} tokens/s, a step of {format_time(pick.step_s)}, {crossed} "
             f"across {plural(pick.tier)}"
         )
+        if self.beyond_budget:
+            return (
+                f"None of them does the run within the budget. The nearest is {pick.name}, "
+                f"{self.why}: {speed}."
+            )
         if cheaper is None or cheaper.million is None or pick.million is None:
             return f"Take {pick.name}{f', {self.why}' if self.why else ''}: {speed}."
         return (
@@ -160,12 +167,10 @@ def chosen_by_need(offers: Sequence[Offer], budget: float | None) -> Choice | No
     pick = order[0]
     why = f"which does the run with the fewest GPUs, {pick.gpus:,}"
     if priced and pick.run is not None:
-        beyond = ", more than the budget," if budget is not None and most > budget else ""
-        why = (
-            f"which does the run for the least money, {pick.run.text}{beyond} with "
-            f"{pick.gpus:,} GPUs"
-        )
-    return Choice(pick=pick, why=why, order=order, alike=(pick,), by_need=True, cheaper=None)
+        why = f"which does the run for the least money, {pick.run.text} with {pick.gpus:,} GPUs"
+    beyond = budget is not None and most > budget
+    return Choice(pick=pick, why=why, order=order, alike=(pick,), by_need=True, cheaper=None,
+                  beyond_budget=beyond)  # fmt: skip
 
 
 def cheapest(offers: Sequence[Offer]) -> Offer | None:

@@ -24,7 +24,7 @@ from cli.report_html_parts import Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import premises_of
-from cli.report_html_sizes import must_of, size_sentences
+from cli.report_html_sizes import budget_of, must_of, size_sentences
 from cli.report_html_style import SCRIPT, STYLE, policy
 from cli.report_html_verdict import comparison, listed, offers_of, taken
 from cli.report_html_words import assumptions, recommendation, sources
@@ -76,7 +76,8 @@ def _title(plans: Sequence[PlanFile], compared: Sequence[ComparisonFile]) -> str
     if compared:
         found = [one for file in compared for one in compared_candidates(file)]
         named = listed(list(dict.fromkeys(one.model for one in found)))
-        return f"{named}: {counted(len(found), 'candidate')} compared"
+        each = {(file.name, one.name) for file in compared for one in compared_candidates(file)}
+        return f"{named}: {counted(len(each), 'candidate')} compared"
     if len(plans) > 1:
         models = {str(plan.document["inputs"]["model"]) for plan in plans}
         of = f"{models.pop()}: " if len(models) == 1 else ""
@@ -121,10 +122,17 @@ def contents(parts: Sequence[Part]) -> str:
 def candidate_names(plans: Sequence[PlanFile | ComparisonFile]) -> list[str]:
     """Return a short name for each file, no two alike: its own, numbered where needed.
 
+    Of a file with a comparison for each of several models, it is that of the model.
+
     >>> candidate_names(())
     []
     """
-    stems = [plan.name.removesuffix(".json") for plan in plans]
+    stems = [
+        plan.of_model
+        if isinstance(plan, ComparisonFile) and plan.of_model
+        else plan.name.removesuffix(".json")
+        for plan in plans
+    ]
     return [f"{stem} ({i + 1})" if stems.count(stem) > 1 else stem for i, stem in enumerate(stems)]
 
 
@@ -138,7 +146,8 @@ def _recommended(
         found = compared_candidates(file)
         choice = choice_of(file, found)
         sentences = [
-            *comparison(choice, found, must_of(file.document)), *size_sentences(file.document)
+            *comparison(choice, found, must_of(file.document), budget_of(file.document)),
+            *size_sentences(file.document),
         ]  # fmt: skip
         model = found[0].model
         called = name if model in name else f"{name}: {model}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report_choice import entry_name
@@ -73,8 +73,31 @@ def compared_bill(document: Mapping[str, Any]) -> str:
         "".join(f"<p>{safe(why)}</p>" for why in whys)
         + filled_table("What it takes to run", ["Candidate", *columns], rows)
         + table("Pieces", ["Part", *names], pieces)
+        + _purchase(document, names, currency)
         + _price_list(document["inputs"]["prices"])
     )
+
+
+def _purchase(document: Mapping[str, Any], names: Sequence[str], currency: str) -> str:
+    """Return what each part of the clusters that are bought costs, and all of them; or nothing."""
+    lines = {
+        name: [one for one in document["bills"][name]["lines"] if one["price"] is not None]
+        for name in names if not _is_rented(document, name)
+    }  # fmt: skip
+    if not any(lines.values()):
+        return ""
+    rows: list[list[str | Num]] = []
+    for item in dict.fromkeys(one["item"] for some in lines.values() for one in some):
+        cells: list[str | Num] = []
+        for some in lines.values():
+            mine = [one for one in some if one["item"] == item]
+            said = "; ".join(f"{one['count']:,} x {one['price']:,.10g}" for one in mine)
+            cost = sum(one["count"] * one["price"] for one in mine)
+            cells.append(Num(cost, f"{said} = {cost:,.0f}" if mine else "none"))
+        rows.append([NAMES.get(item, item), *cells])
+    sums = [sum(one["count"] * one["price"] for one in some) for some in lines.values()]
+    rows.append(["All that has a price", *(Num(cost, f"{cost:,.0f}") for cost in sums)])
+    return table(f"What it costs to buy, in {currency}", ["Part", *lines], rows)
 
 
 def _overhead_ratio(document: Mapping[str, Any]) -> float:

@@ -171,11 +171,13 @@ class ComparisonFile:
         name: the file's name without its folder.
         document: the document of ``planner compare --json``.
         untouched: the hash in the file is the hash of its inputs.
+        of_model: which model's comparison it is, of a file that holds several; else empty.
     """
 
     name: str
     document: Mapping[str, Any]
     untouched: bool
+    of_model: str = ""
 
     @property
     def clusters(self) -> Mapping[str, Mapping[str, Any]]:

@@ -106,9 +106,9 @@ def _read(path: Path) -> PlanFile | tuple[ComparisonFile, ...] | str:
 
 
 def _of_model(file: ComparisonFile) -> ComparisonFile:
-    """Return one of several comparisons of a file, called after its model, too."""
+    """Return one of several comparisons of a file, called after its model."""
     model = next(iter(file.clusters.values()))["model"]
-    return replace(file, name=f"{file.name.removesuffix('.json')} {model}")
+    return replace(file, of_model=model)
 
 
 def _refusal(document: Any, schema: Any) -> str:

@@ -38,11 +38,13 @@ def origin(
     ]
     commands = [f"{command_of(plan.document)} --out {shlex.quote(plan.name)}" for plan in plans]
     asked = ["planner", "report", *(plan.name for plan in plans)]
-    for file in compared:
-        inputs = file.document["inputs"]
-        rows.append([file.name, inputs["sha256"], file.document["version"]])
-        commands.append(f"{compare_command(inputs)} --out {shlex.quote(file.name)}")
-        asked.append(file.name)
+    rows += [
+        [f"{file.name} {file.of_model}".rstrip(), file.document["inputs"]["sha256"],
+         file.document["version"]]
+        for file in compared
+    ]  # fmt: skip
+    commands += _compare_commands(compared)
+    asked += dict.fromkeys(file.name for file in compared)
     if prices is not None:
         rows.append(["the price list", inputs_sha256({"prices": prices}), ""])
         asked += _PRICES
@@ -54,6 +56,20 @@ def origin(
         "needs that file.</p><pre><code>" + safe("\n".join(commands)) + "</code></pre>"
     )
     return Part(anchor="origin", title="Where this comes from", body=body)
+
+
+def _compare_commands(compared: Sequence[ComparisonFile]) -> list[str]:
+    """Return a command for each comparison, one for those of several models in one file."""
+    models: dict[str, list[str]] = {}
+    for file in compared:
+        if file.of_model:
+            models.setdefault(file.name, []).append(file.of_model)
+    found = [
+        f"{compare_command(file.document['inputs'], models.get(file.name, ()))} "
+        f"--out {shlex.quote(file.name)}"
+        for file in compared
+    ]
+    return list(dict.fromkeys(found))
 
 
 def clusters_command(asked: Sequence[Mapping[str, Any]], prices: PriceList | None) -> str:
@@ -85,6 +101,7 @@ def seat_commands(compared: ComparisonFile) -> str:
                 words += [option, str(layout[key])] if key in layout else []
         words += [] if one["memory"]["fits"] else ["--ignore-memory"]
         called = f"{one['cluster']}-{one['label']}" if inputs["layouts"] else one["cluster"]
+        called += f"-{compared.of_model}" if compared.of_model else ""
         plain = _ODD.sub("-", called).strip("-") or "plan"
         files.append(f"{plain}{f'-{len(files)}' if f'{plain}.json' in files else ''}.json")
         lines.append(shlex.join([*words, "--out", files[-1]]))
@@ -107,14 +124,21 @@ def _clusters(asked: Sequence[Mapping[str, Any]]) -> list[str]:
     return words + (["--supernode", ",".join(rebuilt)] if rebuilt else [])
 
 
-def compare_command(inputs: Mapping[str, Any]) -> str:
-    """Return the command that asks for a comparison again, prices from a file of one's own."""
+def compare_command(inputs: Mapping[str, Any], models: Sequence[str] = ()) -> str:
+    """Return the command that asks for a comparison again, prices from a file of one's own.
+
+    Args:
+        inputs: of the comparison, or of the first of several models.
+        models: that were compared in one file; empty where it is of one model.
+    """
     clusters, sizes = inputs["clusters"], inputs["sizes"]
     first = clusters[0]
     words = ["planner", "compare", *_clusters(clusters)]
     if sizes["equal"] == "gpus":
         words += ["--gpus", str(first["gpus"])]
-    words += ["--model", first["model"]] if "model" not in first["assumed"] else []
+    if models or "model" not in first["assumed"]:
+        for model in models or (first["model"],):
+            words += ["--model", model]
     launched = {Path(one["layout_file"]["file"]).stem: one["layout_file"]["file"]
                 for one in clusters if "layout_file" in one}  # fmt: skip
     for name in inputs["layouts"]:

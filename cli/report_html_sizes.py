@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.report_choice import Cost
 from cli.report_html_verdict import listed
 from cli.report_words import power_words
 from planner.procure.budget import format_money
@@ -30,7 +31,10 @@ def _batches(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
     if len(set(each.values())) == 1:
         return []
     said = listed([f"{name} {batch:,}" for name, batch in each.items()])
-    words = "The batch of a step is the usual one, rounded so that replicas get whole micro-batches"
+    words = (
+        "The batch of a step is the usual one, rounded so that replicas get whole micro-batches, "
+        "of each cluster for its own GPUs"
+    )
     return [f"{words}: {said} sequences."]
 
 
@@ -79,3 +83,12 @@ def must_of(document: Mapping[str, Any]) -> str:
     sizes = document["inputs"]["sizes"]
     budgeted = sizes["equal"] == "run" and sizes["budget"] is not None
     return "fits in memory" + (" and in the budget" if budgeted else "")
+
+
+def budget_of(document: Mapping[str, Any]) -> Cost | None:
+    """Return what a run may cost; None where nobody said."""
+    sizes = document["inputs"]["sizes"]
+    if sizes["equal"] != "run" or sizes["budget"] is None:
+        return None
+    currency = next((bill["currency"] for bill in document["bills"].values()), "")
+    return Cost(sizes["budget"], format_money(sizes["budget"], currency))

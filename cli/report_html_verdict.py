@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from math import hypot, log, sqrt
 from typing import Any
 
-from cli.report_choice import Choice, Offer
+from cli.report_choice import Choice, Cost, Offer
 from cli.report_html_candidates import Candidate
 from cli.report_html_cut import cut_doubt
+from cli.report_html_memory import used_bytes
 from cli.report_html_words import small_share
+from cli.report_words import close_words
 from planner.steptime.uncertainty import faster
 from planner.units import format_time
 
@@ -57,13 +59,16 @@ def taken(choice: Choice | None, all_of_them: Sequence[Candidate]) -> list[Candi
     return [all_of_them[offers.index(one)] for one in choice.named]
 
 
-def comparison(choice: Choice | None, all_of_them: Sequence[Candidate], must: str) -> list[str]:
+def comparison(
+    choice: Choice | None, all_of_them: Sequence[Candidate], must: str, budget: Cost | None = None
+) -> list[str]:
     """Return the sentences about several candidates: what to take, by how much, and the doubt.
 
     Args:
         choice: among them, None where none fits.
         all_of_them: what was chosen from.
         must: what a candidate must do to be taken.
+        budget: what a run may cost, where that was said.
     """
     if choice is None:
         return [
@@ -71,18 +76,72 @@ def comparison(choice: Choice | None, all_of_them: Sequence[Candidate], must: st
             "The side-by-side table says what each needs.",
             _CLOSE,
         ]
-    if len(choice.order) == 1:
-        return [choice.sentence, f"It is the only candidate that {must}.", _CLOSE]
+    just = _just_fitting(choice, all_of_them)
     first = taken(choice, all_of_them)[0]
+    if len(choice.order) == 1:
+        only = (
+            "It is the cheapest of those that fit in memory" if choice.beyond_budget
+            else f"It is the only candidate that {must}"
+        )  # fmt: skip
+        return [choice.sentence, *_only(only, choice, all_of_them, budget), *just]
     if choice.by_need:
-        return [choice.sentence, *_needed(choice, first)]
+        return [choice.sentence, *_needed(choice, first), *just]
     said = _tied(choice) if len(choice.alike) > 1 else _decided(choice, first)
     if len({_work(one) for one in all_of_them}) > 1:
         said[-1] += (
             " The candidates do not do the same work (model, batch, sequence or GPUs differ): "
             "compare tokens a second with care."
         )
-    return [choice.sentence, *said]
+    return [choice.sentence, *said, *just]
+
+
+def _just_fitting(choice: Choice, all_of_them: Sequence[Candidate]) -> list[str]:
+    """Return which of those that are taken, or tie with it, fit in memory only just."""
+    offers = offers_of(all_of_them)
+    close = {
+        offer.name: close_words(used_bytes(one.memory), one.memory["capacity_bytes"])
+        for offer, one in zip(offers, all_of_them, strict=True)
+        if offer in choice.alike or offer in choice.named
+    }
+    return [f"{name}: {words}" for name, words in close.items() if words]
+
+
+def _only(
+    only: str, choice: Choice, all_of_them: Sequence[Candidate], budget: Cost | None
+) -> list[str]:
+    """Return that one candidate is left, what rules out the others, and whether that is close."""
+    too_large = [one.name for one in all_of_them if not one.fits]
+    offers = offers_of(all_of_them)
+    dear = [
+        one for one, offer in zip(all_of_them, offers, strict=True)
+        if one.fits and offer not in choice.order
+    ]  # fmt: skip
+    ruled = [f"memory rules out {listed(too_large)}"] if too_large else []
+    doubt = [_CLOSE] if too_large else []
+    if dear and budget is not None:
+        said = listed([_beyond(one, budget) for one in dear])
+        ruled.append(f"the budget of {budget.text} rules out {said}")
+        close = [one.name for one in dear if _may_be_within(one, budget)]
+        doubt.append(
+            "In doubt: a run costs as much as its predicted step is long; "
+            + (f"with the shortest that such an estimate stands for, {listed(close)} may be within "
+               "the budget." if close else
+               "even with the shortest that such an estimate stands for, none of these is within "
+               "the budget.")
+        )  # fmt: skip
+    return [f"{only}{': ' if ruled else ''}{'; '.join(ruled)}.", *doubt]
+
+
+def _beyond(one: Candidate, budget: Cost) -> str:
+    if one.run is None:
+        return one.name
+    return f"{one.name} ({one.run.text}, {small_share(one.run.amount / budget.amount - 1)} more)"
+
+
+def _may_be_within(one: Candidate, budget: Cost) -> bool:
+    """Return whether a run is within a budget with the shortest step of the range of 90 %."""
+    shortest = one.step["interval_s"][0] / one.step["total_s"]
+    return one.run is not None and one.run.amount * shortest <= budget.amount
 
 
 def _called(one: Candidate, all_of_them: Sequence[Candidate]) -> str:
@@ -105,9 +164,16 @@ def _tied(choice: Choice) -> list[str]:
     )
     order = (
         f"On speed {listed([one.name for one in alike])} cannot be told apart: from first to last "
-        f"{small_share(fewer)}, less than the model knows{behind}."
+        f"{small_share(fewer)} fewer tokens a second{_by_fastest(alike)}, less than the "
+        f"model knows{behind}."
     )
     return [order, f"In doubt: the order of these {_COUNTS.get(len(alike), len(alike))}{doubt}"]
+
+
+def _by_fastest(offers: Sequence[Offer]) -> str:
+    """Return that a share is of the fastest layouts, where those are not the ones shown."""
+    other = any(one.best_tokens_per_s > one.tokens_per_s for one in offers)
+    return " with the fastest layouts" if other else ""
 
 
 def _decided(choice: Choice, first: Candidate) -> list[str]:
@@ -123,7 +189,8 @@ def _decided(choice: Choice, first: Candidate) -> list[str]:
     )
     if choice.cheaper is None and pick.million is not None and _all_priced(choice):
         doubt += f" A million tokens cost least on it, too: {pick.million.text}."
-    behind = f"The next by speed, {second.name}, brings {fewer} fewer tokens a second"
+    shown = " with the layouts shown" if _by_fastest((pick, second)) else ""
+    behind = f"The next by speed, {second.name}, brings {fewer} fewer tokens a second{shown}"
     if choice.cheaper is None:
         behind += (
             f": it wins only where it turns out {small_share(faster_by)} faster, or costs {fewer} "

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from planner.procure.prices import PriceList
 
 RENT, OWNED, BOUGHT = "rent per hour", "purchase and energy over its life", "purchase"
-_AMOUNT = r"([0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[0-9]{1,2})?)\s*([KMB]?)"
-_SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}
+_AMOUNT = r"([0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[0-9]{1,2})?)\s*([KkMB]?)"
+_SCALES = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +96,8 @@ def parse_amount(text: str) -> float:
 
     >>> parse_amount("120M")
     120000000.0
+    >>> parse_amount("100k")
+    100000.0
     """
     found = re.fullmatch(_AMOUNT, text.strip())
     value = float(found[1]) * _SCALES[found[2]] if found else math.nan

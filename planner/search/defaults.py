@@ -18,6 +18,7 @@ from planner.errors import InfeasibleError, LayoutError
 from planner.layout import Layout
 from planner.search.evaluate import Evaluated, Machine, evaluate
 from planner.search.given import out_of_memory
+from planner.search.near_counts import fewer_gpus_that_fit, fewer_gpus_words
 from planner.search.search import machine_of
 from planner.search.space import (
     USUAL,
@@ -267,4 +268,8 @@ def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:
 def _none_fits(model: ModelSpec, found: Fitting, capacity_bytes: float) -> InfeasibleError:
     nearest = found.space.layout(found.some.nearest, found.fixed)
     memory = step_memory(model, columns_of(nearest), capacity_bytes)
-    return InfeasibleError(out_of_memory(model, nearest, memory, found.space.size))
+    counts = fewer_gpus_that_fit(model, nearest.gpus, found.fixed, capacity_bytes)
+    return InfeasibleError(
+        out_of_memory(model, nearest, memory, found.space.size)
+        + fewer_gpus_words(nearest.gpus, counts)
+    )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.steptime.memory import Memory
 
 _WORDS = ("zero_stage", "recompute", "precision", "cp_kind", "schedule", "ep_copies", "order")
+_MOST_ZERO = 3  # the stage that shards weights, too: there is none beyond
 
 
 def given_faults(
@@ -101,8 +102,17 @@ def out_of_memory(model: ModelSpec, layout: Layout, memory: Memory, layouts: int
         f"and a margin of {format_bytes(memory.margin_bytes)} on a GPU of "
         f"{format_bytes(memory.capacity_bytes)}: {format_bytes(float(memory.missing_bytes))} too "
         f"much ({', '.join(f'{n} {format_bytes(float(v))}' for n, v in parts if v > 0)}); "
-        "take more GPUs, more sharding or more recomputation, or --ignore-memory to seat it anyway"
+        f"take more GPUs{_more_to_take(layout)}, or --ignore-memory to seat it anyway"
     )
+
+
+def _more_to_take(layout: Layout) -> str:
+    """Return of what a layout can have more that saves memory; nothing where all is at its end."""
+    more = [
+        *(["more sharding"] if layout.zero_stage < _MOST_ZERO else []),
+        *(["more recomputation"] if layout.recompute != "full" else []),
+    ]
+    return f"{', ' if len(more) > 1 else ' or '}{' or '.join(more)}" if more else ""
 
 
 def spelled_layout(layout: Layout) -> str:

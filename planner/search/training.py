@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import lcm, log2
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,12 +19,14 @@ class Batch:
         global_batch: sequences of one step [1].
         source: where it is printed.
         rounded_from: sequences that were published, where GPUs do not divide them; else 0 [1].
+        multiple_of: of what the batch is the nearest multiple to those, where it is rounded [1].
     """
 
     seq: int
     global_batch: int
     source: str
     rounded_from: int = 0
+    multiple_of: int = 0
 
     @property
     def words(self) -> str:
@@ -34,7 +35,7 @@ class Batch:
             return f"{self.global_batch}: {self.source}"
         return (
             f"{self.global_batch}: rounded from {self.rounded_from}, so that replicas get whole "
-            f"micro-batches; {self.source}"
+            f"micro-batches, to a multiple of {self.multiple_of}; {self.source}"
         )
 
 
@@ -69,13 +70,16 @@ _USUAL = Batch(
     seq=4096, global_batch=1024,
     source="4 M tokens a step of 4,096 each, as Llama 2 (arXiv:2307.09288 §2.2)",
 )  # fmt: skip
+_MOST_OFF = 1 / 8  # of the published batch: what the nearest multiple of a quarter of it is off
 
 
 def usual_batch(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Batch:
     """Return the sequence length and batch for what *fixed* leaves open, with their source.
 
     The tokens of a step stay near the published ones when the sequence is another. The batch is
-    rounded to the next odd-part-of-gpus x 2^k, so that replicas get whole micro-batches.
+    the nearest multiple of what shares it out in whole micro-batches: of the replicas where they
+    are given, else of the GPUs, for replicas are any divisor of them. Where that is too coarse,
+    factors of 2 are left out, and layouts with more replicas with them.
 
     Args:
         model: the transformer's shape.
@@ -87,21 +91,39 @@ def usual_batch(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Batch:
     >>> model = ModelSpec(name="m", hidden=4096, vocab=128256, layers=32, attention=heads,
     ...                   ffn=14336)
     >>> usual_batch(model, 1024, {}).global_batch, usual_batch(model, 12, {}).global_batch
-    (1024, 768)
+    (1024, 1020)
+    >>> usual_batch(model, 640, {"dp": 40, "micro_batch": 1}).global_batch
+    1040
     """
     usual = _published(model)
     seq = fixed.get("seq", min(usual.seq, model.max_positions or usual.seq))
     if "global_batch" in fixed:
         return Batch(seq=seq, global_batch=fixed["global_batch"], source=usual.source)
     wanted = usual.global_batch * usual.seq / seq
-    odd = gpus // (gpus & -gpus)
-    unit = lcm(odd, fixed.get("dp", 1) * fixed.get("micro_batch", 1))
-    if fixed.get("vpp", 1) > 1:
-        unit = lcm(unit, fixed.get("dp", 1) * fixed.get("micro_batch", 1) * fixed.get("pp", 1))
-    exact = wanted == int(wanted) and int(wanted) % lcm(unit, gpus) == 0
-    batch = int(wanted) if exact else unit * 2 ** max(0, round(log2(max(wanted / unit, 1.0))))
-    rounded_from = 0 if batch == wanted else round(wanted)
-    return Batch(seq=seq, global_batch=batch, source=usual.source, rounded_from=rounded_from)
+    unit = _shared_out(wanted, gpus, fixed)
+    batch = unit * max(1, round(wanted / unit))
+    if batch == wanted:
+        return Batch(seq=seq, global_batch=batch, source=usual.source)
+    return Batch(seq=seq, global_batch=batch, source=usual.source, rounded_from=round(wanted),
+                 multiple_of=unit)  # fmt: skip
+
+
+def _shared_out(wanted: float, gpus: int, fixed: Mapping[str, Any]) -> int:
+    """Return of what the batch must be a multiple: replicas x micro-batch, or GPUs x micro-batch.
+
+    Args:
+        wanted: sequences of a step that were published [1].
+        gpus: GPUs of the job [1].
+        fixed: fields of ``Layout`` that are given.
+    """
+    micro_batch = int(fixed.get("micro_batch", 1))
+    if "dp" in fixed:  # with virtual stages, stages take turns in whole rounds
+        stages = int(fixed.get("pp", 1)) if fixed.get("vpp", 1) > 1 else 1
+        return int(fixed["dp"]) * micro_batch * stages
+    unit = gpus * micro_batch
+    while unit % 2 == 0 and abs(max(1, round(wanted / unit)) * unit / wanted - 1.0) > _MOST_OFF:
+        unit //= 2
+    return unit
 
 
 def _published(model: ModelSpec) -> Batch:

@@ -61,8 +61,20 @@ def test_of_clusters_that_tie_for_all_the_one_that_crosses_least_is_taken() -> N
 
     assert joint is not None
     said = joint_sentences(joint)
-    assert "take deep. A tie with wide (0.990 % shorter)" in said[0]
+    assert "take deep. Over all models together a tie with wide (0.990 % shorter)" in said[0]
     assert said[1] == "For each model alone deep is the best, too, or a tie with it."
+
+
+def test_a_tie_for_all_models_names_the_model_for_which_a_cluster_surely_loses() -> None:
+    joint = joint_of([
+        compared("a", entry("wide", 1.0, 1.0), entry("deep", 1.08, 9.0, tie=False)),
+        compared("b", entry("deep", 1.0, 9.0), entry("wide", 1.02, 1.0)),
+    ])  # fmt: skip
+
+    # 2.08 s on deep, 2.02 s on wide: 2.97 % longer, a tie; for a alone deep is none.
+    assert joint is not None
+    said = joint_sentences(joint)[0]
+    assert "a tie with deep (2.97 % longer; surely slower for a alone)" in said
 
 
 def test_with_prices_a_tie_for_all_goes_to_the_cheapest_as_for_one_model() -> None:
@@ -73,7 +85,10 @@ def test_with_prices_a_tie_for_all_goes_to_the_cheapest_as_for_one_model() -> No
     ])  # fmt: skip
 
     assert joint is not None
-    assert "take wide. A tie with deep (1 % longer)" in joint_sentences(joint)[0]
+    assert (
+        "take wide. Over all models together a tie with deep (1 % longer)"
+        in joint_sentences(joint)[0]
+    )
     assert "of these it costs least a token" in joint_sentences(joint)[0]
 
 
@@ -115,7 +130,11 @@ def test_several_models_make_one_document_that_a_report_reads(
     assert document["inputs"]["models"] == ["llama-3.1-8b", "llama-2-7b"]
     assert " ".join(ran.out.split()).count(" is first, with a step of ") == 2
     assert "<h3>For all models</h3>" in page
-    assert "two llama-2-7b" in page
+    assert "<h3>llama-2-7b</h3>" in page
+    assert "2 candidates compared" in page
+    commands = page.split("These commands ask for it again")[1]
+    assert "--model llama-3.1-8b --model llama-2-7b" in commands
+    assert "planner report two.json --out report.html" in commands
 
 
 @pytest.mark.parametrize("option", [("--csv", "a.csv"), ("--plot", "a.svg")])

@@ -150,6 +150,8 @@ def test_the_page_of_a_comparison_says_which_boxes_its_purchase_leaves_out(
     said = "Not in the purchase, for want of a price in the list: server, supernode."
     assert (said in page) is not rented
     assert (said in " ".join(ran.out.split())) is not rented
+    assert ("32 x 100 = 3,200" in page) is not rented
+    assert ("What it costs to buy" in ran.out) is not rented
 
 
 SOURCED = """\

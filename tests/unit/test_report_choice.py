@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_not_taken() -> None:
     [
         (None, "Take b, which does the run for the least money, 5 USD with 16 GPUs: "),
         (6.0, "Take b, which does the run for the least money, 5 USD with 16 GPUs: "),
-        (4.0, "Take b, which does the run for the least money, 5 USD, more than the budget, with "),
+        (4.0, "None of them does the run within the budget. The nearest is b, which does the run "),
     ],
 )
 def test_a_run_is_given_to_who_does_it_for_least_and_not_to_the_fastest(

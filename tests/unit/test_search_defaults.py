@@ -219,8 +219,9 @@ def test_degrees_that_can_be_have_no_fault() -> None:
 
 @pytest.mark.parametrize(
     ("gpus", "fixed", "batch"),
-    [(1024, {}, 1024), (12, {}, 768), (1008, {}, 1008), (7, {}, 896), (1024, {"seq": 8192}, 512),
-     (64, {"dp": 4, "micro_batch": 3}, 768), (8, {"global_batch": 5}, 5)],
+    [(1024, {}, 1024), (12, {}, 1020), (1008, {}, 1008), (7, {}, 1022), (1024, {"seq": 8192}, 512),
+     (64, {"dp": 4, "micro_batch": 3}, 1020), (8, {"global_batch": 5}, 5), (100, {}, 1000),
+     (1536, {}, 1152), (640, {"dp": 40, "micro_batch": 1}, 1040), (1023, {}, 1023)],
 )  # fmt: skip
 def test_the_usual_batch_gives_replicas_whole_micro_batches(
     gpus: int, fixed: dict[str, int], batch: int
