@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -41,6 +41,10 @@ from cli.planner_options import (
     whole,
     writable,
 )
+
+if TYPE_CHECKING:
+    from cli.compare_inputs import Wanted
+    from cli.compare_report import Comparison
 
 app = command_app()
 
@@ -169,14 +173,13 @@ def compare(
     part would bring. With --layout the given layouts are compared; with two plans, what changed.
     """
     from cli.compare_csv import compare_csv
-    from cli.compare_inputs import Wanted, left_out_words, read_candidates
+    from cli.compare_inputs import Wanted, left_out_words
     from cli.compare_models import models_document, print_models
-    from cli.compare_report import compare_document, make_comparison
+    from cli.compare_report import compare_document
     from cli.compare_sizes import Goal
     from cli.planner_inputs import efficiency_notes
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
-    from cli.progress_line import StageLine
     from planner.procure.run import parse_tokens
     from planner.search.rules import parse_rules
     from topologies.own_efficiency import read_own_fits
@@ -215,16 +218,9 @@ def compare(
             tokens=wanted_tokens, days=days, prices=listed, goodput_share=goodput,
         ),
     )  # fmt: skip
-    each = []
-    for one in models or (None,):
-        stage = StageLine()
-        try:
-            each.append(make_comparison(
-                read_candidates(replace(wanted, model=one), stage), seed=seed,
-                time_limit_s=time_limit, prices=listed, tokens=wanted_tokens, tell=stage,
-            ))  # fmt: skip
-        finally:
-            stage.close()
+    each = _compared(
+        [replace(wanted, model=one) for one in models or (None,)], seed=seed, time_limit=time_limit
+    )
     found = each[0]
     asked = [question for one in each for question in one.asked.inputs]
     for line in (
@@ -244,6 +240,38 @@ def compare(
         emit(json_text(document))
     else:
         print_models(console(), each, documents)
+    _end(each[-1])
+
+
+def _compared(wanted: list[Wanted], *, seed: int, time_limit: float | None) -> list[Comparison]:
+    """Return the comparison of each, up to one that the user ends after its ranking."""
+    from cli.compare_inputs import read_candidates
+    from cli.compare_report import make_comparison
+    from cli.progress_line import StageLine
+
+    each: list[Comparison] = []
+    for one in wanted:
+        stage = StageLine()
+        try:
+            each.append(make_comparison(
+                read_candidates(one, stage), seed=seed, time_limit_s=time_limit,
+                prices=one.goal.prices, tokens=one.goal.tokens, tell=stage,
+            ))  # fmt: skip
+        finally:
+            stage.close()
+        if each[-1].interrupted:
+            break
+    return each
+
+
+def _end(last: Comparison) -> None:
+    """Leave with 130 where the user ended the *last* comparison, and say what of it stands."""
+    from cli.planner_errors import INTERRUPTED
+    from cli.planner_output import note
+
+    if last.interrupted:
+        note("interrupted: the ranking stands; flips were not looked for to the end")
+        raise typer.Exit(INTERRUPTED)
 
 
 def _draw(document: dict[str, Any], plot: Path) -> None:

@@ -22,6 +22,8 @@ from planner.search.standings import NO_FIT
 from planner.units import format_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from planner.search.compare import Entry
@@ -29,12 +31,15 @@ if TYPE_CHECKING:
 
 ALIKE_SHARE = 5e-4
 """Of a step: less would be told as a price of 100 % [1]."""
+_KINDS = {"winner": "fastest cluster", "tie": "tie", "layout": "best layout"}
 _SEATED = (
     "Each is of layouts with every rank in a seat, on both sides; what is first or best now stays "
-    "so until another is 0.1 % faster. A NIC's rate is varied with its PCIe link's and with all "
-    "links outside the supernodes. Every layout that its seats could make the fastest there is "
-    "seated; a flip that no layout in rank order shows is not looked for."
+    "so until another is 0.1 % faster. Further on another may lead again. A NIC's rate is varied "
+    "with its PCIe link's and with all links outside the supernodes. Every layout that its seats "
+    "could make the fastest there is seated; a flip that no layout in rank order shows is not "
+    "looked for."
 )
+CUT_SHORT = "Cut short by Ctrl-C: neither flips nor where to spend were looked for to the end."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Question:
 def flip_questions(found: Comparison) -> list[Question]:
     """Return the flips by what is asked, each with what holds now in its words."""
     asked: dict[str, list[Flip]] = {}
-    for one in found.flips:
+    for one in (*found.flips, *found.unseated):
         kind = f"{one.kind} {NO_FIT}" if one.after == NO_FIT else one.kind
         asked.setdefault(kind, []).append(one)
     first = found.first.candidate.name
@@ -70,7 +75,7 @@ def flip_questions(found: Comparison) -> list[Question]:
 
 def _table(flips: list[Flip], found: Comparison) -> Table:
     then = "then" if flips[0].after == NO_FIT else "then it is"
-    table = simple_table("  property", "from", "x now", then, left=4)
+    table = simple_table("  property", "at", "x now", then, left=4)
     for column in table.columns[:3]:
         column.no_wrap = True
     currency = found.prices.currency if found.prices else ""
@@ -146,7 +151,8 @@ def flip_lines(found: Comparison) -> list[str]:
 
 
 def _flip_sentence(found: Comparison) -> str:
-    flipped = {one.name for one in found.flips if one.kind == "winner"}
+    every = (*found.flips, *found.unseated, *found.unanswered)
+    flipped = {one.name for one in every if one.kind == "winner"}
     varied = [n for n in PROPERTIES if n != "experts" or found.first.candidate.model.experts]
     still = [PROPERTIES[name] for name in varied if name not in flipped]
     if found.asked.sizes.goal.equal == "run":
@@ -175,6 +181,13 @@ def _proved(found: Comparison) -> dict[str, bool]:
 def _seated_lines(found: Comparison) -> list[str]:
     """Return that the flips hold with seats, and which of rank order do not."""
     lines = [_SEATED] if any(one.kind != "cheapest" for one in found.flips) else []
+    if found.unseated:
+        lines.append(
+            "In rank order alone, for seating all that may be the fastest takes too long: "
+            f"{_asked(found.unseated)}."
+        )
+    if found.unanswered:
+        lines.append(f"Not found, for it takes too long to seat: {_asked(found.unanswered)}.")
     currency = found.prices.currency if found.prices else ""
     for one in found.contradicted:
         value = property_value(one.flip.name, flip_value(one.flip, found), currency)
@@ -184,3 +197,11 @@ def _seated_lines(found: Comparison) -> list[str]:
             f"{one.flip.before} becomes {one.flip.after}; seated it is {sides}."
         )
     return lines
+
+
+def _asked(flips: Sequence[Flip]) -> str:
+    """Return what was asked: which answer changes, by which property, and which way."""
+    return ", ".join(
+        f"{_KINDS[one.kind]} by {property_words(one.name)} {'up' if one.factor > 1.0 else 'down'}"
+        for one in flips
+    )

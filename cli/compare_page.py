@@ -9,7 +9,14 @@ from rich.text import Text
 from cli.compare_bill import bill_table, four_digits, idle_lines, money_lines, purchase_tables
 from cli.compare_budget_words import size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
-from cli.compare_flips import ALIKE_SHARE, fastest_lines, flip_lines, flip_questions, now_sentence
+from cli.compare_flips import (
+    ALIKE_SHARE,
+    CUT_SHORT,
+    fastest_lines,
+    flip_lines,
+    flip_questions,
+    now_sentence,
+)
 from cli.compare_report import Comparison, pareto_rows, worth_per_gpu
 from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_lines
 from cli.page_tables import simple_table
@@ -79,6 +86,9 @@ def _print_flips(console: Console, found: Comparison) -> None:
     """Print where the winner flips, and what better parts bring."""
     console.print()
     console.print(Text("Where the winner flips, all else equal", style="bold"))
+    if found.interrupted:
+        console.print(Text(CUT_SHORT))
+        return
     console.print(Text(now_sentence(found)))
     for question in flip_questions(found):
         console.print(Text(question.words, style="italic"))
@@ -273,6 +283,11 @@ def _gain_lines(found: Comparison) -> list[str]:
         if all(g.gain_share < _NOTHING_SHARE for g in every if g.name == name)
     ]  # fmt: skip
     lines = [f"Nothing is won, on any of them, by: {', '.join(nothing)}."] if nothing else []
+    for name, some in found.gains.items():
+        if unseated := [one.name for one in some if not one.seated]:
+            lines.append(
+                f"{name}: in rank order, for it takes long to seat: {', '.join(unseated)}."
+            )
     currency = found.prices.currency if found.prices else ""
     for name, some in found.gains.items():
         best = some[0]

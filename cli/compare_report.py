@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cli.compare_inputs import Compare
@@ -23,6 +23,7 @@ from planner.procure.budget import money_of
 from planner.procure.run import Run, run_of
 from planner.search.chosen import Fastest
 from planner.search.compare import Compared, Entry, compare, compare_layouts
+from planner.search.effort import Effort
 from planner.search.flips import Flip, Looked, Varied, flips
 from planner.search.gains import Gain, gains, worth
 from planner.search.pareto import pareto_front
@@ -47,6 +48,9 @@ class Comparison:
         compared: ranked.
         flips: where the winner changes with every rank in a seat, or by money.
         contradicted: where it changes in rank order alone.
+        unseated, unanswered: flips of rank order that too much would be seated for, as of
+            ``SeatedFlips``.
+        interrupted: the user ended the search for flips and gains, of which there are none then.
         looked: how far and how closely the rank orders were looked at.
         gains: cluster to what better parts bring.
         parts_used: cluster to what using a part of each supernode brings, where it brings any.
@@ -60,6 +64,9 @@ class Comparison:
     compared: Compared
     flips: tuple[Flip, ...]
     contradicted: tuple[SeatedFlip, ...]
+    unseated: tuple[Flip, ...]
+    unanswered: tuple[Flip, ...]
+    interrupted: bool
     looked: tuple[Looked, ...]
     gains: Mapping[str, tuple[Gain, ...]]
     parts_used: Mapping[str, PartUsed]
@@ -120,20 +127,44 @@ def make_comparison(
         for one in found.ranked
     ] if found.pools else []  # fmt: skip
     priced = prices is not None and all(one.cost_per_token is not None for one in runs.values())
-    flipped = _seated_flips(asked, found, tell)
+    after = _after(asked, found, bills, tell)
     return Comparison(
         asked=asked,
         compared=found,
-        flips=(*flipped.seated.held, *price_flips(bids, prices)),
-        contradicted=flipped.seated.contradicted,
-        looked=flipped.looked,
-        gains=_gains(asked, found, bills, tell),
-        parts_used=_parts_used(asked, found),
+        flips=(*after.seated.held, *price_flips(bids, prices)),
+        contradicted=after.seated.contradicted,
+        unseated=after.seated.unseated,
+        unanswered=after.seated.unanswered,
+        interrupted=after.interrupted,
+        looked=after.looked,
+        gains=after.gains,
+        parts_used=after.parts_used,
         bills=bills,
         runs=tuple(runs[id(one)] for one in found.ranked),
         cheapest=cheapest(bids, prices) if bids and priced and prices is not None else "",
         seed=seed, time_limit_s=limit_s, prices=prices, tokens=tokens,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _After:
+    """What is looked for once the clusters are ranked, in fields as of ``Comparison``."""
+
+    seated: SeatedFlips = field(default_factory=SeatedFlips)
+    looked: tuple[Looked, ...] = ()
+    gains: Mapping[str, tuple[Gain, ...]] = field(default_factory=dict)
+    parts_used: Mapping[str, PartUsed] = field(default_factory=dict)
+    interrupted: bool = False
+
+
+def _after(asked: Compare, found: Compared, bills: Mapping[str, Bill], tell: Tell) -> _After:
+    """Return flips and what could be better; nothing of them where the user has enough of it."""
+    try:
+        flipped = _seated_flips(asked, found, tell)
+        return replace(flipped, gains=_gains(asked, found, bills, tell),
+                       parts_used=_parts_used(asked, found))  # fmt: skip
+    except KeyboardInterrupt:
+        return _After(interrupted=True)
 
 
 def _parts_used(asked: Compare, found: Compared) -> dict[str, PartUsed]:
@@ -155,6 +186,7 @@ def _gains(
     asked: Compare, found: Compared, bills: Mapping[str, Bill], tell: Tell
 ) -> dict[str, tuple[Gain, ...]]:
     gained: dict[str, tuple[Gain, ...]] = {}
+    effort = Effort()
     for pool, one in zip(found.pools, asked.candidates, strict=False):
         tell(Stage(what="looking where to spend", done=len(gained), of=len(found.pools),
                    now=one.name))  # fmt: skip
@@ -162,23 +194,15 @@ def _gains(
         ordered = gains(pool, nics_per_gpu=nics, bigger=one.bigger)
         gained[pool.name] = tuple(seated_gains(
             ordered, pool, found.seats[one.name], found.fastest[one.name], nics_per_gpu=nics,
-            bigger=one.bigger,
+            bigger=one.bigger, effort=effort,
         ))  # fmt: skip
     return gained
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Flipped:
-    """Flips with every rank in a seat, and how closely the rank orders were looked at."""
-
-    seated: SeatedFlips
-    looked: tuple[Looked, ...] = ()
-
-
-def _seated_flips(asked: Compare, found: Compared, tell: Tell) -> _Flipped:
+def _seated_flips(asked: Compare, found: Compared, tell: Tell) -> _After:
     """Return where the winner flips; for a run that all do in time, only where its layout does."""
     if not found.pools:
-        return _Flipped(seated=SeatedFlips(held=(), contradicted=()))
+        return _After()
     first = found.ranked[0]
     raced = [one for one in found.ranked if one is first or asked.sizes.goal.equal != "run"]
     names = {one.candidate.name for one in raced}
@@ -190,7 +214,7 @@ def _seated_flips(asked: Compare, found: Compared, tell: Tell) -> _Flipped:
     )
     ordered = flips(varied, tell)
     seated = seated_flips(ordered.found, varied, found.seats, today, tell)
-    return _Flipped(seated=seated, looked=ordered.looked)
+    return _After(seated=seated, looked=ordered.looked)
 
 
 def _by_need(ranked: Sequence[Entry], runs: Mapping[int, Run]) -> tuple[Entry, ...]:
@@ -228,7 +252,9 @@ def compare_document(found: Comparison) -> dict[str, Any]:
             for one, run in zip(found.compared.ranked, found.runs, strict=True)
         ],
         "moved": [_entry(one, found) for one in found.compared.moved],
-        "flips": [_flip(one, found) for one in found.flips],
+        "flips": [_flip(one, found) for one in found.flips] + [
+            {**_flip(one, found), "seated": None} for one in found.unseated
+        ],
         "contradicted_flips": [
             {**_flip(one.flip, found),
              "seated": {"holds": False, "before": one.before, "after": one.after}}
@@ -237,12 +263,15 @@ def compare_document(found: Comparison) -> dict[str, Any]:
         "flips_looked": [
             {"property": one.name, "kind": one.kind, "to_factor": one.factor,
              "proved": not one.unproved,
-             "unproved": [[each.near_factor, each.far_factor] for each in one.unproved]}
+             "unproved": [[each.near_factor, each.far_factor] for each in one.unproved],
+             **_not_seated(one, found)}
             for one in found.looked
         ],
+        **({"interrupted": True} if found.interrupted else {}),
         "gains": {
             name: [{"name": one.name, "step_s": one.step_s, "gain_share": one.gain_share,
-                    "worth_per_gpu": worth_per_gpu(one, name, found)} for one in some]
+                    "worth_per_gpu": worth_per_gpu(one, name, found),
+                    **({} if one.seated else {"seated": False})} for one in some]
             for name, some in found.gains.items()
         },
         "cheapest": found.cheapest or None,
@@ -254,6 +283,12 @@ def compare_document(found: Comparison) -> dict[str, Any]:
         "pareto": [row["cluster"] for row in pareto_rows(found) if row["on_front"]],
         "pareto_points": pareto_rows(found),
     })  # fmt: skip
+
+
+def _not_seated(looked: Looked, found: Comparison) -> dict[str, Any]:
+    """Return that a question was too much to be answered with seats; nothing where it was not."""
+    asked = {(one.name, one.kind) for one in (*found.unseated, *found.unanswered)}
+    return {"seated": False} if (looked.name, looked.kind) in asked else {}
 
 
 def _entry(one: Entry, found: Comparison) -> dict[str, Any]:

@@ -154,6 +154,8 @@ def _flips(document: Mapping[str, Any]) -> str:
     """Return at which rates, limits, lengths and prices something changes, all else equal."""
     if document["inputs"]["layouts"]:
         return "<p>Given layouts were compared: where the winner flips was not looked for.</p>"
+    if document.get("interrupted"):
+        return "<p>Cut short: neither flips nor where to spend were looked for to the end.</p>"
     currency = next((bill["currency"] for bill in document["bills"].values()), "")
     first = _flips_from(document)
     rows: list[list[str | Num]] = [
@@ -163,7 +165,10 @@ def _flips(document: Mapping[str, Any]) -> str:
         for one in document["flips"]
     ]  # fmt: skip
     heads = ["Property", "Changes at", "Of today's", "What changes", "From", "To", "With seats"]
-    flipped = {one["property"] for one in document["flips"] if one["kind"] == "winner"}
+    left_out = [one for one in document.get("flips_looked", ()) if "seated" in one]
+    flipped = {
+        one["property"] for one in (*document["flips"], *left_out) if one["kind"] == "winner"
+    }
     experts = any(
         one["model_shape"].get("experts", 0) for one in document["inputs"]["clusters"]
         if isinstance(one.get("model_shape"), dict)
@@ -172,7 +177,9 @@ def _flips(document: Mapping[str, Any]) -> str:
     still = [PROPERTIES[key] for key in varied if key not in flipped]
     unseated = any(one["seated"] is None and one["kind"] != "cheapest" for one in document["flips"])
     how = (
-        "by the closed form: seats are not chosen anew" if unseated
+        "with every rank in a seat but where the last column is empty: there in rank order"
+        if left_out
+        else "by the closed form: seats are not chosen anew" if unseated
         else "with every rank in a seat; what is first or best now stays so until another is 0.1 % "
         "faster"
     )  # fmt: skip

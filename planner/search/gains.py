@@ -38,11 +38,13 @@ class Gain:
         step_s: the step then [s].
         gain_share: of tokens a second, more than now [1]. More money is well spent on it as long
             as the cluster costs less than this share more.
+        seated: whether with every rank in a seat; else in rank order.
     """
 
     name: str
     step_s: float
     gain_share: float
+    seated: bool = False
 
 
 def gains(pool: Pool, *, nics_per_gpu: float = 1.0, bigger: Fabric | None = None) -> list[Gain]:

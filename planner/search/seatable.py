@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.collectives.links import TierNumbers
+    from planner.layout import Layout
     from planner.search.changed import Change
+    from planner.search.effort import Effort
     from planner.search.pool import Pool
     from planner.search.seated_steps import SeatedSteps
 
@@ -71,13 +73,14 @@ class Seatable:
     Args:
         pool: the cluster.
         seats: the steps of layouts seated on it.
+        effort: how much may be seated.
 
     Attributes:
         tried: rows that were seated under any change.
     """
 
-    def __init__(self, pool: Pool, seats: SeatedSteps) -> None:
-        self.pool, self.seats = pool, seats
+    def __init__(self, pool: Pool, seats: SeatedSteps, effort: Effort) -> None:
+        self.pool, self.seats, self._effort = pool, seats, effort
         self._any = AnySeats(seats.fabric, int(pool.columns.gpus[0]))
         self._one_domain = not pool.machine.seats.supernode_gpus
         self._bounds: list[_Bounds] = []
@@ -95,9 +98,14 @@ class Seatable:
         return replace(some, spreads=_beside(some.spreads, self._own_spreads(rows)))
 
     def seated_s(self, row: int, change: Change) -> float:
-        """Return the step of one row in quick seats under *change* [s]."""
-        self.tried.add(row)
+        """Return the step of one row in quick seats under *change* [s].
+
+        Raises:
+            SpentError: no more may be seated.
+        """
         layout = self.pool.layout(row)
+        self._effort.take(layout.gpus)
+        self.tried.add(row)
         longer = replace(layout, seq=round(layout.seq * change.seq))
         return self.seats.quick_s(self.pool.model, longer, replace(change, seq=1.0))
 
@@ -153,11 +161,16 @@ class Seatable:
         space, fixed = self.pool.whole.space, self.pool.whole.fixed
         grids = np.column_stack([space.degrees(rows), space.table["dp_shard"][rows]])
         _, first, which = np.unique(grids, axis=0, return_index=True, return_inverse=True)
-        found = [
-            self.seats.grid_spreads(self.pool.model, space.layout(int(rows[at]), fixed))
-            for at in first
-        ]
-        return rows_of(stacked([_with_sharding(one) for one in found]), which.ravel())
+        return rows_of(
+            stacked([self._of_grid(space.layout(int(rows[at]), fixed)) for at in first]),
+            which.ravel(),
+        )
+
+    def _of_grid(self, layout: Layout) -> Spreads:
+        """Return how the groups of a layout's grid sit, which is seated once."""
+        if not self.seats.knows_grid(layout):
+            self._effort.take(layout.gpus)
+        return _with_sharding(self.seats.grid_spreads(self.pool.model, layout))
 
 
 def _is_crowded(tier: TierNumbers) -> bool:

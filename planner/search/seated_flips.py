@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import exp, inf, log, sqrt
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ import numpy as np
 from planner.search.brackets import is_ordered
 from planner.search.changed import AS_IT_IS
 from planner.search.contenders import NOTHING_FITS, Contests, SeatedBest, contest
+from planner.search.effort import Effort, SpentError
 from planner.search.flips import Flip, Varied
 from planner.search.incumbent import spelled_degrees
 from planner.search.pool import Pool
@@ -27,6 +28,8 @@ from planner.search.seated_steps import SeatedSteps
 from planner.search.stages import Stage, Tell, untold
 from planner.search.standings import first_of, spreads_of, standing
 from planner.search.together import grouped
+from planner.units import format_share
+from planner.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,10 +74,14 @@ class SeatedFlips:
     Args:
         held: those that there are, each where it is then.
         contradicted: those of rank order that there are not, though they start from today.
+        unseated: those that too much would be seated for; where they are in rank order.
+        unanswered: such that start from anything but today: nothing is known of them with seats.
     """
 
-    held: tuple[Flip, ...]
-    contradicted: tuple[SeatedFlip, ...]
+    held: tuple[Flip, ...] = ()
+    contradicted: tuple[SeatedFlip, ...] = ()
+    unseated: tuple[Flip, ...] = ()
+    unanswered: tuple[Flip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,20 +119,54 @@ def seated_flips(
     """
     held: list[Flip] = []
     contradicted: list[SeatedFlip] = []
-    some = {pool.name: Seatable(pool, seats[pool.name]) for pool in varied.steps.pools}
+    spent: list[Flip] = []
+    progress = _Progress(found, tell)
+    effort = Effort(progress.seated)
+    some = {pool.name: Seatable(pool, seats[pool.name], effort) for pool in varied.steps.pools}
     places = {name: _OnAxis(varied, some, today, axis) for name, axis in varied.axes.items()}
-    experts = _OnExperts(varied, seats, today)
+    experts = _OnExperts(varied, seats, today, effort)
     for done, flip in enumerate(found):
-        tell(Stage(what="seating ranks at each flip", done=done, of=len(found),
-                   now=flip.name.replace("_", " ")))  # fmt: skip
-        one = places.get(flip.name, experts).seated(flip)
+        progress.at(done)
+        effort.begin()
+        try:
+            one = places.get(flip.name, experts).seated(flip)
+        except SpentError:
+            spent.append(flip)
+            continue
         if isinstance(one, Flip) and (one.kind, one.after) == ("tie", NOTHING_FITS.words):
             continue  # there the winner flips, too
         if isinstance(one, Flip):
             held.append(one)
         elif flip.before == _of_today(flip.kind, today, varied.steps):
             contradicted.append(one)  # one that starts from anything else is of no interest
-    return SeatedFlips(held=tuple(dict.fromkeys(held)), contradicted=tuple(contradicted))
+    of_today = [flip.before == _of_today(flip.kind, today, varied.steps) for flip in spent]
+    return SeatedFlips(
+        held=tuple(dict.fromkeys(held)), contradicted=tuple(contradicted),
+        unseated=tuple(compress(spent, of_today)),
+        unanswered=tuple(compress(spent, [not one for one in of_today])),
+    )  # fmt: skip
+
+
+class _Progress:
+    """Tells at which of the flips one is, and how many layouts were seated for them."""
+
+    def __init__(self, found: Sequence[Flip], tell: Tell) -> None:
+        self._found, self._tell, self._done = found, tell, 0
+
+    def at(self, done: int) -> None:
+        """Tell that *done* flips are behind [1]."""
+        self._done = done
+        self._say("")
+
+    def seated(self, effort: Effort) -> None:
+        """Tell what was seated."""
+        share = format_share(effort.question_share)
+        self._say(f": {counted(effort.layouts, 'seating')}, {share} of the most for one")
+
+    def _say(self, seated: str) -> None:
+        name = self._found[self._done].name.replace("_", " ")
+        self._tell(Stage(what="seating ranks at each flip", done=self._done, of=len(self._found),
+                         now=f"{name}{seated}"))  # fmt: skip
 
 
 def _said(kind: str, best: Mapping[str, SeatedBest], steps: Steps) -> str:
@@ -292,8 +333,10 @@ def _is_between(held: float, factor: float, beyond: float) -> bool:
 class _OnExperts:
     """Flips of the number of experts: every number that is asked about is seated itself."""
 
-    def __init__(self, varied: Varied, seats: Mapping[str, SeatedSteps], today: Today) -> None:
-        self._varied, self._seats, self._today = varied, seats, today
+    def __init__(
+        self, varied: Varied, seats: Mapping[str, SeatedSteps], today: Today, effort: Effort
+    ) -> None:
+        self._varied, self._seats, self._today, self._effort = varied, seats, today, effort
         self._known: dict[tuple[str, int], SeatedBest] = {}
 
     def seated(self, flip: Flip) -> Flip | SeatedFlip:
@@ -333,5 +376,5 @@ class _OnExperts:
             return NOTHING_FITS
         seats = self._seats[pool.name]
         there = Pool.of(pool.name, seats.fabric, pool.machine, best.whole, np.array([best.row]))
-        here = contest(Seatable(there, seats), AS_IT_IS, (), [])
+        here = contest(Seatable(there, seats, self._effort), AS_IT_IS, (), [])
         return here.best(AS_IT_IS, self._today.words)

@@ -98,6 +98,10 @@ class SeatedSteps:
         """Return how the groups sit in the layout's quick seats, the least cut first."""
         return [self._spreads_of(layout, one) for one in self._quick_seats(model, layout)]
 
+    def knows_grid(self, layout: Layout) -> bool:
+        """Return whether the layout's grid was seated before."""
+        return (layout.axes, layout.dp_shard) in self._of_grids
+
     def grid_spreads(self, model: ModelSpec, layout: Layout) -> Spreads:
         """Return how the groups of the first layout of its grid sit in the least cut."""
         grid = (layout.axes, layout.dp_shard)

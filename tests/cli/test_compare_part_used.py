@@ -11,7 +11,6 @@ import pytest
 
 from cli import compare_report
 from cli.report_html_contradictions import part_recounted
-from planner.search.seated_flips import SeatedFlips
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
@@ -20,7 +19,7 @@ Planner = Callable[..., Ran]
 @pytest.fixture
 def without_flips(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for no flips and no gains: they take seconds, and are asked for elsewhere."""
-    none = compare_report._Flipped(seated=SeatedFlips(held=(), contradicted=()))
+    none = compare_report._After()
     monkeypatch.setattr(compare_report, "_seated_flips", lambda *_: none)
     monkeypatch.setattr(compare_report, "_gains", lambda *_: {})
 
