@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.sheet_prices import Fillings, Supply
-from planner.place.whole_numbers import SOLVER_ROUNDING, Model, least_choice
+from planner.place.whole_numbers import Model, least_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,7 +168,7 @@ def best_of(
         bound = best.bound_bytes
         if chosen.least > -inf:
             domains = len(prices.of.question.capacities)
-            proved = base + (chosen.least - SOLVER_ROUNDING * domains) * slack_bytes
+            proved = base + chosen.sure(domains) * slack_bytes
             bound = max(bound, min(proved, base + listed.share * slack_bytes))
         if chosen.times is None:
             return replace(best, bound_bytes=bound)

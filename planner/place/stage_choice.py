@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.place.stage_rings import ring_rules
 from planner.place.stages import pattern_bytes, piece_rows
-from planner.place.whole_numbers import SOLVER_ROUNDING, Model, least_choice
+from planner.place.whole_numbers import Model, least_choice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,8 +65,7 @@ def choice_of(
     solved = least_choice(model, unit_bytes, limit_s, effort)
     bound = 0.0
     if solved.least > -inf:
-        least = solved.least - SOLVER_ROUNDING * len(of.question.capacities)
-        bound = listed.base_bytes + least * unit_bytes
+        bound = listed.base_bytes + solved.sure(len(of.question.capacities)) * unit_bytes
         bound = min(bound, priced.bound_bytes + listed.share * slack)
     held = None
     if solved.times is not None:

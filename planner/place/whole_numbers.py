@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SOLVER_ROUNDING = 2e-7
 """How far off a solver's bound may be, of the largest number it sees, for each domain [1]."""
+_TOLERANCE = 1e-6  # units; HiGHS leaves out what is better by less (mip_feasibility_tolerance)
 _LEAST_S = 0.01  # seconds that a solver is given at least
 PROMPT_S = 2.0
 """Seconds that Ctrl-C may wait for a solve in this process [s]."""
@@ -52,6 +53,10 @@ class Chosen:
 
     times: NDArray[np.float64] | None
     least: float
+
+    def sure(self, domains: int) -> float:
+        """Return what is sure of the bound of a choice for so many domains [units]."""
+        return self.least - max(SOLVER_ROUNDING * domains, _TOLERANCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,11 +36,11 @@ the fit had not seen (0.07 to 0.23). The seventh, GH200, came later: 0.11.
 """
 
 LAYOUT_SPREAD_ROWS = 4.0
-"""How many rows that is worth: n with trigamma(n / 2) = 0.75, the variance of ln(spread^2) over
-the six [1]."""
+"""How many rows that is worth [1]: trigamma(n / 2) = 0.75, the variance of ln(spread^2) over the
+six, gives 3.6."""
 
 FEW_ROWS = 10
-"""Below it more than a quarter of that variance is other machines', not the rows' own [1]."""
+"""Below it more than 4 / 14 of that variance is other machines', not the rows' own [1]."""
 
 _NINETY_PERCENT = 1.645
 
