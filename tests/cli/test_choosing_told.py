@@ -37,7 +37,10 @@ def documented(planner: Planner, *args: str) -> dict[str, Any]:
     return _SEEN[args]
 
 
-SHARDED = ("place", "--supernode", "12", "--gpus", "96", "--model", "qwen3-30b-a3b")
+SHARDED = (
+    "place", "--supernode", "12", "--gpus", "96", "--model", "qwen3-30b-a3b",
+    "--global-batch", "768",
+)  # fmt: skip
 
 
 def test_a_faster_layout_that_was_passed_over_is_named_first_and_taken_where_asked(

@@ -21,7 +21,7 @@ def comparison(taken_s: float, *flips: Flip) -> Any:
         finalist=SimpleNamespace(layout=Layout(tp=8, dp=2, pp=2, global_batch=8)),
     )
     return SimpleNamespace(
-        flips=flips, first=one, prices=None,
+        flips=flips, unseated=(), unanswered=(), first=one, prices=None,
         asked=SimpleNamespace(sizes=SimpleNamespace(goal=SimpleNamespace(equal="gpus"))),
         compared=SimpleNamespace(
             ranked=[one], fastest={"sea": SimpleNamespace(layout=FASTER, step_s=0.968)},

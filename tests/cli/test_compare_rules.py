@@ -186,7 +186,7 @@ def test_a_runs_budget_needs_prices(planner: Planner) -> None:
 
 @pytest.mark.parametrize(
     ("budget", "said"),
-    [("30", "the budget of 30 EUR buys 0 supernodes; one costs"), ("10k", "--budget: expected")],
+    [("30", "the budget of 30 EUR buys 0 supernodes; one costs"), ("10q", "--budget: expected")],
 )
 def test_a_budget_too_small_is_said_in_its_currency(
     planner: Planner, tmp_path: Path, budget: str, said: str
