@@ -168,7 +168,7 @@ class Seatable:
 
     def _of_grid(self, layout: Layout) -> Spreads:
         """Return how the groups of a layout's grid sit, which is seated once."""
-        if not self.seats.knows_grid(layout):
+        if not self.seats.knows_grid(self.pool.model, layout):
             self._effort.take(layout.gpus)
         return _with_sharding(self.seats.grid_spreads(self.pool.model, layout))
 

@@ -51,7 +51,7 @@ class SeatedSteps:
         self._families: dict[tuple[ModelSpec, Layout], tuple[Family, ...]] = {}
         self._seats: dict[tuple[ModelSpec, Layout], tuple[Seats, ...]] = {}
         self._spreads: dict[tuple[tuple[Axis, ...], int, Seats], Spreads] = {}
-        self._of_grids: dict[tuple[tuple[Axis, ...], int], Spreads] = {}
+        self._of_grids: dict[tuple[ModelSpec, tuple[Axis, ...], int], Spreads] = {}
 
     def on(
         self, model: ModelSpec, layout: Layout, seated: Seats, change: Change = AS_IT_IS
@@ -98,13 +98,13 @@ class SeatedSteps:
         """Return how the groups sit in the layout's quick seats, the least cut first."""
         return [self._spreads_of(layout, one) for one in self._quick_seats(model, layout)]
 
-    def knows_grid(self, layout: Layout) -> bool:
+    def knows_grid(self, model: ModelSpec, layout: Layout) -> bool:
         """Return whether the layout's grid was seated before."""
-        return (layout.axes, layout.dp_shard) in self._of_grids
+        return (model, layout.axes, layout.dp_shard) in self._of_grids
 
     def grid_spreads(self, model: ModelSpec, layout: Layout) -> Spreads:
         """Return how the groups of the first layout of its grid sit in the least cut."""
-        grid = (layout.axes, layout.dp_shard)
+        grid = (model, layout.axes, layout.dp_shard)
         if grid not in self._of_grids:
             self._of_grids[grid] = self._spreads_of(layout, self._quick_seats(model, layout)[0])
         return self._of_grids[grid]
