@@ -5,8 +5,7 @@ Quick seats take milliseconds to find and have no bound: they tell which layouts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from planner.traffic import Family
 
     Seats = tuple[int, ...]
-
-_SAME = 1e-9  # steps so close are told as one
-Named = TypeVar("Named")
 
 
 class SeatedSteps:
@@ -130,26 +126,3 @@ class SeatedSteps:
         if change not in self._fabrics:
             self._fabrics[change] = changed_fabric(self.fabric, change)
         return self._fabrics[change]
-
-
-def until_kept(
-    promised_s: Iterable[tuple[Named, float]], seat_s: Callable[[Named], float], most: int
-) -> dict[Named, float]:
-    """Return the first layouts and their seated steps, up to one that the next cannot beat [s].
-
-    Args:
-        promised_s: layouts with their steps in closed form, fastest first [s].
-        seat_s: what one of them takes in its seats [s].
-        most: layouts that are seated [1].
-
-    >>> until_kept([("a", 1.0), ("b", 1.2), ("c", 1.3)], {"a": 1.4, "b": 1.2}.__getitem__, 3)
-    {'a': 1.4, 'b': 1.2}
-    """
-    found: dict[Named, float] = {}
-    for one, least_s in promised_s:
-        if len(found) == most:
-            break
-        if found and min(found.values()) <= least_s * (1.0 + _SAME):
-            break
-        found[one] = seat_s(one)
-    return found

@@ -100,6 +100,11 @@ def test_no_step_is_shorter_than_the_bound_where_its_ranks_sit(name: str) -> Non
     assert held_where_they_sit(model, CLUSTERS[name](), 2, seed=len(name)) >= 1.0 - 1e-9
 
 
+# where launches bind, a step with more communication can be 0.3 % shorter, which no bound by bytes
+# allows for: qwen3-30b-a3b as tp 8, etp 2 in supernodes of 8
+@pytest.mark.xfail(
+    reason="the step is not monotone in communication where launches bind", strict=False
+)
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", CLUSTERS)
