@@ -60,6 +60,21 @@ def test_no_seating_of_a_small_question_cuts_less_than_its_named_sheets_say() ->
     assert _undercut(range(6)) == []
 
 
+def test_names_raise_the_bound_of_some_questions_and_lower_that_of_none() -> None:
+    """The limit is the optimum, so that a choice may say all there is to say."""
+    raised = 0
+    for question in DRAWN.questions(range(200, 212)):
+        best = brute_force_cut(question)
+        for of in _sheets(question) if best else ():
+            prices, ends_s = sheet_prices(of, inf), monotonic() + 60.0
+            alike = part_choice(prices, Cuttings(of), best, ends_s, FEW).bound_bytes
+            named = named_choice(prices, Cuttings(of), best, ends_s, FEW)
+            if named.bound_bytes:  # where nothing runs across sheets nothing is chosen
+                assert named.bound_bytes >= alike - SOLVER * best - SOLVER, question
+            raised += named.bound_bytes > alike + 10 * SOLVER * best
+    assert raised > 0
+
+
 @pytest.mark.nightly
 def test_no_seating_of_many_small_questions_cuts_less_than_their_named_sheets_say() -> None:
     assert _undercut(range(6, 120)) == []
