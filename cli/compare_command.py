@@ -173,7 +173,7 @@ def compare(
     part would bring. With --layout the given layouts are compared; with two plans, what changed.
     """
     from cli.compare_csv import compare_csv
-    from cli.compare_inputs import Wanted, left_out_words
+    from cli.compare_inputs import Wanted
     from cli.compare_models import models_document, print_models
     from cli.compare_report import compare_document
     from cli.compare_sizes import Goal
@@ -224,7 +224,7 @@ def compare(
     found = each[0]
     asked = [question for one in each for question in one.asked.inputs]
     for line in (
-        *left_out_words(wanted), *price_notes(listed, found.bills.values()),
+        *price_notes(listed, found.bills.values()),
         *efficiency_notes(asked),
     ):  # fmt: skip
         note(line)

@@ -35,7 +35,7 @@ def compare_csv(found: Comparison) -> str:
         low, high = interval_s(f.step)
         fastest = found.compared.fastest.get(one.candidate.name)
         cells = [
-            one.candidate.name, max(one.candidate.fabric.capacities("supernode")),
+            one.candidate.name, one.candidate.fabric.full_supernode_gpus,
             one.candidate.gpus, one.label, short_layout(f.layout), f.step_s, low, high,
             is_tie(found.first.finalist, f), float(f.step.mfu), float(f.step.tokens_per_s),
             used_bytes(f.memory), f.seated_bytes,

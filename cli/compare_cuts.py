@@ -89,9 +89,7 @@ def seating_sentence(found: Comparison) -> str:
 
 def by_size(entries: Sequence[Entry]) -> list[Entry]:
     """Return *entries* by the size of their supernodes."""
-    return sorted(
-        entries, key=lambda e: (max(e.candidate.fabric.capacities("supernode")), e.candidate.name)
-    )
+    return sorted(entries, key=lambda e: (e.candidate.fabric.full_supernode_gpus, e.candidate.name))
 
 
 def cut_sentences(found: Comparison) -> list[str]:

@@ -17,7 +17,6 @@ from planner.layout import Layout
 from planner.search.compare import Candidate
 from planner.search.rules import Rule
 from planner.search.stages import Stage, Tell, untold
-from planner.words import counted
 from topologies.own_efficiency import OwnFits
 
 DEFAULT_SUPERNODES = (8, 64, 384)
@@ -132,30 +131,6 @@ def read_candidates(wanted: Wanted, tell: Tell = untold) -> Compare:
     )  # fmt: skip
 
 
-def left_out_words(wanted: Wanted) -> list[str]:
-    """Return a note on the supernode sizes that are not compared; often nothing."""
-    beyond = _sizes_beyond(wanted)
-    if not beyond:
-        return []
-    return [
-        f"--supernode {','.join(map(str, beyond))}: left out, larger than the job's "
-        + counted(_gpus_of(wanted) or DEFAULT_GPUS, "GPU")
-    ]
-
-
-def _sizes_beyond(wanted: Wanted) -> list[int]:
-    """Return the supernode sizes that hold more than the job, so that others are compared.
-
-    None where nothing would be left, which is refused, or where the GPUs follow from something
-    else than their number.
-    """
-    if wanted.goal.equal != "gpus":
-        return []
-    gpus = _gpus_of(wanted) or DEFAULT_GPUS
-    beyond = [size for size in dict.fromkeys(wanted.supernodes) if size > gpus]
-    return beyond if len(beyond) < len(set(wanted.supernodes)) else []
-
-
 def _gpus_of(wanted: Wanted) -> int | None:
     """Return the GPUs that are asked for, or that launch files run on; None where nothing says."""
     if wanted.gpus is not None:
@@ -205,10 +180,7 @@ def _file_name(path: Path, files: tuple[Path, ...]) -> str:
 
 def _pairs(wanted: Wanted) -> list[tuple[str | None, int | None]]:
     """Return the clusters asked for: each of them with each supernode size, where sizes are."""
-    beyond = _sizes_beyond(wanted)
-    sizes: tuple[int | None, ...] = tuple(
-        size for size in dict.fromkeys(wanted.supernodes) if size not in beyond
-    )
+    sizes: tuple[int | None, ...] = tuple(dict.fromkeys(wanted.supernodes))
     clusters: tuple[str | None, ...] = tuple(dict.fromkeys(wanted.clusters))
     if not sizes and not clusters:
         sizes = DEFAULT_SUPERNODES if not wanted.layout_files else (None,)

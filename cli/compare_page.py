@@ -129,7 +129,9 @@ def _unfilled_lines(found: Comparison) -> list[str]:
     lines = []
     for one, asked in zip(found.asked.candidates, found.asked.inputs, strict=True):
         names = [domain.name for domain in one.fabric.tier("supernode").domains]
-        said = unfilled_words("supernode", one.fabric.capacities("supernode"), names)
+        said = unfilled_words(
+            "supernode", one.fabric.capacities("supernode"), names, one.fabric.full_supernode_gpus
+        )
         if said:
             part = part_words(
                 found.parts_used.get(one.name), steps_s.get(one.name, 0.0), asked.cluster

@@ -294,7 +294,7 @@ def _not_seated(looked: Looked, found: Comparison) -> dict[str, Any]:
 def _entry(one: Entry, found: Comparison) -> dict[str, Any]:
     return {
         "cluster": one.candidate.name,
-        "supernode": max(one.candidate.fabric.capacities("supernode")),
+        "supernode": one.candidate.fabric.full_supernode_gpus,
         "gpus": one.candidate.gpus,
         "label": one.label,
         **finalist_document(one.finalist, found.first.finalist),

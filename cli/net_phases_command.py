@@ -253,7 +253,7 @@ def _ground(inputs: dict[str, Any], supernode: int | None) -> _Ground:
     if too_many:
         raise InputError(*too_many)
     wires, told = links_of(fabric), measured_links_of(fabric)
-    inputs["supernode"] = max(fabric.capacities("supernode"))
+    inputs["supernode"] = fabric.full_supernode_gpus
     inside, outer = wires.inside, wires.tiers[min(1, len(wires.tiers) - 1)]
     inputs["scale_up_bytes_per_s"] = inside.bytes_per_s
     inputs["scale_up_latency_s"] = inside.latency_s

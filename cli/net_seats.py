@@ -77,7 +77,7 @@ def seated_job(asked: Asked, placement: str) -> SeatedJob:
         given=given,
         inputs={
             "cluster": given.cluster,
-            "supernode": max(fabric.capacities("supernode")),
+            "supernode": fabric.full_supernode_gpus,
             "gpus": given.gpus,
             "model": given.model.name,
             "layout": layout_values(layout),

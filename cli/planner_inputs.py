@@ -352,7 +352,7 @@ def question_document(question: Question, **more: Any) -> dict[str, Any]:
     return {
         "cluster": fabric.name,
         "cluster_asked": question.cluster,
-        "supernode": max(fabric.capacities("supernode")),
+        "supernode": fabric.full_supernode_gpus,
         "gpus": question.gpus,
         "model": model.name,
         "model_shape": {

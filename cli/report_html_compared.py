@@ -289,7 +289,7 @@ def _clusters(file: ComparisonFile) -> str:
         for name, asked in file.clusters.items()
         for tier in asked["fabric"]["tiers"]
         if tier["tier"] == "supernode"
-        and (words := unfilled_words("supernode", tier["capacities"]))
+        and (words := unfilled_words("supernode", tier["capacities"], full=asked["supernode"]))
     ]
     short += [
         f"{name}: rebuilt with {asked['assumed']['supernode.count']}."

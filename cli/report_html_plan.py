@@ -118,7 +118,8 @@ def _unfilled(plan: PlanFile) -> str:
     sizes = [] if tier is None else tier["capacities"]
     known = [domain["capacity"] for domain in domains] == list(sizes)
     names = [str(d["name"]) for d in domains] if known else ()
-    said, part = unfilled_words("supernode", sizes, names), plan.document.get("part_used")
+    said = unfilled_words("supernode", sizes, names, plan.document["inputs"]["supernode"])
+    part = plan.document.get("part_used")
     if part is None:
         return said
     return f"{said} {part_sentence(part, plan.document['step']['total_s'])}"

@@ -219,7 +219,10 @@ def _unfilled(fabric: Fabric) -> list[tuple[str, str]]:
     """Return lines where filed supernodes were dropped, and where GPUs do not fill all."""
     names = [domain.name for domain in fabric.tier("supernode").domains]
     sizes = fabric.capacities("supernode")
-    text = unfilled_words("supernode", sizes, names) if sizes == _whole_sizes(fabric) else ""
+    text = (
+        unfilled_words("supernode", sizes, names, fabric.full_supernode_gpus)
+        if sizes == _whole_sizes(fabric) else ""
+    )  # fmt: skip
     dropped = fabric.assumed.get("supernode.count", "")
     lines = {"rebuilt": dropped, "not full": text}
     return [(name, said) for name, said in lines.items() if said]
@@ -235,7 +238,7 @@ def _supernodes(fabric: Fabric) -> str:
     """Return the sizes of supernodes; where only a part of them is free also how much."""
     sizes, whole = fabric.capacities("supernode"), _whole_sizes(fabric)
     if sizes == whole:
-        return _sizes(sizes)
+        return f"{fabric.supernode_gpus} (part of one)" if fabric.supernode_gpus else _sizes(sizes)
     free = f"in each {sizes[0]}" if len(set(sizes)) == 1 else f"in them {_sizes(sizes)}"
     return f"{_sizes(whole)}, {free} free"
 

@@ -10,7 +10,7 @@ from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from planner.place.answer import Proof
 from planner.search.given import spelled_layout
 from planner.units import format_bytes, format_power, format_share, format_time
-from planner.words import plural
+from planner.words import counted, plural
 
 if TYPE_CHECKING:
     from planner.layout import Layout
@@ -161,20 +161,31 @@ def plain_cell(text: str) -> str:
     )
 
 
-def unfilled_words(tier: str, sizes: Sequence[int], names: Sequence[str] = ()) -> str:
+def unfilled_words(
+    tier: str, sizes: Sequence[int], names: Sequence[str] = (), full: int = 0
+) -> str:
     """Return what to say where GPUs do not fill all domains of a tier, else nothing.
 
     Args:
         tier: e.g. ``supernode``.
         sizes: GPUs in each domain [1].
         names: of the domains, where they are known.
+        full: GPUs of a full one; 0 for the largest of *sizes* [1].
 
     >>> unfilled_words("supernode", [72] * 14 + [16], [f"sn{i:02}" for i in range(15)])
     '1,024 GPUs do not fill supernodes of 72: 14 are full, sn14 holds 16, 56 short of it.'
     >>> unfilled_words("supernode", [64] * 16), unfilled_words("supernode", [5, 3, 4])[:59]
     ('', '12 GPUs do not fill supernodes of 5: 1 is full, one holds 3')
+    >>> unfilled_words("supernode", [4], full=8)
+    'The 4 GPUs are part of one supernode of 8: its box and switches count, the other 4 GPUs not.'
     """
-    full = max(sizes, default=0)
+    full = max(full, *sizes, 0)
+    if len(sizes) == 1 and sizes[0] < full:
+        return (
+            f"The {counted(sizes[0], 'GPU')} {'is' if sizes[0] == 1 else 'are'} part of one {tier} "
+            f"of {full:,}: its box and switches count, the other {counted(full - sizes[0], 'GPU')} "
+            "not."
+        )
     short = [i for i, size in enumerate(sizes) if size < full]
     if not short:
         return ""

@@ -248,7 +248,7 @@ def _solved(
     best = plain(finalist_document(found.best[0], found.best[0]))
     return {
         **base, "model": inputs.model.name, "cluster": inputs.fabric.name, "gpus": inputs.gpus,
-        "supernode": max(inputs.fabric.capacities("supernode")), "seq": inputs.layout.seq,
+        "supernode": inputs.fabric.full_supernode_gpus, "seq": inputs.layout.seq,
         "best": best, "run": plain(found.runs[0]),
         "unused_prices": unused_prices(prices, [found.bill]),
     }  # fmt: skip

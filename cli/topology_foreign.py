@@ -24,7 +24,7 @@ def foreign_inputs(name: str, fabric: Fabric) -> dict[str, Any]:
     """Return every input after defaults, and the hash of the file."""
     return {
         "cluster": name,
-        "supernode": max(fabric.capacities("supernode")),
+        "supernode": fabric.full_supernode_gpus,
         "gpus": fabric.job_gpus,
         "file_sha256": sha256(read_bytes(split_options(name)[0])).hexdigest(),
     }

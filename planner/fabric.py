@@ -238,6 +238,8 @@ class Fabric:
             every machine has all its GPUs, in order.
         cut_from: the whole cluster, of which this has only the GPUs of a free list; None of a
             whole one.
+        supernode_gpus: GPUs of a full supernode, where the job is smaller than one and this holds
+            only a part of it; 0 stands for the largest supernode here [1].
     """
 
     name: str
@@ -252,6 +254,12 @@ class Fabric:
     hosts: tuple[Domain, ...] = ()
     host_slots: tuple[int, ...] = ()
     cut_from: Fabric | None = None
+    supernode_gpus: int = 0
+
+    @property
+    def full_supernode_gpus(self) -> int:
+        """GPUs of a full supernode, also where only a part of one is here [1]."""
+        return self.supernode_gpus or max(self.capacities("supernode"))
 
     @property
     def whole(self) -> Fabric:

@@ -97,6 +97,7 @@ def build_fabric(spec: FabricSpec) -> Fabric:
         job_gpus=min(spec.job_gpus, usable),
         hosts=_hosts(seats),
         host_slots=_host_slots(seats, spec.supernode.board_gpus),
+        supernode_gpus=spec.supernode.size if spec.supernode.is_part_of_one else 0,
     )
 
 

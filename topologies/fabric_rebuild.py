@@ -20,8 +20,9 @@ def rebuild(
 ) -> FabricSpec:
     """Return *spec* with supernodes of *supernode* GPUs and a job of *gpus*.
 
-    Full supernodes and one partial one; a cluster with spares keeps whole supernodes. Per GPU,
-    every rate stays: a mesh shares the same total over more or fewer neighbours.
+    Full supernodes and one partial one, which is all there is where the job is smaller than a
+    supernode; a cluster with spares keeps whole supernodes. Per GPU, every rate stays: a mesh
+    shares the same total over more or fewer neighbours.
 
     Args:
         spec: the cluster as filed.
@@ -29,7 +30,7 @@ def rebuild(
         gpus: GPUs the job uses, or None for the filed number.
 
     Raises:
-        SpecError: supernode larger than gpus, or either below 1, or a torus that does not tile.
+        SpecError: supernode or gpus below 1 or too large, or a torus that does not tile.
     """
     if supernode is None and gpus is None:
         return spec
@@ -39,11 +40,6 @@ def rebuild(
         if value is not None and not 1 <= value <= MOST_GPUS
     ]
     total = spec.job_gpus if gpus is None else gpus
-    if not faults and supernode is not None and supernode > total:
-        faults.append(
-            f"supernode={supernode} is larger than gpus={total}: expected "
-            f"{'1' if total == 1 else f'1 to {total}'}, for no supernode holds more than the job"
-        )
     if faults:
         raise SpecError(*faults)
     name = spec.name if supernode is None else f"{spec.name}{REBUILT}{supernode}"

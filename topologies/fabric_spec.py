@@ -106,6 +106,11 @@ class SupernodeSpec:
         return sum(self.sizes)
 
     @property
+    def is_part_of_one(self) -> bool:
+        """Return whether there is but one supernode, and it is not full."""
+        return len(self.sizes) == 1 and self.sizes[0] < self.size
+
+    @property
     def has_boards(self) -> bool:
         """Return whether a board is a domain of its own, with its own rate."""
         return self.board_bytes_per_s > 0 and 1 < self.board_gpus < max(self.sizes)

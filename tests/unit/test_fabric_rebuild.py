@@ -74,10 +74,25 @@ def test_one_supernode_alone_is_the_outermost_tier() -> None:
     assert fabric.tiers[0].domains[0].uplink_bytes_per_s == 0
 
 
+def test_a_job_smaller_than_a_supernode_gets_part_of_one() -> None:
+    fabric = generic_cluster(64, 4)
+
+    assert fabric.name == "generic-sn64"
+    assert fabric.capacities("supernode") == (4,)
+    assert fabric.full_supernode_gpus == 64
+    assert fabric.tiers[-1].name == "supernode"
+    assert fabric.tiers[-1].bytes_per_s == 450e9
+
+
+def test_a_supernode_that_the_job_fills_is_as_large_as_it_is() -> None:
+    assert generic_cluster(8, 8).full_supernode_gpus == 8
+    assert generic_cluster(5, 12).full_supernode_gpus == 5
+
+
 @pytest.mark.parametrize(
     ("supernode", "gpus", "fault"),
     [
-        (2048, 1024, "supernode=2048 is larger than gpus=1024: expected 1 to 1024"),
+        (2**21, 8, "supernode=2097152: expected 1 to 1,048,576"),
         (0, 8, "supernode=0: expected 1 to 1,048,576"),
         (8, 0, "gpus=0: expected 1 to 1,048,576"),
         (-1, -1, "supernode=-1"),
