@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.padding import Padding
 from rich.text import Text
 
 from cli.compare_bill import bill_table, four_digits, idle_lines, money_lines, purchase_tables
@@ -274,7 +273,7 @@ def _gain_table(found: Comparison) -> Table:
                 else f"+{format_share(share)}" if share >= _NOTHING_SHARE else "nothing"
             )  # fmt: skip
         if any(cell not in ("", "nothing") for cell in cells):  # the others are named below
-            table.add_row(Padding(what, (0, 0, 0, 2)), *cells)
+            table.add_row(f"  {what}", *cells)
     return table
 
 

@@ -211,7 +211,7 @@ def _front_table(found: Search) -> Table:
         table.add_row(
             f"  {short_layout(told_layout(row['layout']))}", format_time(float(row["step_s"])),
             format_bytes(float(row["memory_bytes"])), format_bytes(float(row["head_room_bytes"])),
-            "█" * round(1 + 9 * (row["step_s"] / least - 1.0) / most),
+            "█" * round(1 + 5 * (row["step_s"] / least - 1.0) / most),
         )  # fmt: skip
     return table
 

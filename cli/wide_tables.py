@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -23,8 +24,9 @@ class _Fitted:
 def tables_within(table: Table, width: int) -> list[Table]:
     """Return *table* as it is where *width* characters hold it, else as several, one below another.
 
-    Before that its columns move together. Each of several begins with the first column, so that a
-    row can be told. Only a value that is too wide alone is wrapped.
+    Before that its columns move together and headings break, a name also behind a hyphen. Each of
+    several begins with the first column, so that a row can be told. Only a value that is too wide
+    alone is wrapped, and a label that is keeps its indent.
     """
     columns = table.columns
     if table.box is None or len(columns) < 2 or any(one.ratio for one in columns):
@@ -37,10 +39,12 @@ def tables_within(table: Table, width: int) -> list[Table]:
         return [table]
     every = [_fitted(one, need, need) for one, need in zip(columns, needs, strict=True)]
     top, right, bottom, _ = table.padding
-    for padding in (table.padding, (top, right, bottom, 0)):
-        room = width - _gap(table, padding) * between
-        if sum(needs) <= room:
-            return [_part(table, every, padding=padding, room=room)]
+    whole = [max(need, _widest(one.cells)) for one, need in zip(columns, needs, strict=True)]
+    for least in (whole, needs):  # labels wrap only where moving together is not enough
+        for padding in (table.padding, (top, right, bottom, 0)):
+            room = width - _gap(table, padding) * between
+            if sum(least) <= room:
+                return [_part(table, every, padding=padding, room=room)]
     first = _fitted(columns[0], needs[0], (width - gap) // 2)
     rest = width - first.need
     parts: list[list[_Fitted]] = [[]]
@@ -74,17 +78,77 @@ def _natural(column: Column) -> int:
     return max([column.width or column.min_width or 1, *map(cell_len, lines)])
 
 
+def _widest(cells: Iterable[RenderableType]) -> int:
+    """Return the characters of the longest line of *cells* [1]."""
+    return max([1, *map(cell_len, _lines(*cells))])
+
+
 def _need(column: Column) -> int:
     """Return the least width in which no value loses a character or is broken inside a word."""
-    lines = _lines(column.header, *column.cells)
+    lines = _lines(*column.cells)
     pieces = lines if column.no_wrap else [piece for line in lines for piece in _pieces(line)]
-    return max([column.width or column.min_width or 1, *map(cell_len, pieces)])
+    heading = [piece for line in _lines(column.header) for piece in _heading_pieces(line)]
+    return max([column.width or column.min_width or 1, *map(cell_len, (*pieces, *heading))])
 
 
 def _pieces(line: str) -> list[str]:
     """Return the words of a line that wraps, the first with what indents it."""
     first, *others = line.split() or [""]
     return [line[: len(line) - len(line.lstrip())] + first, *others]
+
+
+def _heading_pieces(line: str) -> list[str]:
+    """Return the words of a heading, parted behind their hyphens, the first with its indent.
+
+    >>> _heading_pieces("  generic-sn384 *"), _heading_pieces("cut")
+    (['  generic-', 'sn384', '*'], ['cut'])
+    """
+    return [
+        part for word in _pieces(line) for part in re.findall(r" *[^- ]*-+|[^-]+", word) or [""]
+    ]
+
+
+def _broken(heading: RenderableType, width: int) -> RenderableType:
+    """Return a heading in lines of *width* characters, names broken behind hyphens if they must.
+
+    >>> print(_broken("generic-sn384", 8), _broken("best of 32", 8), _broken("all", 2))
+    generic-
+    sn384 best of
+    32 all
+    """
+    if not isinstance(heading, str):
+        return heading
+    lines: list[str] = []
+    for whole in heading.split("\n"):
+        line = ""
+        for piece in _heading_pieces(whole):
+            joint = "" if not line or line.endswith("-") else " "
+            if line and cell_len(f"{line}{joint}{piece}") > width:
+                lines.append(line)
+                line, joint = "", ""
+            line += joint + piece
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _hung(cell: RenderableType, width: int) -> RenderableType:
+    """Return a label in lines of *width* characters, all indented as its first one is.
+
+    >>> print(_hung("  one more NIC a GPU", 14), _hung("  leaf", 8))
+      one more NIC
+      a GPU   leaf
+    """
+    if not isinstance(cell, str) or cell_len(cell) <= width or not cell.startswith(" "):
+        return cell
+    indent = cell[: len(cell) - len(cell.lstrip())]
+    lines = [indent]
+    for word in cell.split():
+        line = f"{lines[-1]}{'' if lines[-1] == indent else ' '}{word}"
+        if cell_len(line) > width and lines[-1] != indent:
+            lines.append(indent + word)
+        else:
+            lines[-1] = line
+    return "\n".join(lines)
 
 
 def _lines(*cells: RenderableType) -> list[str]:
@@ -101,16 +165,17 @@ def _part(
                  pad_edge=table.pad_edge, show_edge=table.show_edge,
                  show_header=table.show_header)  # fmt: skip
     widths = [one.need for one in chosen]
-    for lines in ([_lines(*one.column.cells) for one in chosen],  # its heading may wrap
-                  [_lines(one.column.header) for one in chosen]):  # fmt: skip
-        widths = _shared(widths, [max([1, *map(cell_len, some)]) for some in lines], room)
+    for wanted in ([_widest(one.column.cells) for one in chosen],  # its heading may wrap
+                   [_widest([one.column.header]) for one in chosen]):  # fmt: skip
+        widths = _shared(widths, wanted, room)
     for one, width in zip(chosen, widths, strict=True):
-        part.add_column(one.column.header, justify=one.column.justify, no_wrap=not one.wraps,
-                        overflow="fold", width=width, style=one.column.style)  # fmt: skip
-    for row, cells in zip(
+        part.add_column(_broken(one.column.header, width), justify=one.column.justify,
+                        no_wrap=not one.wraps, overflow="fold", width=width,
+                        style=one.column.style)  # fmt: skip
+    for row, (label, *cells) in zip(
         table.rows, zip(*(one.column.cells for one in chosen), strict=True), strict=True
     ):
-        part.add_row(*cells, style=row.style, end_section=row.end_section)
+        part.add_row(_hung(label, widths[0]), *cells, style=row.style, end_section=row.end_section)
     return part
 
 

@@ -108,3 +108,28 @@ def test_a_table_with_edges_keeps_its_title_and_its_values() -> None:
 
     assert "Clusters" in stream.getvalue()
     assert "cloudmatrix384-3x384" in stream.getvalue()
+
+
+def test_a_cluster_in_a_heading_breaks_behind_its_hyphen_before_a_label_wraps() -> None:
+    table = simple_table("  part", "generic-sn64", "generic-sn384")
+    table.add_row("  scale up switch", "13,824,000", "14,336,000")
+    stream = io.StringIO()
+    for part in tables_within(table, 43):
+        Console(file=stream, width=43).print(part)
+
+    lines = stream.getvalue().splitlines()
+    assert lines[0].split() == ["generic-", "generic-"]
+    assert lines[1].split() == ["part", "sn64", "sn384"]
+    assert lines[3].split("  ")[1] == "scale up switch"
+
+
+def test_a_label_that_wraps_keeps_its_indent() -> None:
+    table = simple_table("  layout", "estimate", "head-room")
+    table.add_row("  tp4 cp2 ep64 dp8 pp16 vpp3 zero3 mb4 rec", "3.28 s", "72.7 GB")
+    stream = io.StringIO()
+    for part in tables_within(table, 50):
+        Console(file=stream, width=50).print(part)
+
+    labels = [line[:30].rstrip() for line in stream.getvalue().splitlines()[3:]]
+    assert labels
+    assert all(label.startswith("  ") and label[2] != " " for label in labels if label)
