@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cli.compare_report import Comparison, flip_value
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from planner.search.compare import Entry
     from planner.search.flips import Flip
 
-ALIKE_SHARE = 5e-4
-"""Of a step: less would be told as a price of 100 % [1]."""
+_ALIKE_SHARE = 5e-4  # of a step; less is not worth a sentence
 _KINDS = {"winner": "fastest cluster", "tie": "tie", "layout": "best layout"}
 _SEATED = (
     "Each is of layouts with every rank in a seat, on both sides; what is first or best now stays "
@@ -75,16 +74,17 @@ def flip_questions(found: Comparison) -> list[Question]:
 
 def _table(flips: list[Flip], found: Comparison) -> Table:
     then = "then" if flips[0].after == NO_FIT else "then it is"
-    table = simple_table("  property", "at", "x now", then, left=4)
-    for column in table.columns[:3]:
+    table = simple_table("  property", "holds to", "changes at", "x now", then, left=5)
+    for column in table.columns[:4]:
         column.no_wrap = True
     currency = found.prices.currency if found.prices else ""
     for one in flips:
-        value = property_value(one.name, flip_value(one, found), currency)
-        way = "up" if one.factor > 1.0 else "down"
+        held, value = (
+            property_value(one.name, flip_value(replace(one, factor=factor), found), currency)
+            for factor in (one.held_factor, one.factor)
+        )
         table.add_row(
-            f"  {property_words(one.name)}", f"{value} {way}", factor_words(one.factor),
-            one.after,
+            f"  {property_words(one.name)}", held, value, factor_words(one.factor), one.after,
         )  # fmt: skip
     return table
 
@@ -117,7 +117,7 @@ def _alike(found: Comparison) -> list[str]:
     others = []
     for one in found.compared.ranked:
         fastest, taken_s = found.compared.fastest[one.candidate.name], _taken_s(one, found)
-        if ALIKE_SHARE <= taken_s / fastest.step_s - 1.0 <= AS_GOOD_SHARE:
+        if _ALIKE_SHARE <= taken_s / fastest.step_s - 1.0 <= AS_GOOD_SHARE:
             others.append(f"{saved_share(fastest.step_s, taken_s)} on {one.candidate.name}")
     if not others:
         return []

@@ -10,7 +10,6 @@ from cli.compare_bill import bill_table, four_digits, idle_lines, money_lines, p
 from cli.compare_budget_words import size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
 from cli.compare_flips import (
-    ALIKE_SHARE,
     CUT_SHORT,
     fastest_lines,
     flip_lines,
@@ -167,12 +166,14 @@ def _ranked_lines(found: Comparison) -> list[str]:
     if not found.compared.fastest or found.asked.sizes.goal.equal == "run":
         return []
     by = (
-        "Ranked by 'fastest', the step of the fastest layout found on each cluster, which 'slower' "
-        "is of, too; 'step' is of the layout shown." if same_work(found)
-        else "Ranked by the tokens a second of the fastest layout found on each cluster, which "
-        "'fewer' is of, too; the others are of the layout shown."
+        "'fastest', the step of the fastest layout found on each cluster" if same_work(found)
+        else "the tokens a second of the fastest layout found on each cluster"
     )  # fmt: skip
-    return [by, *fastest_lines(found)]
+    said = (
+        f"Ranked by {by}. 'fewer', how many fewer tokens a second than the first, is of these, as "
+        "every share between clusters below; the rest is of the layout shown."
+    )
+    return [said, *fastest_lines(found)]
 
 
 def _ranked_table(found: Comparison) -> Table:
@@ -181,21 +182,20 @@ def _ranked_table(found: Comparison) -> Table:
     table = simple_table(
         "  cluster", "layout", *(() if alike else ("GPUs", "batch")), "step",
         *(("fastest",) if with_fastest else ()),
-        *(("slower", "tie", "MFU") if alike else ("tokens/s", "fewer")), "memory", left=2,
+        *(("fewer", "tie", "MFU") if alike else ("tokens/s", "fewer")), "memory", left=2,
     )  # fmt: skip
     table.columns[1].min_width = 11 if alike else 9  # in less, it takes many lines
     table.columns[0].no_wrap = True
     first, first_s = found.first.finalist, _ranked_by_s(found.first, found)
     for one in found.compared.ranked:
         f, token_s = one.finalist, _ranked_by_s(one, found)
-        slower = token_s / first_s - 1.0 if alike else 1.0 - first_s / token_s
         table.add_row(
             f"  {row_name(one, found)}", short_layout(f.layout),
             *(() if alike else (f"{one.candidate.gpus:,}", f"{f.layout.global_batch:,}")),
             format_time(f.step_s),
             *((format_time(_fastest_s(one, found)),) if with_fastest else ()),
             *(() if alike else (tokens_words(float(f.step.tokens_per_s)),)),
-            "" if f is first else _more(slower),
+            "" if f is first else _more(1.0 - first_s / token_s),
             *(
                 ("" if f is first else "yes" if is_tie(first, f) else "no",
                  format_share(float(f.step.mfu)))
@@ -315,12 +315,12 @@ def _basis(found: Comparison, name: str) -> str:
 def _price_lines(found: Comparison) -> list[str]:
     """Return at which price the others would win by tokens per money, at the same GPUs."""
     choice = choice_of(found)
-    others = [] if choice is None else [
-        f"{one.name} below {format_share(one.tokens_per_s / choice.pick.tokens_per_s)}"
+    shares = {} if choice is None else {
+        one.name: one.best_tokens_per_gpu_s / choice.pick.best_tokens_per_gpu_s
         for one in choice.order
-        if one.gpus == choice.pick.gpus
-        and one.tokens_per_s * (1.0 + ALIKE_SHARE) < choice.pick.tokens_per_s
-    ]  # fmt: skip
+        if one is not choice.pick
+    }  # fmt: skip
+    others = [f"{name} below {format_share(share)}" for name, share in shares.items()]
     if found.cheapest:
         lines = [f"By tokens per money spent {found.cheapest} is first, at the prices given."]
         if not any(one.kind == "cheapest" for one in found.flips) and len(found.runs) > 1:
@@ -329,7 +329,7 @@ def _price_lines(found: Comparison) -> list[str]:
     if choice is None or not others or found.asked.sizes.goal.equal != "gpus":
         return []
     text = (
-        "By tokens per money another wins where a GPU costs less than this share of one of "
-        f"{choice.pick.name}: {', '.join(others)}."
+        "By tokens per money another wins where its GPU, with all that it needs, costs less than "
+        f"this share of one of {choice.pick.name}: {', '.join(others)}."
     )
     return [text]

@@ -53,6 +53,11 @@ class Offer:
     million: Cost | None
     run: Cost | None
 
+    @property
+    def best_tokens_per_gpu_s(self) -> float:
+        """What a GPU trains with the fastest layout [1/s]."""
+        return self.best_tokens_per_s / self.gpus
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:

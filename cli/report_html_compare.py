@@ -47,21 +47,26 @@ def side_by_side(all_of_them: Sequence[Candidate], head: str, pick: Candidate | 
 
 
 def flips_of_speed(all_of_them: Sequence[Candidate]) -> str:
-    """Return how much faster or cheaper each slower candidate would have to be."""
+    """Return how many fewer tokens each other candidate trains, and at which price it wins."""
     order = sorted((one for one in all_of_them if one.fits), key=lambda one: -one.best_tokens_per_s)
-    ratios = [one.tokens_per_s / order[0].tokens_per_s for one in order]
     rows: list[list[str | Num]] = [
-        [order[0].name, one.name, Num(1 / ratio - 1, small_share(1 / ratio - 1)),
-         Num(ratio, format_share(ratio))]
-        for one, ratio in list(zip(order, ratios, strict=True))[1:] if 0 < ratio <= 1
+        [order[0].name, one.name, Num(1 - ratio, small_share(1 - ratio)),
+         Num(1 / ratio - 1, small_share(1 / ratio - 1)), Num(ratio, format_share(ratio))]
+        for one in order[1:]
+        if (ratio := one.best_tokens_per_s / order[0].best_tokens_per_s) > 0
     ]  # fmt: skip
     if not rows:
         return ""
+    by = (
+        " All three are of the fastest layout found on each, by which they are ranked."
+        if any(one.best_tokens_per_s > one.tokens_per_s for one in order)
+        else ""
+    )
     return (
         table("Where the winner flips by speed or price",
-              ["From the fastest", "To", "Flips when faster by", "Or at this share of its price"],
-              rows)
-        + "<p>At that share of what the fastest costs an hour, both cost the same a token.</p>"
+              ["From the fastest", "To", "Fewer tokens/s", "Flips when faster by",
+               "Or at this share of its price"], rows)
+        + f"<p>At that share of what the fastest costs an hour, both cost the same a token.{by}</p>"
     )  # fmt: skip
 
 
@@ -101,8 +106,8 @@ def _table(all_of_them: Sequence[Candidate], head: str) -> str:
         + f"<p>{safe(least_terms(all_of_them))} Memory is that of the fullest GPU with its margin "
         "for fragments: what must fit."
         + (
-            " Fastest is the step of the fastest layout found on the cluster, by which "
-            "clusters are ranked; all else is of the layout shown."
+            " Fastest is the step of the fastest layout found on the cluster, by which clusters "
+            "are ranked and every share between them is told; all else is of the layout shown."
             if faster
             else ""
         )

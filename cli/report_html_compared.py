@@ -159,12 +159,15 @@ def _flips(document: Mapping[str, Any]) -> str:
     currency = next((bill["currency"] for bill in document["bills"].values()), "")
     first = _flips_from(document)
     rows: list[list[str | Num]] = [
-        [property_words(one["property"]), property_value(one["property"], one["value"], currency),
+        [property_words(one["property"]),
+         property_value(one["property"], one["held_value"], currency),
+         property_value(one["property"], one["value"], currency),
          Num(one["factor"], f"x {factor_words(one['factor'])}"), _changes(one, first),
          one["before"], one["after"], _with_seats(one["seated"])]
         for one in document["flips"]
     ]  # fmt: skip
-    heads = ["Property", "Changes at", "Of today's", "What changes", "From", "To", "With seats"]
+    heads = ["Property", "Holds to", "Changes at", "Of today's", "What changes", "From", "To",
+             "With seats"]  # fmt: skip
     left_out = [one for one in document.get("flips_looked", ()) if "seated" in one]
     flipped = {
         one["property"] for one in (*document["flips"], *left_out) if one["kind"] == "winner"
@@ -175,10 +178,11 @@ def _flips(document: Mapping[str, Any]) -> str:
     )  # fmt: skip
     varied = [key for key in PROPERTIES if key != "experts" or experts]
     still = [PROPERTIES[key] for key in varied if key not in flipped]
-    unseated = any(one["seated"] is None and one["kind"] != "cheapest" for one in document["flips"])
+    by_speed = [one["seated"] for one in document["flips"] if one["kind"] != "cheapest"]
+    unseated, seated = None in by_speed, any(by_speed)
     how = (
         "with every rank in a seat but where the last column is empty: there in rank order"
-        if left_out
+        if left_out or (unseated and seated)
         else "by the closed form: seats are not chosen anew" if unseated
         else "with every rank in a seat; what is first or best now stays so until another is 0.1 % "
         "faster"

@@ -155,7 +155,12 @@ def _tied(choice: Choice) -> list[str]:
     alike = choice.alike
     rest = [one for one in choice.order if one not in alike]
     behind = f"; {listed([one.name for one in rest])} {_is(rest)} surely slower" if rest else ""
-    fewer = 1 - alike[-1].best_tokens_per_s / alike[0].best_tokens_per_s
+    first, last = alike[0], alike[-1]
+    fewer = 1 - last.best_tokens_per_s / first.best_tokens_per_s
+    apart = (
+        "they train as many tokens a second to 0.1 %" if fewer < 1e-3
+        else f"{last.name} trains {small_share(fewer)} fewer tokens a second than {first.name}"
+    )  # fmt: skip
     priced = all(one.million is not None for one in alike)
     doubt = (
         "; another price list may turn it."
@@ -163,9 +168,8 @@ def _tied(choice: Choice) -> list[str]:
         else ", and with it the choice: no prices were given, and price or power may well decide."
     )
     order = (
-        f"On speed {listed([one.name for one in alike])} cannot be told apart: from first to last "
-        f"{small_share(fewer)} fewer tokens a second{_by_fastest(alike)}, less than the "
-        f"model knows{behind}."
+        f"On speed {listed([one.name for one in alike])} cannot be told apart: {apart}"
+        f"{_by_fastest(alike)}, closer than the model can tell{behind}."
     )
     return [order, f"In doubt: the order of these {_COUNTS.get(len(alike), len(alike))}{doubt}"]
 
@@ -179,7 +183,7 @@ def _by_fastest(offers: Sequence[Offer]) -> str:
 def _decided(choice: Choice, first: Candidate) -> list[str]:
     """Return what to say when the fastest is surely the fastest."""
     pick, second = choice.order[:2]
-    faster_by = pick.tokens_per_s / second.tokens_per_s - 1
+    faster_by = pick.best_tokens_per_s / second.best_tokens_per_s - 1
     fewer = small_share(1 - 1 / (1 + faster_by))
     low_s, high_s = first.step["interval_s"]
     doubt = (
@@ -189,8 +193,8 @@ def _decided(choice: Choice, first: Candidate) -> list[str]:
     )
     if choice.cheaper is None and pick.million is not None and _all_priced(choice):
         doubt += f" A million tokens cost least on it, too: {pick.million.text}."
-    shown = " with the layouts shown" if _by_fastest((pick, second)) else ""
-    behind = f"The next by speed, {second.name}, brings {fewer} fewer tokens a second{shown}"
+    by = _by_fastest((pick, second))
+    behind = f"The next by speed, {second.name}, trains {fewer} fewer tokens a second{by}"
     if choice.cheaper is None:
         behind += (
             f": it wins only where it turns out {small_share(faster_by)} faster, or costs {fewer} "

@@ -201,8 +201,8 @@ def test_plans_closer_than_the_model_can_tell_are_called_a_tie(tmp_path: Path) -
     lead = re.findall(r'<p class="lead">(.*?)</p>', page)
     assert lead[0].startswith("Take two, the one that asks least of the network")
     assert lead[1] == (
-        "On speed one and two cannot be told apart: from first to last 0.39 % fewer tokens a "
-        "second, less than the model knows; slow is surely slower."
+        "On speed one and two cannot be told apart: two trains 0.39 % fewer tokens a second than "
+        "one, closer than the model can tell; slow is surely slower."
     )
     assert "no prices were given" in lead[2]
 
