@@ -8,18 +8,26 @@ from typing import Any
 from planner.errors import LayoutError
 from planner.layout import Layout, check_layout
 from planner.model import ModelSpec
-from planner.steptime.columns import LayoutColumns
+from planner.steptime.columns import STACKS, LayoutColumns
 from topologies.steps_cells import Cells, UnusableError
 
 _DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp", "zero_stage", "micro_batch", "global_batch", "seq")
 _EARLY_STOP = (2, 1)
 """PyTorch whose recomputation ends with the last tensor that is needed; FSDP2 is newer."""
 
-_NEWER_ATTENTION = ("cudnn attention", "flash attention 3", "flashattention 3")
-"""Kernels written for Hopper, which PyTorch's own stacks run where they are asked for, or where
-cuDNN is new enough: 632 TFLOP/s of an H100, where FlashAttention 2 does 329 (pytorch/pytorch issue
-142132)."""
+_NEWER_ATTENTION = ("cudnn attention", "flash attention 3", "flashattention 3",
+                    "flash attention 4", "flashattention 4")  # fmt: skip
+"""Kernels written for Hopper or Blackwell, which PyTorch's own stacks run where they are asked for,
+or where cuDNN is new enough: 632 TFLOP/s of an H100, where FlashAttention 2 does 329
+(pytorch/pytorch issue 142132)."""
 
+_COPY_FOR_EACH_EXPERT = r"(nccl )?all-to-all dispatch\w*|nccl all-to-all"
+_DISPATCH = rf"{_COPY_FOR_EACH_EXPERT}|dispatch by an all-gather"
+_COPY_FOR_EACH_DOMAIN = ("deepep", "hybridep", "fused experts")
+"""Dispatchers: NCCL's all-to-all sends a token once for each expert that it picks, DeepEP and
+HybridEP once to each domain."""
+
+_PYTORCH_STACKS = tuple(float(STACKS.index(name)) for name in ("eager", "compiled"))
 _ENDS = 2
 """Layers that an interleaved split may have beyond the model's: Megatron can count the embedding
 and the logits as one each, 126 layers on 16 x 8 chunks."""
@@ -105,7 +113,8 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
     schedule = _schedule(notes)
     stack = _stack(row, notes, code, zero)
     gradient = _gradient_bytes(notes, code, zero)
-    overlapped = (interleaved and (fused or (micro_scaled and spanning))) or schedule == 3.0
+    megatron = interleaved and stack == 0.0
+    overlapped = (megatron and (fused or (micro_scaled and spanning))) or schedule == 3.0
     return LayoutColumns(
         tp=row.number("tp"),
         cp=row.number("cp", 1.0),
@@ -125,13 +134,13 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
         schedule=schedule,
         overlap_gradients=float(not serial),
         overlap_parameters=float(not serial),
-        domain_copies=float(model.experts > 0),
+        domain_copies=_domain_copies(row, notes, model, stack),
         activation_bytes=2.0,
         dispatch_bytes=1.0 if "dispatch in fp8" in notes or "fp8 dispatch" in notes else 2.0,
         combine_bytes=2.0,
         parameter_bytes=2.0,
         gradient_bytes=gradient,
-        widened_bytes=4.0 - gradient if "fsdp2" in notes else 0.0,
+        widened_bytes=_widened_bytes(notes, gradient),
         optimizer_bytes=12.0 if not old else 14.0,
         overlap_tensor=float(sequence and not apart and (stack == 0.0 or "async tp" in notes)),
         overlap_experts=float(overlapped or _says(notes, "ep overlap", "1f1b overlap")),
@@ -146,11 +155,33 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
     )
 
 
+def _domain_copies(row: Cells, notes: str, model: ModelSpec, stack: float) -> float:
+    """Return 1 where a token goes once to each domain with experts of it, 0 once to each expert.
+
+    What the notes say; else NVIDIA's frameworks run DeepEP or HybridEP, as their recipes do, and
+    PyTorch's own (torchtitan) an all-to-all of NCCL.
+    """
+    if not model.experts:
+        return 0.0
+    if re.search(_COPY_FOR_EACH_EXPERT, notes):
+        return 0.0
+    if _says(notes, *_COPY_FOR_EACH_DOMAIN) or stack not in _PYTORCH_STACKS:
+        return 1.0
+    row.assumed["dispatch"] = "not stated: PyTorch's all-to-all, a copy for each expert"
+    return 0.0
+
+
 def _gradient_bytes(notes: str, code: float, zero: float) -> float:
     """Return the bytes of a gradient: sharded steps and recipes of NVIDIA hold 16 bit [bytes]."""
     if "fp32 gradients" in notes:
         return 4.0
     return 2.0 if code != 0.0 or zero >= 2.0 or _says(notes, "release", "nemo") else 4.0
+
+
+def _widened_bytes(notes: str, gradient_bytes: float) -> float:
+    """Return what a gradient grows by before it is reduced: FSDP2 reduces in FP32 [bytes]."""
+    in_wide = "fsdp2" in notes and "reduced in bf16" not in notes
+    return 4.0 - gradient_bytes if in_wide else 0.0
 
 
 def _shard_gpus(row: Cells, notes: str) -> float:
@@ -211,7 +242,8 @@ def _stack(row: Cells, notes: str, code: float, zero: float) -> float:
     nvidia = "release" in notes or _says(notes, "nemo", "megatron", "transformer engine")
     if not (zero >= 2 and not nvidia) and not _says(notes, "deepspeed", "fsdp2"):
         return 0.0
-    if _says(notes, "fsdp", "deepspeed", "eager") and "compile" not in notes:
+    fused = _says(notes, "compile", "fused element-wise")
+    if _says(notes, "fsdp", "deepspeed", "eager") and not fused:
         return 1.0
     row.assumed["kernels"] = "PyTorch's own, element-wise operators fused"
     return 3.0
@@ -230,7 +262,7 @@ def _release(notes: str) -> tuple[int, int]:
 
 
 def _cp_kind(row: Cells) -> float:
-    notes = row.text("notes").lower()
+    notes = re.sub(_DISPATCH, "", row.text("notes").lower())
     if "ulysses" in notes or "all-to-all" in notes or "all_to_all" in notes:
         return 2.0
     return 1.0 if "all-gather" in notes or "all_gather" in notes else 0.0

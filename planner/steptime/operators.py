@@ -14,7 +14,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.model import ModelSpec
-from planner.steptime.columns import STACKS, LayoutColumns, Values, larger, select
+from planner.steptime.columns import (
+    STACKS,
+    LayoutColumns,
+    Values,
+    larger,
+    own_kernels,
+    select,
+)
 from planner.steptime.elementwise import (
     activation,
     around,
@@ -48,6 +55,10 @@ _SOFTMAX_APART_BYTES = {"forward": 34.0, "backward": 37.0}
 """What it moves more where the softmax is five operators: to FP32 (6), scale (8), mask (9),
 softmax (8), to 16 bit (6), less the 3 of the fused one; backward 6 + 12 + 9 + 8 + 6, less 4."""
 
+_PERMUTED_FUSED_BYTES = 4.0
+_PERMUTED_BYTES = 16.0
+_PERMUTED_COMPILED_BYTES = 26.0
+_PERMUTED_EAGER_BYTES = 42.0
 _SOFTMAX_APART_KERNELS = 4.0
 _SOFTMAX_HEADS = 4.0
 _SOFTMAX_KEYS = 4096.0
@@ -197,6 +208,20 @@ def dense_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values)
     return replace(work, last=(forward_gemm(matrices[-1], element_bytes),))
 
 
+def _permuted_bytes(columns: LayoutColumns) -> Values:
+    """Return what one element of a routed token's copy moves around the experts, not fused [bytes].
+
+    PyTorch's own with an all-to-all of NCCL (torchtitan's ``AllToAllTokenDispatcher``): gathered in
+    the order of experts (4), once more in padded groups (8, with the zeros put behind them), back
+    (4), and added to its token (6); the scores are multiplied in FP32, one pass where compiled (4)
+    and three where not (20). With DeepEP, and in Megatron-Core, there are four passes.
+    """
+    apart = own_kernels(columns) * (1.0 - columns.domain_copies)
+    eager = columns.stack == float(STACKS.index("eager"))
+    own = select(eager, _PERMUTED_EAGER_BYTES, _PERMUTED_COMPILED_BYTES)
+    return select(apart, own, _PERMUTED_BYTES)
+
+
 def routed_tokens(model: ModelSpec, columns: LayoutColumns) -> Values:
     """Return the token copies the experts of one rank work on in a micro-batch [1]."""
     return columns.tokens / columns.tp * model.top_k * columns.etp
@@ -241,7 +266,7 @@ def moe_layer(model: ModelSpec, columns: LayoutColumns, element_bytes: Values) -
         k=float(model.hidden),
         kind="logits",
     )
-    moved = select(fused, 4.0, 16.0) * routed * model.hidden
+    moved = select(fused, _PERMUTED_FUSED_BYTES, _permuted_bytes(columns)) * routed * model.hidden
     scores = 24.0 * tokens / columns.tp * model.experts
     steps = select(fused, 2.0, 40.0)
     others = (

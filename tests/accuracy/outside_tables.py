@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.steptime.rates import Efficiency
+from planner.steptime.rates import Efficiency, default_efficiency
 from planner.steptime.runs import Run
 from planner.steptime.uncertainty import interval_s
 from planner.steptime.validate import constant_mfu_error, predict
 from topologies.efficiency_catalogue import shipped_efficiencies
 from topologies.steps_table import read_steps
 
-OUTSIDE = ("published_runs.csv", "held_out_runs.csv", "blind_runs.csv", "unseen_runs.csv")
+NAMES = ("published", "held_out", "blind", "unseen", "later")
+OUTSIDE = tuple(f"{name}_runs.csv" for name in NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class OutsideTable:
         efficiencies: Mapping[str, Efficiency] = shipped_efficiencies()
         held = []
         for run, one in zip(self.runs, self.ratio, strict=True):
-            reached = efficiencies[run.chip]
+            reached = efficiencies.get(run.chip) or default_efficiency(run.accelerator)
             low, high = interval_s(float(one), reached.spread, reached.machine_spread)
             held.append(low <= 1 <= high)
         return np.array(held)

@@ -34,7 +34,7 @@ ALPS = "apertus"
 # Mean error of a source whose layouts the fit has not seen: what was reached, and a little.
 MOST_SHARE = {
     "apertus": 0.065,
-    "jupiter_moe": 0.235,
+    "jupiter_moe": 0.22,
     "jupiter_oellm_32b": 0.055,
     "jupiter_small": 0.095,
 }
@@ -42,7 +42,7 @@ MOST_SHARE = {
 # The same by fits that saw nothing of the source.
 MOST_LEFT_OUT_SHARE = {
     "apertus": 0.09,
-    "jupiter_moe": 0.26,
+    "jupiter_moe": 0.245,
     "jupiter_oellm_32b": 0.125,
     "jupiter_small": 0.09,
 }
@@ -119,4 +119,4 @@ def test_no_row_that_a_fit_has_seen_is_in_an_outside_table(
 
     assert not {run.name for run in runs} & {run.name for run in outside}
     for run in outside:
-        assert run.source not in fitted[run.chip].fitted_on.split(", ")
+        assert run.chip not in fitted or run.source not in fitted[run.chip].fitted_on.split(", ")

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +23,8 @@ from planner.steptime.validate import (
     predict_by_left_out,
     scores,
 )
-from tests.accuracy.outside_tables import outside_table
+from tests.accuracy.outside_tables import NAMES, outside_table
+from tests.accuracy.steps_page import PAGE, PROSE, Validated
 from topologies.efficiency_catalogue import (
     shipped_efficiencies,
     shipped_halves,
@@ -39,9 +33,6 @@ from topologies.efficiency_catalogue import (
 from topologies.steps_table import read_steps
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-PAGE = (ROOT / "docs" / "steps.md").read_text(encoding="utf-8")
-PROSE = " ".join(PAGE.split())
 SCORED = {
     "Narayanan et al.": "narayanan2021_sc21",
     "Megatron-LM of 2020": "megatron2020_a100",
@@ -83,44 +74,20 @@ UNSEEN = {
     "PyTorch on 32 B300": "prime_rl_b300",
     "Qwen3 235B on 256 H100": "dgxc_qwen3",
 }
+LATER = {
+    "8 to 128 B200 by torchtitan": "torchtitan_deepep",
+    "128 H100 by torchtitan": "torchtitan_405b",
+    "8 H100 by PyTorch": "torchao_h100",
+    "8 MI300X by PyTorch": "torchao_mi300x",
+    "128 and 256 GB200 by NVIDIA": "dgxc_gb200",
+    "256 H100 by Megatron-Core": "megatron_moe_long",
+}
 
 
 def cells(label: str) -> list[str]:
     """Return the cells behind the first one of the only table row that begins with *label*."""
     (row,) = re.findall(rf"^\| {re.escape(label)}[^|]*\|(.*)\|$", PAGE, re.MULTILINE)
     return [cell.strip() for cell in row.split("|")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validated:
-    """What the command says of the full table: its document, and each row's predicted step."""
-
-    document: dict[str, Any]
-    step_s: dict[str, float]
-    rows: dict[str, dict[str, str]]
-    runs: tuple[Run, ...]
-
-
-@pytest.fixture(scope="module")
-def validated(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Validated:
-    table = shared_folder / "measured" / "steps.csv"
-    out = tmp_path_factory.mktemp("steps") / "predicted.csv"
-    command = [sys.executable, "-m", "cli.planner_app", "validate", str(table), "--json"]
-    ran = subprocess.run(
-        [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    with out.open(encoding="utf-8") as lines:
-        step_s = {
-            row["id"]: float(row["predicted_step_s"])
-            for row in csv.DictReader(lines)
-            if row["predicted_step_s"]
-        }
-    with table.open(encoding="utf-8") as lines:
-        rows = {row["id"]: row for row in csv.DictReader(lines)}
-    return Validated(
-        document=json.loads(ran.stdout), step_s=step_s, rows=rows, runs=read_steps(table).runs
-    )
 
 
 @pytest.mark.parametrize("label", SCORED)
@@ -179,10 +146,15 @@ def test_an_error_of_the_steps_predicted_once_is_that_predicted(label: str) -> N
     assert cells(label)[-1] == f"{100 * table.error_share(UNSEEN[label]):.1f}"
 
 
+@pytest.mark.parametrize("label", LATER)
+def test_an_error_of_the_steps_gathered_after_those_is_that_predicted(label: str) -> None:
+    table = outside_table("later_runs.csv")
+
+    assert cells(label)[-1] == f"{100 * table.error_share(LATER[label]):.1f}"
+
+
 def test_the_outside_tables_means_and_the_share_in_the_interval_are_those_predicted() -> None:
-    tables = [
-        outside_table(f"{name}_runs.csv") for name in ("published", "held_out", "blind", "unseen")
-    ]
+    tables = [outside_table(f"{name}_runs.csv") for name in NAMES]
     means = [f"{100 * table.error_share():.1f}" for table in tables[1:]]
 
     printed = [
@@ -198,7 +170,7 @@ def test_the_outside_tables_means_and_the_share_in_the_interval_are_those_predic
 def test_where_a_constant_mfu_is_ahead_is_printed_with_both_errors() -> None:
     ahead = {
         f"`{one.source}` {100 * one.constant_mfu_share:.1f}": f"{100 * one.mape_share:.1f})"
-        for name in ("published", "held_out", "blind", "unseen")
+        for name in NAMES
         for one in scores_of(outside_table(f"{name}_runs.csv").runs)
         if one.constant_mfu_share < one.mape_share
     }
@@ -210,15 +182,14 @@ def test_where_a_constant_mfu_is_ahead_is_printed_with_both_errors() -> None:
 
 
 def test_the_rows_that_the_interval_holds_of_each_outside_table_are_those_printed() -> None:
-    held = {
-        name: outside_table(f"{name}_runs.csv").inside()
-        for name in ("published", "held_out", "blind", "unseen")
-    }
+    held = {name: outside_table(f"{name}_runs.csv").inside() for name in NAMES}
 
     for name in ("published", "held_out", "blind"):
         assert f"`{name}_runs.csv` {held[name].sum()} of {len(held[name])}" in PROSE
     unseen = held["unseen"]
     assert f"{unseen.sum()} of {len(unseen)} ({100 * unseen.mean():.0f} %;" in PROSE
+    later = held["later"]
+    assert f"neither width nor number was set, {later.sum()} of {len(later)}," in PROSE
     rows, inside = sum(map(len, held.values())), sum(one.sum() for one in held.values())
     assert f"it holds {100 * inside / rows:.0f} % of {rows} steps" in OF_KNOWN_TABLES
 
@@ -232,36 +203,6 @@ def test_the_interval_of_the_fitted_tables_is_that_printed(validated: Validated)
     ) in PROSE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """Two of vTrain's layouts of one model, and whether the faster is predicted faster."""
-
-    first: str
-    second: str
-    right: bool
-
-
-def pairs_of(validated: Validated, apart_share: float) -> list[Pair]:
-    """Return vTrain's pairs of layouts whose steps differ by *apart_share* or more."""
-    groups: dict[str, list[str]] = {}
-    for name, row in validated.rows.items():
-        if row["source"] == "vtrain_multi":
-            groups.setdefault(row["model"], []).append(name)
-    pairs = []
-    for names in groups.values():
-        for a, b in combinations(names, 2):
-            first, second = (float(validated.rows[one]["measured_step_s"]) for one in (a, b))
-            if abs(np.log(first / second)) > np.log1p(apart_share):
-                faster = validated.step_s[a] < validated.step_s[b]
-                pairs.append(Pair(first=a, second=b, right=(first < second) == faster))
-    return pairs
-
-
-def right_share(validated: Validated, apart_share: float) -> float:
-    """Return the share of vTrain's pairs that differ by *apart_share* that are ordered right."""
-    return float(np.mean([pair.right for pair in pairs_of(validated, apart_share)]))
-
-
 def misfits(runs: Sequence[Run]) -> int:
     """Return how many of *runs* are predicted to need more memory than there is."""
     found = 0
@@ -270,50 +211,6 @@ def misfits(runs: Sequence[Run]) -> int:
         memory = step_memory(first.model, batch.columns, first.accelerator.memory_bytes)
         found += int(np.sum(~np.broadcast_to(memory.fits, len(batch.runs))))
     return found
-
-
-def test_the_shares_of_pairs_and_the_regret_are_those_printed(validated: Validated) -> None:
-    shares = [100 * right_share(validated, apart) for apart in (0.02, 0.05, 0.10, 0.20)]
-    groups = [g for g in validated.document["groups"] if g["source"] == "vtrain_multi"]
-    by_model = [f"{100 * g['right'] / g['pairs']:.0f}" for g in groups]
-
-    assert f"{shares[0]:.0f} % of the pairs of layouts that differ by more than 2 %" in PROSE
-    assert (
-        "{:.0f} % of those that differ by 5 %, {:.0f} % by 10 %, {:.0f} % by 20 %".format(
-            *shares[1:]
-        )
-        in PROSE
-    )
-    assert (
-        "By model, {} % are right of 3.6B, {} % of 18.4B, {} % of 39.1B, {} % of 175B".format(
-            *by_model
-        )
-        in PROSE
-    )
-    regret = max(g["regret_share"] for g in groups)
-    assert f"the layout that is picked is {100 * regret:.2f} % slower than the fastest" in PROSE
-
-
-def test_most_wrong_pairs_have_one_of_the_same_twenty_layouts(validated: Validated) -> None:
-    odd = {
-        name
-        for name, row in validated.rows.items()
-        if row["source"] == "vtrain_multi" and "39.1" in row["model"] and row["tp"] in ("2", "4")
-    }
-    pairs = pairs_of(validated, 0.02)
-    wrong = [pair for pair in pairs if not pair.right]
-    with_odd = [pair for pair in wrong if odd & {pair.first, pair.second}]
-    apart = [
-        np.mean([p.right for p in pairs_of(validated, a) if not odd & {p.first, p.second}])
-        for a in (0.02, 0.10)
-    ]
-
-    assert f"{len(with_odd)} of the {len(wrong)} wrong ones have one of the {len(odd)} layouts" in (
-        PROSE
-    )
-    assert "without those {:.0f} % are right, and {:.0f} % of the pairs that differ by 10 %".format(
-        *(100 * share for share in apart)
-    ) in (PROSE)
 
 
 def test_the_counts_of_steps_that_ran_and_are_predicted_not_to_fit_are_those_printed(
@@ -350,51 +247,3 @@ def test_an_interval_of_few_rows_is_as_wide_as_printed() -> None:
         )
         in PROSE
     )
-
-
-def test_the_ceiling_of_a_smooth_correction_is_that_printed(validated: Validated) -> None:
-    ceilings = [g for g in validated.document["ceilings"] if g["source"] == "vtrain_multi"]
-    share = sum(g["right"] for g in ceilings) / sum(g["pairs"] for g in ceilings)
-    regret = max(g["regret_share"] for g in ceilings)
-
-    assert f"{100 * share:.0f} % (39.1B" in PROSE
-    assert f"with a regret of {100 * regret:.1f} %" in PROSE
-
-
-def test_the_tiny_models_of_one_stage_are_sums_of_32_times_of_a_layer(
-    validated: Validated,
-) -> None:
-    """Layers x micro-batches x a time of each width, TP and micro-batch, and terms beside it."""
-    alike: dict[tuple[str, ...], list[list[float]]] = {}
-    for row in validated.rows.values():
-        if row["source"] == "vtrain_single" and row["pp"] == "1":
-            layers, dp, batch = (float(row[key]) for key in ("layers", "dp", "global_batch"))
-            passes, shared = batch / dp / float(row["micro_batch"]), float(dp > 1)
-            terms = [layers * passes, passes, layers, 1.0, shared * layers, shared]
-            key = (row["hidden"], row["tp"], row["micro_batch"])
-            alike.setdefault(key, []).append([*terms, float(row["measured_step_s"])])
-    errors = []
-    for members in alike.values():
-        shares = np.array(members)[:, :-1] / np.array(members)[:, -1:]
-        found = np.linalg.lstsq(shares, np.ones(len(shares)), rcond=None)[0]
-        errors += list(np.abs(shares @ found - 1.0))
-
-    assert (len(alike), len(errors)) == (32, 720)
-    assert np.mean(errors) < 0.001
-
-
-def test_every_bad_pick_of_the_tiny_models_hangs_on_the_same_two_times(
-    validated: Validated,
-) -> None:
-    groups = [
-        group
-        for group in validated.document["groups"]
-        if group["source"] == "vtrain_single" and group["regret_share"] > 0.2
-    ]
-
-    def layer(name: str) -> tuple[str, ...]:
-        return tuple(validated.rows[name][key] for key in ("hidden", "tp", "micro_batch"))
-
-    assert f"All {len(groups)} groups whose pick is more than 20 % slower" in PROSE
-    assert {layer(group["fastest"]) for group in groups} == {("2048", "4", "2")}
-    assert {layer(group["picked"]) for group in groups} == {("2048", "2", "2")}

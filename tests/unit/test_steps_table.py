@@ -284,18 +284,25 @@ def test_two_gpus_of_a_full_mesh_have_one_link_between_them() -> None:
         ("FSDP2; cuDNN attention", "newer_attention", 1.0),
         ("FSDP2; fused experts", "fused_experts", 1.0),
         ("FSDP2; FlashAttention 3", "newer_attention", 1.0),
+        ("FSDP2; Flash Attention 4", "newer_attention", 1.0),
+        ("FSDP2; fused element-wise kernels", "stack", 3.0),
         ("FSDP2", "newer_attention", 0.0),
         ("HSDP", "shard_gpus", 2.0),  # dp 2 of a node of 8 with tp 2
         ("HSDP", "zero_stage", 3.0),
         ("FSDP", "shard_gpus", 0.0),
         ("FSDP2", "widened_bytes", 2.0),
         ("FSDP2; FP32 gradients", "widened_bytes", 0.0),
+        ("FSDP2; gradients reduced in BF16", "widened_bytes", 0.0),
         ("FSDP", "widened_bytes", 0.0),
         ("FSDP2; torch.compile", "stops_early", 1.0),
         ("FSDP; PyTorch 2.0", "stops_early", 0.0),
         ("FSDP; PyTorch 2.2 nightlies", "stops_early", 1.0),
         ("Megatron FSDP", "stops_early", 0.0),
         ("CP by all-to-all", "cp_kind", 2.0),
+        ("all-to-all dispatch", "cp_kind", 0.0),
+        ("NeMo; NCCL all-to-all", "cp_kind", 0.0),
+        ("dispatch by an all-gather", "cp_kind", 0.0),
+        ("CP by all-to-all; all-to-all dispatcher", "cp_kind", 2.0),
         ("", "schedule", 0.0),
         ("", "stack", 0.0),
     ],
@@ -317,6 +324,36 @@ def test_tensor_traffic_overlaps_where_the_software_does_so(
     cells: dict[str, str], overlaps: float
 ) -> None:
     assert table(**cells).runs[0].columns.overlap_tensor == overlaps
+
+
+@pytest.mark.parametrize(
+    ("notes", "once_a_domain"),
+    [
+        ("NeMo; release 25.11", 1.0),
+        ("Megatron-LM; HybridEP", 1.0),
+        ("Megatron-LM; all-to-all dispatch", 0.0),
+        ("NeMo; release 25.11; NCCL all-to-all", 0.0),
+        ("FSDP2; torch.compile", 0.0),
+        ("FSDP2; torch.compile; DeepEP", 1.0),
+        ("FSDP2; fused experts", 1.0),
+    ],
+)
+def test_a_token_goes_to_each_domain_or_to_each_expert_as_its_dispatcher_sends_it(
+    notes: str, once_a_domain: float
+) -> None:
+    run = table(n_experts="64", topk="6", moe_ffn="512", ep="2", notes=notes).runs[0]
+
+    assert run.columns.domain_copies == once_a_domain
+    assert ("dispatch" in run.assumed) == (notes == "FSDP2; torch.compile")
+
+
+def test_interleaving_hides_the_experts_traffic_in_megatron_alone() -> None:
+    cells = {"n_experts": "64", "topk": "6", "moe_ffn": "512", "ep": "2", "vpp": "2"}
+
+    megatron = table(**cells, notes="NeMo; fused experts").runs[0].columns
+    pytorch = table(**cells, notes="FSDP2; fused experts").runs[0].columns
+
+    assert (megatron.overlap_experts, pytorch.overlap_experts) == (1.0, 0.0)
 
 
 def test_a_router_limited_to_nodes_visits_so_many_groups() -> None:

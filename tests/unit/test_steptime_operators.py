@@ -60,6 +60,29 @@ def test_tensor_parallelism_splits_every_flop(tp: int) -> None:
     assert split * tp == pytest.approx(alone, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("run", "element_bytes"),
+    [
+        ({}, 16.0),
+        ({"fused_experts": 1.0}, 4.0),
+        ({"stack": 1.0, "domain_copies": 1.0}, 16.0),
+        # torchtitan's: gather 4, padding 8, back 4, added up 6; scores 4 in one pass, 20 in three
+        ({"stack": 3.0, "domain_copies": 0.0}, 26.0),
+        ({"stack": 1.0, "domain_copies": 0.0}, 42.0),
+        ({"stack": 1.0, "domain_copies": 0.0, "fused_experts": 1.0}, 4.0),
+    ],
+)
+def test_what_moves_a_routed_token_is_that_of_its_software(
+    run: dict[str, float], element_bytes: float
+) -> None:
+    columns = replace(columns_of(Layout(seq=4096)), **run)
+
+    work = moe_layer(DEEPSEEK, columns, 2.0)
+
+    (moved,) = (one.moved_bytes for one in work.forward if one.name == "permutation")
+    assert moved == 4096 * 8 * 7168 * element_bytes
+
+
 def test_expert_parallelism_leaves_the_routed_work_of_a_rank_as_it_is() -> None:
     def work(ep: int) -> float:
         layout = Layout(ep=ep, dp=8, global_batch=8)
