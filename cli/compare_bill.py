@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli.compare_budget_words import lost_time
 from cli.page_tables import simple_table
-from cli.report_words import boxes_words, energy_words, power_words
+from cli.report_words import boxes_words, energy_words, power_words, unused_ports_words
 from planner.units import format_number, format_power
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ def idle_lines(found: Comparison) -> list[str]:
         for one in found.asked.candidates
         if len(one.fabric.gpus) != one.gpus
     ]
+
+
+def unused_lines(found: Comparison) -> list[str]:
+    """Return which clusters count more switches than their GPUs need."""
+    said = {name: unused_ports_words(bill.ports) for name, bill in found.bills.items()}
+    return [f"{name}: {words}" for name, words in said.items() if words]
 
 
 def money_lines(found: Comparison) -> list[str]:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from cli.compare_bill import bill_table, four_digits, idle_lines, money_lines, purchase_tables
+from cli.compare_bill import (
+    bill_table,
+    four_digits,
+    idle_lines,
+    money_lines,
+    purchase_tables,
+    unused_lines,
+)
 from cli.compare_budget_words import size_lines
 from cli.compare_cuts import by_size, cut_sentences, cut_table, row_name, seating_sentence
 from cli.compare_flips import (
@@ -73,7 +80,7 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
         for line in (*plotted(found), *_numbers_lines(found)):
             console.print(Text(line))
     _section(console, "What it is made of, and what it takes", bill_table(found))
-    for line in (*idle_lines(found), *money_lines(found)):
+    for line in (*idle_lines(found), *unused_lines(found), *money_lines(found)):
         console.print(Text(line))
     for table in purchase_tables(found):
         _section(console, "What it costs to buy: the count above times the price of one", table)

@@ -277,7 +277,7 @@ def compare_document(found: Comparison) -> dict[str, Any]:
         "cheapest": found.cheapest or None,
         "bills": {
             name: {"lines": bill.lines, "currency": bill.currency, "total": bill.total,
-                   "unpriced": bill.unpriced}
+                   "unpriced": bill.unpriced, "ports": bill.ports}
             for name, bill in found.bills.items()
         },
         "pareto": [row["cluster"] for row in pareto_rows(found) if row["on_front"]],

@@ -77,10 +77,12 @@ def bill_document(fabric: Fabric, used: Collection[int]) -> Mapping[str, Any]:
         used: GPUs that hold a rank, so that it can be said how much of what counts works.
     """
     ranked = frozenset(used)
-    lines = [asdict(line) for line in bill_of_materials(fabric, None).lines]
+    bill = bill_of_materials(fabric, None)
+    lines = [asdict(line) for line in bill.lines]
     kept = ("item", "count", "link_bytes_per_s", "power_w")
     return {
         "lines": [{key: line[key] for key in kept} for line in lines],
+        "ports": [asdict(one) for one in bill.ports],
         "with_ranks": {
             "gpus": len(used),
             "servers": sum(not ranked.isdisjoint(host.gpus) for host in fabric.hosts),

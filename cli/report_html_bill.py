@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.report_choice import Cost
@@ -11,7 +11,8 @@ from cli.report_html_parts import Num, Part, filled_table
 from cli.report_html_read import PlanFile
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
-from cli.report_words import boxes_words, energy_words
+from cli.report_words import boxes_words, energy_words, unused_ports_words
+from planner.fabric_parts import SwitchPorts
 from planner.procure.bill import SERVER, Bill, BillLine, priced_bill
 from planner.procure.budget import format_money
 from planner.procure.prices import PriceList
@@ -97,6 +98,9 @@ def bill_part(
                 "--json</code>.</p>"
             )
     body += "".join(f"<p>{safe(said)}</p>" for name, one in known if (said := _idle(name, one)))
+    for name, one in known:
+        if words := unused_ports_words(one.bill.ports):
+            body += f"<p>{safe(f'{name}: {words}')}</p>"
     alike: dict[tuple[BillLine, ...], list[str]] = {}
     for name, one in known:
         alike.setdefault(one.bill.lines, []).append(name)
@@ -132,7 +136,16 @@ def bill_of_file(document: Mapping[str, Any], prices: PriceList | None) -> Bill:
                  link_bytes_per_s=line["link_bytes_per_s"], price=None, source="")
         for line in document["bill"]["lines"]
     ]  # fmt: skip
-    return priced_bill(parts, document["inputs"]["fabric"]["accelerator"]["name"], prices)
+    bill = priced_bill(parts, document["inputs"]["fabric"]["accelerator"]["name"], prices)
+    return replace(bill, ports=ports_of(document["bill"]))
+
+
+def ports_of(bill: Mapping[str, Any]) -> tuple[SwitchPorts, ...]:
+    """Return the ports of a file's bill; none where it was made before they were counted."""
+    return tuple(
+        SwitchPorts(item=one["item"], ports=one["ports"], used=one["used"])
+        for one in bill.get("ports", ())
+    )
 
 
 def _whole(

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report_choice import entry_name
-from cli.report_html_bill import NAMES, silent_words
+from cli.report_html_bill import NAMES, ports_of, silent_words
 from cli.report_html_compared_read import ranked_names
 from cli.report_html_parts import Num, filled_table, table
 from cli.report_pictures import safe
-from cli.report_words import boxes_words, power_words
+from cli.report_words import boxes_words, power_words, unused_ports_words
 from planner.procure.bill import BOXES
 from planner.procure.budget import format_money
 from planner.units import format_number, format_power
@@ -69,6 +69,10 @@ def compared_bill(document: Mapping[str, Any]) -> str:
         line["item"] for name in names if not _is_rented(document, name)
         for line in bills[name]["lines"] if line["item"] in BOXES and line["price"] is None
     )  # fmt: skip
+    whys += [
+        f"{name}: {words}" for name in names
+        if (words := unused_ports_words(ports_of(bills[name])))
+    ]  # fmt: skip
     return (
         "".join(f"<p>{safe(why)}</p>" for why in whys)
         + filled_table("What it takes to run", ["Candidate", *columns], rows)

@@ -13,6 +13,7 @@ from planner.units import format_bytes, format_power, format_share, format_time
 from planner.words import counted, plural
 
 if TYPE_CHECKING:
+    from planner.fabric_parts import SwitchPorts
     from planner.layout import Layout
     from planner.place.answer import Placement
     from planner.search.defaults import Choice
@@ -26,6 +27,7 @@ _RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their
 LONG_DAYS = 365.0
 """A run that takes longer is none that anybody starts: chips are replaced before it ends [days]."""
 _SHORT_SHOWN = 4  # domains that are not full; more are told by their number
+_UNUSED_SHOWN_SHARE = 0.1  # of the ports; fewer are left over by any number of GPUs
 _CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 
 
@@ -213,6 +215,33 @@ def boxes_words(boxes: Iterable[str]) -> list[str]:
     """
     named = ", ".join(sorted(set(boxes)))
     return [f"Not in the purchase, for want of a price in the list: {named}."] if named else []
+
+
+def unused_ports_words(ports: Iterable[SwitchPorts]) -> str:
+    """Return of which switches a good part counts that the cluster has no use for; or nothing.
+
+    Args:
+        ports: of the switches outside supernodes.
+
+    >>> from planner.fabric_parts import SwitchPorts
+    >>> unused_ports_words([SwitchPorts(item="leaf", ports=256, used=16)])[:77]
+    'More network counts than these GPUs need, for it comes in whole switches: of '
+    >>> unused_ports_words([SwitchPorts(item="leaf", ports=256, used=250)])
+    ''
+    """
+    said = [
+        f"{one.ports - one.used:,} of {one.ports:,} of the {plural(one.item)} "
+        f"({format_share(one.unused_share, digits=2)})"
+        for one in ports
+        if one.unused_share >= _UNUSED_SHOWN_SHARE
+    ]
+    if not said:
+        return ""
+    return (
+        "More network counts than these GPUs need, for it comes in whole switches: of their ports "
+        f"towards the GPUs {' and '.join(said)} are unused, and what joins them to the switches "
+        "above counts in full."
+    )
 
 
 def power_words(overhead_ratio: float) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from cli.net_text import premises_text
 from cli.planner_output import console, emit
+from cli.report_words import unused_ports_words
 from planner.fabric import Fabric, Tier
 from planner.fabric_parts import Parts, parts_of
 from planner.units import (
@@ -159,6 +160,7 @@ def show_body(spec: FabricSpec | None, fabric: Fabric) -> dict[str, Any]:
         "nic": fabric.nic,
         "parts": parts.vertices,
         "links": parts.links,
+        "ports": parts.ports,
         "sources": fabric.sources,
         "assumed": fabric.assumed,
     }
@@ -195,7 +197,10 @@ def show_text(spec: FabricSpec | None, fabric: Fabric) -> None:
         )
     )
     screen.print(_tier_table(fabric))
-    screen.print(_parts_table(parts_of(fabric.graph)))
+    parts = parts_of(fabric.graph)
+    screen.print(_parts_table(parts))
+    if unused := unused_ports_words(parts.ports):
+        screen.print(Text(f"{unused}\n"))
     screen.print(_figures_table("Sources", "source", fabric.sources))
     if fabric.assumed:
         screen.print(_figures_table("Assumed", "why", fabric.assumed))

@@ -10,6 +10,7 @@ from typing import Any
 
 KINDS = ("gpu", "nic", "scale_up_switch", "leaf", "spine", "core")
 """Kinds of parts, the innermost first."""
+_PORTS = {"leaf": "nic_ports", "spine": "radix", "core": "radix"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,16 +31,39 @@ class LinkCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchPorts:
+    """Ports towards the GPUs that the switches of one kind have, and those with a link.
+
+    Args:
+        item: kind of switch: ``leaf``, ``spine`` or ``core``.
+        ports: of a leaf those for NICs, of others all but uplinks and those to their like [1].
+        used: of them, how many have a link [1].
+    """
+
+    item: str
+    ports: int
+    used: int
+
+    @property
+    def unused_share(self) -> float:
+        """Ports that are bought and lead nowhere, 0 to 1."""
+        return 1.0 - self.used / self.ports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """A fabric's bill, without prices.
 
     Args:
         vertices: physical parts by kind; a vertex that stands for several switches counts as them.
         links: physical links by sort, innermost first.
+        ports: of switches outside supernodes, innermost first; a kind is left out where nobody said
+            how many ports one has.
     """
 
     vertices: Mapping[str, int]
     links: tuple[LinkCount, ...]
+    ports: tuple[SwitchPorts, ...]
 
 
 def parts_of(graph: Any) -> Parts:
@@ -68,7 +92,27 @@ def parts_of(graph: Any) -> Parts:
         for (inner, outer, tier, rate), count in sorted(sorts.items())
     )
     known = {kind: counts[kind] for kind in KINDS if counts[kind]}
-    return Parts(vertices=MappingProxyType(known), links=links)
+    return Parts(vertices=MappingProxyType(known), links=links, ports=_ports(graph, links))
+
+
+def _ports(graph: Any, links: tuple[LinkCount, ...]) -> tuple[SwitchPorts, ...]:
+    """Return the ports towards the GPUs of each kind of switch outside supernodes."""
+    found: list[SwitchPorts] = []
+    joined: Counter[tuple[str, str]] = Counter()
+    for one in links:
+        inner, outer = one.ends.split("-")
+        joined[inner, outer] += one.links
+    for kind, attribute in _PORTS.items():
+        switches = [vertex for _, vertex in graph.nodes(data=True) if vertex["kind"] == kind]
+        each = [vertex.get("units", 1) * vertex.get(attribute, 0) for vertex in switches]
+        if not each or 0 in each:
+            continue
+        used = sum(count for (inner, outer), count in joined.items() if outer == kind != inner)
+        up = sum(count for (inner, outer), count in joined.items() if inner == kind != outer)
+        away = 0 if attribute == "nic_ports" else up + 2 * joined[kind, kind]
+        ports = sum(each) - away
+        found.append(SwitchPorts(item=kind, ports=max(ports, used), used=used))
+    return tuple(one for one in found if one.ports)
 
 
 def _rank(kind: str) -> int:

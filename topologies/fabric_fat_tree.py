@@ -195,7 +195,8 @@ class FatTreePlan:
         ]
         rail = w.leaf_rail.tolist()
         graph.add_nodes_from(
-            (name, switch("leaf", spec, plane=plane, rail=rail[i])) for i, name in enumerate(names)
+            (name, switch("leaf", spec, plane=plane, rail=rail[i], nic_ports=spec.holds))
+            for i, name in enumerate(names)
         )
         rate = self.spec.nic.line_bytes_per_s / self.network.planes
         leaf = w.leaf.tolist()

@@ -10,7 +10,7 @@ from planner.fabric_parts import parts_of
 
 if TYPE_CHECKING:
     from planner.fabric import Fabric
-    from planner.fabric_parts import LinkCount
+    from planner.fabric_parts import LinkCount, SwitchPorts
     from planner.procure.prices import PriceList
 
 
@@ -54,6 +54,7 @@ class Bill:
         unpriced: parts without a price, but for boxes.
         without_power: parts of which nobody said what they draw, but for boxes.
         accelerator: the GPUs' name.
+        ports: of switches outside supernodes that look towards the GPUs, where they are known.
     """
 
     lines: tuple[BillLine, ...]
@@ -61,6 +62,7 @@ class Bill:
     unpriced: tuple[str, ...]
     without_power: tuple[str, ...]
     accelerator: str = ""
+    ports: tuple[SwitchPorts, ...] = ()
 
     @property
     def total(self) -> float | None:
@@ -112,7 +114,7 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
     ]
     name = fabric.accelerator.name
     own = {name: fabric.accelerator.power_w}
-    return priced_bill(
+    bill = priced_bill(
         [
             BillLine(item=item, count=count, link_bytes_per_s=rate, power_w=own.get(item),
                      price=None, source="")
@@ -121,6 +123,7 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
         name,
         prices,
     )  # fmt: skip
+    return replace(bill, ports=parts.ports)
 
 
 def _boxes(fabric: Fabric) -> dict[str, int]:

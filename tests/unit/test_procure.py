@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.report_words import unused_ports_words
 from planner.errors import InputError, SpecError
 from planner.fabric import Fabric
+from planner.fabric_parts import SwitchPorts
 from planner.procure.bill import bill_of_materials
 from planner.procure.price_file import read_prices
 from planner.procure.prices import Price, PriceList
@@ -42,6 +44,22 @@ def test_a_cluster_of_eight_hosts_has_four_nvswitches_a_host_and_one_nic_a_gpu()
     assert bill.total is None
     assert set(bill.unpriced) == set(counts) - {"server"}
     assert bill.known_power_w == 64 * 700.0
+
+
+def test_a_small_cluster_counts_the_leaves_of_all_rails_and_their_unused_ports() -> None:
+    # A scalable unit of H100s has 8 leaves, one a rail, each for 32 machines: DGX SuperPOD.
+    small = bill_of_materials(load_cluster("hgx-h100", gpus=16), None)
+    whole = bill_of_materials(load_cluster("hgx-h100", gpus=256), None)
+
+    assert small.ports[0] == SwitchPorts(item="leaf", ports=256, used=16)
+    assert "of the leaves (94 %) are unused" in unused_ports_words(small.ports)
+    assert whole.ports[0] == SwitchPorts(item="leaf", ports=256, used=256)
+    assert unused_ports_words(whole.ports) == ""
+
+
+def test_a_mesh_and_a_cluster_of_which_nobody_told_ports_say_nothing_of_them() -> None:
+    assert bill_of_materials(load_cluster("ub-mesh-64", gpus=128), None).ports == ()
+    assert bill_of_materials(load_cluster("tpu-torus"), None).ports == ()
 
 
 def test_one_supernode_that_holds_all_still_needs_its_cables() -> None:
