@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from cli.compare_page import print_comparison
-from cli.joint_verdict import joint_document, joint_of, joint_sentences
+from cli.joint_verdict import joint_document, joint_of, joint_sentences, why_none
 from cli.planner_output import document
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def print_models(
     if len(each) > 1:
         joint = joint_of(documents)
         currency = each[0].prices.currency if each[0].prices else ""
-        for line in joint_sentences(joint, currency) if joint else [
-            "No verdict for all models: fewer than two clusters hold each of them."
-        ]:  # fmt: skip
+        for line in joint_sentences(joint, currency) if joint else [why_none(documents)]:
             console.print(Text(line, style="bold green"))
     for found, told in zip(each, documents, strict=True):
         if len(each) > 1:

@@ -89,9 +89,13 @@ def joint_of(documents: Sequence[Mapping[str, Any]]) -> Joint | None:
     if len(names) < 2:
         return None
     by_need = documents[0]["inputs"]["sizes"]["equal"] == "run"
-    shared = [_shared(name, [found[name] for found in by_name], by_need) for name in names]
+    each = {name: [found[name] for found in by_name] for name in names}
     if by_need:
-        return _by_need(shared)
+        return _by_need([
+            _shared(name, entries, gpus=sum(one["gpus"] for one in entries))
+            for name, entries in each.items()
+        ])  # fmt: skip
+    shared = [_shared(name, entries, gpus=entries[0]["gpus"]) for name, entries in each.items()]
     order = sorted(shared, key=lambda one: one.token_s)
     alike = [one for one in order if one is order[0] or not _apart(order[0], one)]
     priced = all(one.token_cost is not None for one in alike)
@@ -106,6 +110,26 @@ def joint_of(documents: Sequence[Mapping[str, Any]]) -> Joint | None:
         },
         loses=_losses(names, firsts, by_name),
     )  # fmt: skip
+
+
+def why_none(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return why there is no verdict for the models of *documents*, in words.
+
+    Args:
+        documents: of ``planner compare``, of which ``joint_of`` makes None.
+    """
+    models = [_model(one) for one in documents]
+    twice = sorted({name for name in models if models.count(name) > 1})
+    if twice:
+        return (
+            f"No verdict for all models: {', '.join(twice)} is the name of several. Give each a "
+            "name of its own in its file (name, in a config.json _name_or_path)."
+        )
+    if any(one["inputs"]["layouts"] for one in documents):
+        return "No verdict for all models: layouts were given, and they are of one."
+    if len({_common(one["inputs"]["sizes"]) for one in documents}) > 1:
+        return "No verdict for all models: they do not share GPUs, money, power or days."
+    return "No verdict for all models: fewer than two clusters hold each of them."
 
 
 def _losses(
@@ -133,7 +157,14 @@ def _model(document: Mapping[str, Any]) -> str:
     return str(document["inputs"]["clusters"][0]["model"])
 
 
-def _shared(name: str, entries: Sequence[Mapping[str, Any]], by_need: bool) -> Shared:
+def _shared(name: str, entries: Sequence[Mapping[str, Any]], *, gpus: int) -> Shared:
+    """Return a cluster with what its entries, one of each model, take together.
+
+    Args:
+        name: of the cluster.
+        entries: of comparisons.
+        gpus: of all the runs, or of the cluster where they take turns on it [1].
+    """
     tokens_s = [best_step(one).step_s / best_step(one).tokens for one in entries]
     spreads = [_spread(one["step"]["interval_s"]) for one in entries]
     costs = [one["run"]["cost"] for one in entries]
@@ -146,7 +177,7 @@ def _shared(name: str, entries: Sequence[Mapping[str, Any]], by_need: bool) -> S
             one["seated_bytes"] / (one["layout"]["global_batch"] * one["layout"]["seq"])
             for one in entries
         ),
-        gpus=sum(one["gpus"] for one in entries) if by_need else entries[0]["gpus"],
+        gpus=gpus,
         token_cost=None if None in token_costs else sum(token_costs),
         cost=None if None in costs else sum(costs),
     )  # fmt: skip

@@ -247,6 +247,19 @@ class Spread:
     least_members: Any
 
     @classmethod
+    def of_one(cls, tiers: int) -> Spread:
+        """Return how a group of one rank sits, which has nobody to send to.
+
+        Args:
+            tiers: of the links but for the last, as many as *members* of other groups has [1].
+
+        >>> Spread.of_one(1)
+        Spread(group_size=1.0, members=(1.0,), domains=(1.0,), least_members=1.0)
+        """
+        ones = (1.0,) * tiers
+        return cls(group_size=1.0, members=ones, domains=ones, least_members=1.0)
+
+    @classmethod
     def of(
         cls,
         group_size: ArrayLike,

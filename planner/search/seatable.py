@@ -182,9 +182,7 @@ def _with_sharding(spreads: Spreads) -> Spreads:
     """Return *spreads* with those of hybrid sharding; of no copies where there is none."""
     if spreads.dp_shard is not None:
         return spreads
-    tiers = len(spreads.dp.members)
-    alone = Spread(group_size=1.0, members=(1.0,) * tiers, domains=(1.0,) * tiers,
-                   least_members=1.0)  # fmt: skip
+    alone = Spread.of_one(len(spreads.dp.members))
     return replace(spreads, dp_shard=spreads.dp, edp_shard=spreads.edp, dp_replicate=alone)
 
 

@@ -155,9 +155,7 @@ class Whole:
         seats = machine.seats
         if seats not in self.seated:
             found = seats.spreads(self.columns)
-            tiers = len(found.tp.members)
-            alone = Spread(group_size=1.0, members=(1.0,) * tiers, domains=(1.0,) * tiers,
-                           least_members=1.0)  # fmt: skip
+            alone = Spread.of_one(len(found.tp.members))
             self.seated[seats] = replace(found, dp=alone, edp=alone, pp=alone, dp_shard=None,
                                          edp_shard=None, dp_replicate=None)  # fmt: skip
         return self.seated[seats]

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from cli.joint_verdict import joint_of, joint_sentences
+from cli.joint_verdict import joint_of, joint_sentences, why_none
 from tests.conftest import Ran
 
 Planner = Callable[..., Ran]
@@ -75,6 +75,18 @@ def test_a_tie_for_all_models_names_the_model_for_which_a_cluster_surely_loses()
     assert joint is not None
     said = joint_sentences(joint)[0]
     assert "a tie with deep (2.97 % longer; surely slower for a alone)" in said
+
+
+def test_models_of_one_name_get_no_verdict_and_are_told_why() -> None:
+    both = entry("wide", 1.0, 9.0), entry("deep", 2.0, 1.0)
+    twice = [compared("llama", *both), compared("llama", *both), compared("b", *both)]
+    full = {**both[1], "memory": {"fits": False}}
+    apart = [compared("a", *both), compared("b", both[0], full)]
+
+    assert joint_of(twice) is None
+    assert "llama is the name of several" in why_none(twice)
+    assert joint_of(apart) is None
+    assert why_none(apart).endswith("fewer than two clusters hold each of them.")
 
 
 def test_with_prices_a_tie_for_all_goes_to_the_cheapest_as_for_one_model() -> None:
