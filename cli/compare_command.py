@@ -177,7 +177,7 @@ def compare(
     from cli.compare_models import models_document, print_models
     from cli.compare_report import compare_document
     from cli.compare_sizes import Goal
-    from cli.planner_inputs import efficiency_notes
+    from cli.inputs_document import efficiency_notes
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
     from planner.procure.run import parse_tokens

@@ -25,10 +25,10 @@ from cli.compare_flips import (
 )
 from cli.compare_report import Comparison, pareto_rows, worth_per_gpu
 from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_lines
+from cli.inputs_document import efficiency_notes
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.part_used_words import part_words
-from cli.planner_inputs import efficiency_notes
 from cli.report_pictures_plane import Axis
 from cli.report_words import unfilled_words
 from cli.search_report import short_layout, used_bytes

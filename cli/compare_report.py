@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cli.compare_inputs import Compare
 from cli.compare_sizes import sizes_document
+from cli.inputs_document import question_document
 from cli.part_used_words import part_document, part_of_question
-from cli.planner_inputs import question_document
 from cli.planner_output import document
 from cli.search_report import (
     FINALIST_LIMIT_S,

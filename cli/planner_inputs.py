@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cli.fabric_figures_document import fabric_document
 from cli.given_layout import GivenLayout, LaunchFileRead, given_layout
 from cli.gpu_counts import DEFAULT_GPUS as DEFAULT_GPUS  # noqa: PLC0414 - others look for it here
 from cli.gpu_counts import (
@@ -23,7 +22,7 @@ from cli.gpu_counts import (
 )
 from planner.errors import InfeasibleError, InputError, LayoutError
 from planner.fabric import Fabric
-from planner.layout import Layout, layout_values
+from planner.layout import Layout
 from planner.model import ModelSpec
 from planner.search.chosen import Chooser
 from planner.search.defaults import Choice, Job, Take
@@ -38,7 +37,7 @@ from planner.words import counted
 from topologies.fabric_catalogue import generic_cluster, load_cluster
 from topologies.imported_run import shard_fields
 from topologies.model_reader import read_model
-from topologies.own_efficiency import OwnFits, efficiency_file, reached_by
+from topologies.own_efficiency import OwnFits, reached_by
 
 DEFAULT_SUPERNODE = 64
 DEFAULT_ORDER = "tp-cp-ep-dp-pp"
@@ -325,66 +324,6 @@ def _fixed(
             f"it has {', '.join(peaks)}"
         )
     return fixed
-
-
-def inputs_document(inputs: Inputs, **more: Any) -> dict[str, Any]:
-    """Return everything the answer depends on, for ``cli.planner_output.document``.
-
-    Enough to build the model and the layout again without the files they came from.
-    """
-    layout = inputs.layout
-    return question_document(inputs) | {
-        "layout": {
-            **layout_values(layout), "zero": layout.zero_stage, "edp": layout.edp,
-            "micro_batches": layout.micro_batches,
-        },
-        "order": layout.order,
-        **more,
-    }  # fmt: skip
-
-
-def question_document(question: Question, **more: Any) -> dict[str, Any]:
-    """Return everything that an answer depends on which looks at every layout.
-
-    The numbers of the cluster's tiers too, so that the hash changes when a figure of the file does.
-    """
-    fabric, model = question.fabric, question.model
-    return {
-        "cluster": fabric.name,
-        "cluster_asked": question.cluster,
-        "supernode": fabric.full_supernode_gpus,
-        "gpus": question.gpus,
-        "model": model.name,
-        "model_shape": {
-            name: value for name, value in asdict_of(model).items() if name != "assumed"
-        },
-        "layout": dict(question.fixed),
-        "layout_given": question.given,
-        "order": question.fixed.get("order", DEFAULT_ORDER),
-        "fabric": fabric_document(fabric),
-        "efficiency": None if question.efficiency is None else asdict(question.efficiency),
-        **({"efficiency_file": efficiency_file(question.own_fits)} if question.own_fits else {}),
-        **({"layout_file": _launch_document(question.launch)} if question.launch else {}),
-        "assumed": {**fabric.assumed, **model.assumed, **question.assumed},
-        **more,
-    }
-
-
-def _launch_document(launch: LaunchFileRead) -> dict[str, Any]:
-    """Return what a document keeps of a launch file that stands as the layout."""
-    return {"file": launch.name, "sha256": launch.sha256, "fields": launch.fields}
-
-
-def efficiency_notes(questions: Iterable[Question]) -> tuple[str, ...]:
-    """Return a line for each accelerator: whose numbers it is timed with where that was asked."""
-    told = {one.fabric.accelerator.name: one.assumed.get("efficiency") for one in questions}
-    return tuple(f"{chip} is timed with {why}" for chip, why in told.items() if why)
-
-
-def asdict_of(model: ModelSpec) -> dict[str, Any]:
-    """Return a model's fields, those of its attention too, as plain values."""
-    shape = {name: getattr(model, name) for name in model.__dataclass_fields__}
-    return {**shape, "attention": asdict(model.attention)}
 
 
 def _tried(faults: list[str], read: Callable[[], Read]) -> Read | None:

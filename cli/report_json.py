@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from cli.inputs_document import inputs_document
 from cli.place_extras import Extras, extra_inputs, extras_document
 from cli.plan_answers import answers_document
 from cli.plan_stages import bill_document, stage_memory_document, stages_document
-from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import Plan
 from planner.collectives.cost import LIBRARY, cheapest

@@ -144,7 +144,8 @@ def search(
     What is given stays as given; the rest is tried. The best are seated so that the least
     traffic leaves supernodes, and those the model cannot tell apart are said to be ties.
     """
-    from cli.planner_inputs import Asked, efficiency_notes
+    from cli.inputs_document import efficiency_notes
+    from cli.planner_inputs import Asked
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.price_notes import price_notes
     from cli.progress_line import SeatingLine

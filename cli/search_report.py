@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cli.inputs_document import question_document
 from cli.part_used_words import part_document, part_used
-from cli.planner_inputs import Inputs, job_of, question_document
+from cli.planner_inputs import Inputs, job_of
 from cli.planner_output import document
 from planner.layout import Layout, layout_values
 from planner.procure.bill import Bill, bill_of_materials

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from cli.chosen_words import chosen_words, taken_words
+from cli.inputs_document import inputs_document
 from cli.interval_words import basis_words, fit_lines
 from cli.page_tables import labelled, memory_table, path_table, simple_table
 from cli.part_used_words import part_document, part_used, part_words
-from cli.planner_inputs import inputs_document
 from cli.planner_output import document
 from cli.planner_plan import seated_step
 from cli.report_text_network import sharing_lines

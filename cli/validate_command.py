@@ -61,7 +61,8 @@ def validate(
     programs published. Rows without a measured step are predicted, too.
     """
     from cli.planner_output import console, emit, json_text, note, write_file
-    from cli.validate_report import predictions_text, print_report, report_of, validate_document
+    from cli.validate_page import print_report
+    from cli.validate_report import predictions_text, report_of, validate_document
 
     report = report_of(
         table, cluster=cluster, efficiency=efficiency, refit=refit, worst=worst, say=note

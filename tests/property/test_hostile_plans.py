@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from cli.export_command import read_host_names
+from cli.inputs_document import inputs_document
 from cli.plan_cluster import read_planned
 from cli.plan_seats import seats_of_plan
-from cli.planner_inputs import Asked, inputs_document, read_inputs
+from cli.planner_inputs import Asked, read_inputs
 from planner.errors import InputError, PlannerError
 from tests.hostile import encoded, restructured
 from topologies.fabric_catalogue import load_cluster

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.planner_inputs import asdict_of
+from cli.inputs_document import asdict_of
 from planner.errors import PlannerError
 from topologies.model_reader import read_catalogue_model
 from topologies.plan_model import model_of_shape
