@@ -35,7 +35,7 @@ from planner.steptime.suspects import FAR_RATIO, Overfull, Sifted, overfull
 from planner.units import format_share, format_time
 from topologies.cluster_chip import chip_to_fit
 from topologies.efficiency_catalogue import UNFINISHED
-from topologies.efficiency_covered import covered_text
+from topologies.efficiency_covered import covered_document
 from topologies.efficiency_text import catalogue_texts
 from topologies.own_efficiency import few_rows, suspect_rows
 from topologies.steps_table import StepsTable, read_steps, table_bytes
@@ -220,7 +220,7 @@ def calibrate_document(fitted: FittedTable) -> dict[str, Any]:
         "errors": [asdict(one) for one in fitted.scored],
         "far": [asdict(one) for one in fitted.far],
         "overfull": [asdict(one) for one in fitted.overfull],
-        "covered": {one.chip: covered_text(one.covered) for one in fitted.fits},
+        "covered": {one.chip: covered_document(one.covered) for one in fitted.fits},
         "skipped": {row.name: row.because for row in fitted.table.skipped},
         "assumed": [asdict(one) for one in _assumed(fitted)],
         "unknown_columns": fitted.table.unknown,

@@ -64,8 +64,8 @@ def bill_table(found: Comparison) -> Table:
     return table
 
 
-def purchase_tables(found: Comparison) -> list[Table]:
-    """Return what each part of the clusters that are bought costs, and all of them; or nothing."""
+def purchase_table(found: Comparison) -> Table | None:
+    """Return what each part of the clusters that are bought costs, and all of them; else None."""
     prices = found.prices
     names = dict.fromkeys(one.candidate.name for one in found.compared.ranked)
     bills = {
@@ -75,7 +75,7 @@ def purchase_tables(found: Comparison) -> list[Table]:
     lines = {name: [one for one in bill.lines if one.price is not None]
              for name, bill in bills.items()}  # fmt: skip
     if prices is None or not any(lines.values()):
-        return []
+        return None
     table = simple_table(f"  {prices.currency}", "of one", *bills)
     for item in dict.fromkeys(line.item for some in lines.values() for line in some):
         each = {line.price for some in lines.values() for line in some if line.item == item}
@@ -91,7 +91,7 @@ def purchase_tables(found: Comparison) -> list[Table]:
     table.add_section()
     table.add_row("  in all", "", *("" if bill.total is None else f"{bill.total:,.0f}"
                                     for bill in bills.values()))  # fmt: skip
-    return [table]
+    return table
 
 
 def _overhead_ratio(found: Comparison) -> float:

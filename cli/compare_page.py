@@ -11,7 +11,7 @@ from cli.compare_bill import (
     four_digits,
     idle_lines,
     money_lines,
-    purchase_tables,
+    purchase_table,
     unused_lines,
 )
 from cli.compare_budget_words import size_lines
@@ -28,7 +28,7 @@ from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_line
 from cli.inputs_document import efficiency_notes
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
-from cli.part_used_words import part_words
+from cli.part_used_words import used_part_words
 from cli.report_pictures_plane import Axis
 from cli.report_words import unfilled_words
 from cli.search_report import short_layout, used_bytes
@@ -82,8 +82,8 @@ def print_comparison(console: Console, found: Comparison, sha256: str) -> None:
     _section(console, "What it is made of, and what it takes", bill_table(found))
     for line in (*idle_lines(found), *unused_lines(found), *money_lines(found)):
         console.print(Text(line))
-    for table in purchase_tables(found):
-        _section(console, "What it costs to buy: the count above times the price of one", table)
+    if (bought := purchase_table(found)) is not None:
+        _section(console, "What it costs to buy: the count above times the price of one", bought)
     console.print()
     console.print(Text(f"inputs sha256 {sha256}, seed {found.seed}", style="dim"))
 
@@ -138,7 +138,7 @@ def _unfilled_lines(found: Comparison) -> list[str]:
             "supernode", one.fabric.capacities("supernode"), names, one.fabric.full_supernode_gpus
         )
         if said:
-            part = part_words(
+            part = used_part_words(
                 found.parts_used.get(one.name), steps_s.get(one.name, 0.0), asked.cluster
             )
             lines.append(f"{one.name}: {said} {part}".rstrip())

@@ -29,32 +29,35 @@ def verdict_lines(found: Comparison) -> list[str]:
     choice, ranked = choice_of(found), found.compared.ranked
     if choice is None:
         return ["None of them fits in memory.", _told(found.first, found)]
-    names = entry_names([one.candidate.name for one in ranked], [one.label for one in ranked])
+    names = _names(found)
     pick = ranked[names.index(choice.pick.name)]
     taken = [choice.sentence] if len(ranked) > 1 else []
-    return [*taken, _told(pick, found), *_just_fitting(pick, found)]
+    return [*taken, _told(pick, found), *_just_fitting(choice, found)]
 
 
-def _just_fitting(pick: Entry, found: Comparison) -> list[str]:
-    """Return which of what is taken and what ties with it fit in memory only just."""
-    by_need = found.asked.sizes.goal.equal == "run"
+def _names(found: Comparison) -> list[str]:
+    """Return what each entry is called where one is chosen from them."""
+    ranked = found.compared.ranked
+    return entry_names([one.candidate.name for one in ranked], [one.label for one in ranked])
+
+
+def _just_fitting(choice: Choice, found: Comparison) -> list[str]:
+    """Return which of those that are taken, or tie with it, fit in memory only just."""
     close = {
         row_name(one, found): close_words(
             used_bytes(one.finalist.memory), one.finalist.memory.capacity_bytes
         )
-        for one in found.compared.ranked
-        if one is pick or (not by_need and is_tie(pick.finalist, one.finalist))
+        for name, one in zip(_names(found), found.compared.ranked, strict=True)
+        if name in {offer.name for offer in (*choice.alike, *choice.named)}
     }
     return [f"{name}: {words}" for name, words in close.items() if words]
 
 
 def choice_of(found: Comparison) -> Choice | None:
     """Return which to take; None where none fits in memory."""
-    ranked = found.compared.ranked
-    names = entry_names([one.candidate.name for one in ranked], [one.label for one in ranked])
     offers = [
         _offer(name, one, run, found)
-        for name, one, run in zip(names, ranked, found.runs, strict=True)
+        for name, one, run in zip(_names(found), found.compared.ranked, found.runs, strict=True)
     ]
     if found.asked.sizes.goal.equal == "run":
         return chosen_by_need(offers, found.asked.sizes.budget)

@@ -234,14 +234,15 @@ def _each(joint: Joint) -> str:
 
 def _tied(one: Shared, joint: Joint) -> str:
     """Return a cluster that ties for all models, and for which alone it surely loses."""
-    text = _longer(one, joint.pick)
     lost = joint.loses.get(one.cluster)
-    return f"{text[:-1]}; surely slower for {' and '.join(lost)} alone)" if lost else text
+    more = f"; surely slower for {' and '.join(lost)} alone" if lost else ""
+    return _longer(one, joint.pick, more)
 
 
-def _longer(one: Shared, pick: Shared) -> str:
+def _longer(one: Shared, pick: Shared, more: str = "") -> str:
     share = one.token_s / pick.token_s - 1.0
-    return f"{one.cluster} ({format_share(abs(share))} {'longer' if share >= 0 else 'shorter'})"
+    apart = f"{format_share(abs(share))} {'longer' if share >= 0 else 'shorter'}"
+    return f"{one.cluster} ({apart}{more})"
 
 
 def _need(one: Shared, currency: str) -> str:

@@ -83,7 +83,7 @@ def part_document(found: PartUsed | None) -> dict[str, Any]:
     }
 
 
-def part_words(found: PartUsed | None, step_s: float, cluster: str) -> str:
+def used_part_words(found: PartUsed | None, step_s: float, cluster: str) -> str:
     """Return what using a part of each supernode would bring, and how to ask for it; or nothing.
 
     Args:

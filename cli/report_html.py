@@ -74,9 +74,9 @@ def report(
 
 def _title(plans: Sequence[PlanFile], compared: Sequence[ComparisonFile]) -> str:
     if compared:
-        found = [one for file in compared for one in compared_candidates(file)]
-        named = listed(list(dict.fromkeys(one.model for one in found)))
-        each = {(file.name, one.name) for file in compared for one in compared_candidates(file)}
+        found = [(file.name, one) for file in compared for one in compared_candidates(file)]
+        named = listed(list(dict.fromkeys(one.model for _, one in found)))
+        each = {(name, one.name) for name, one in found}
         return f"{named}: {counted(len(each), 'candidate')} compared"
     if len(plans) > 1:
         models = {str(plan.document["inputs"]["model"]) for plan in plans}

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.chosen_words import chosen_words
 from cli.page_tables import labelled, memory_table, path_table
-from cli.part_used_words import part_words
+from cli.part_used_words import used_part_words
 from cli.place_extras import explain_lines, idle_line, missing_others, other_rows, rule_lines
 from cli.report_text_map import map_lines
 from cli.report_text_network import incast_lines, sharing_lines
@@ -124,7 +124,7 @@ def _faster_words(plan: Plan, more: Extras | None) -> tuple[str, str]:
     """Return what faster layout was passed over, and what a part of each supernode would bring."""
     part = None if more is None else more.part
     step_s = float(plan.step.total_s)
-    return passed_over_words(plan.inputs.choice), part_words(part, step_s, plan.inputs.cluster)
+    return passed_over_words(plan.inputs.choice), used_part_words(part, step_s, plan.inputs.cluster)
 
 
 def _print_more(console: Console, plan: Plan, more: Extras) -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
-from cli.part_used_words import part_words
+from cli.part_used_words import used_part_words
 from cli.report_pictures_plane import Axis
 from cli.report_words import (
     LONG_DAYS,
@@ -58,7 +58,7 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
         f"tokens a step. {counted(len(swept.evaluated.rows), 'layout')} can run and fit; "
         f"{found.wall_s:.1f} s.{_usual_words(found)}"
     ))  # fmt: skip
-    for line in (*_led_lines(found), part_words(found.part, first.step_s, inputs.cluster)):
+    for line in (*_led_lines(found), used_part_words(found.part, first.step_s, inputs.cluster)):
         if line:
             console.print(Text(line))
     if first.twins:

@@ -13,14 +13,14 @@ from cli.chosen_words import chosen_words, taken_words
 from cli.inputs_document import inputs_document
 from cli.interval_words import basis_words, fit_lines
 from cli.page_tables import labelled, memory_table, path_table, simple_table
-from cli.part_used_words import part_document, part_used, part_words
+from cli.part_used_words import part_document, part_used, used_part_words
 from cli.planner_output import document
 from cli.planner_plan import seated_step
 from cli.report_text_network import sharing_lines
-from cli.report_words import of_which_peak, passed_over_words
-from cli.report_words import part_words as path_part_words
+from cli.report_words import of_which_peak, part_words, passed_over_words
 from cli.straddling_words import straddling_words
 from planner.collectives.links import links_of
+from planner.procure.run import DAY_S
 from planner.search.placed import placed_spreads
 from planner.steptime.columns import LayoutColumns, columns_of
 from planner.steptime.communication import pipeline_hop_s
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 _REMEDIES_SHOWN = 3
 _PREMISES_SHOWN = 4
-_DAY_S = 86_400.0
 _LONGEST_STEP_DAYS = 1.0
 """A run has a thousand steps at the least: steps of a day would take it years [days]."""
 _ELASTICITY = "Elasticity: what 1 % more of it adds to the step [%]; 0 where that is hidden."
@@ -216,14 +215,14 @@ def _warnings(body: StepBody) -> list[str]:
         _too_long(body),
         *fit_lines(inputs),
         passed_over_words(inputs.choice),
-        part_words(body.part, step_s, inputs.cluster),
+        used_part_words(body.part, step_s, inputs.cluster),
     )
     return [text for text in found if text]
 
 
 def _too_long(body: StepBody) -> str:
     """Return that nobody trains so: sequences beyond the model's, or a step of days."""
-    inputs, days = body.seated.inputs, float(body.step.total_s) / _DAY_S
+    inputs, days = body.seated.inputs, float(body.step.total_s) / DAY_S
     most, seq = inputs.model.max_positions, inputs.layout.seq
     told = []
     if most and seq > most:
@@ -262,7 +261,7 @@ def _premises(body: StepBody) -> list[tuple[str, str]]:
     entries = body.document["step"]["critical_path"][:_PREMISES_SHOWN]
     parts: dict[str, str] = {}
     for entry in entries:
-        parts.setdefault(entry["premise"], path_part_words(entry["kind"], entry["name"]))
+        parts.setdefault(entry["premise"], part_words(entry["kind"], entry["name"]))
     return [(part, premise) for premise, part in parts.items()]
 
 

@@ -15,7 +15,7 @@ _COUNTS = ("rows", "moe", "crosses", "suspect", "left_out")
 _TABLES = ("accelerators", "precisions")
 
 
-def covered_text(covered: Covered) -> dict[str, Any]:
+def covered_document(covered: Covered) -> dict[str, Any]:
     """Return *covered* as plain values."""
     return {
         **{name: dict(getattr(covered, name)) for name in _TABLES},

@@ -16,7 +16,7 @@ from planner.steptime.rates import Efficiency
 from planner.steptime.refit import Refit
 from planner.units import US
 from topologies.efficiency_catalogue import CATALOGUE, HALVES, LEFT_OUT
-from topologies.efficiency_covered import covered_text
+from topologies.efficiency_covered import covered_document
 
 
 def efficiencies_text(
@@ -33,7 +33,7 @@ def efficiencies_text(
     """
     # the source stays the last line: a file that is cut off lacks it
     untold = {name: {"assumed": dict(reasons)} for name, reasons in assumed.items() if reasons}
-    kinds = {name: {"covered": covered_text(one)} for name, one in covered.items()}
+    kinds = {name: {"covered": covered_document(one)} for name, one in covered.items()}
     return yaml_text(
         {
             name: untold.get(name, {}) | kinds.get(name, {}) | one

@@ -19,7 +19,7 @@ from planner.steptime.own_fit import LOGITS, with_own_pace
 from planner.steptime.rates import SIXTEEN_BITS, Efficiency
 from planner.steptime.uncertainty import FEW_ROWS, LAYOUT_SPREAD, few_rows_spread
 from topologies.efficiency_catalogue import assumed_in, efficiency_of, fits_in, fitted_as
-from topologies.efficiency_covered import covered_from, covered_in, covered_text
+from topologies.efficiency_covered import covered_document, covered_from, covered_in
 from topologies.file_kinds import handed_as
 from topologies.plausible import PLAUSIBLE
 
@@ -179,7 +179,7 @@ def reached_by(accelerator: Accelerator, kind: Kind, own: OwnFits | None) -> Rea
 
 def efficiency_file(own: OwnFits) -> dict[str, Any]:
     """Return what a document keeps of where its numbers are from."""
-    covered = {chip: covered_text(one) for chip, one in own.covered.items() if one.rows}
+    covered = {chip: covered_document(one) for chip, one in own.covered.items() if one.rows}
     return {"file": own.name, "sha256": own.sha256, **({"covered": covered} if covered else {})}
 
 

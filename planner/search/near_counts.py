@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.errors import LayoutError
 from planner.search.space import USUAL, layout_space
+from planner.search.training import usual_batch
 from planner.steptime.memory import step_memory
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ def fewer_gpus_that_fit(
 ) -> list[int]:
     """Return the nearest smaller multiples of 4 GPUs on which some usual layout fits in memory.
 
-    The batch is the nearest multiple of each of them. Nothing is looked for where degrees are
-    given: they are of the number of GPUs asked for.
+    The batch is the usual one of so many GPUs, or the given one. Nothing is looked for where
+    degrees are given: they are of the number of GPUs asked for.
 
     Args:
         model: the transformer's shape.
@@ -36,19 +37,22 @@ def fewer_gpus_that_fit(
     """
     if any(name in fixed for name in _SHARED):
         return []
+    own = {name: value for name, value in fixed.items() if name != "global_batch"}
+    if fixed["global_batch"] != usual_batch(model, gpus, own).global_batch:
+        own = dict(fixed)
     found: list[int] = []
     first = (gpus - 1) // _STEP_GPUS * _STEP_GPUS
     for count in range(first, max(0, first - _MOST_TRIED * _STEP_GPUS), -_STEP_GPUS):
-        if _fits(model, count, fixed, capacity_bytes):
+        if _fits(model, count, own, capacity_bytes):
             found.append(count)
         if len(found) == _MOST_NAMED:
             break
     return found
 
 
-def _fits(model: ModelSpec, gpus: int, fixed: Mapping[str, Any], capacity_bytes: float) -> bool:
-    batch = gpus * max(1, round(fixed["global_batch"] / gpus))
-    given = {**fixed, "global_batch": batch}
+def _fits(model: ModelSpec, gpus: int, own: Mapping[str, Any], capacity_bytes: float) -> bool:
+    """Return whether some usual layout does, with the usual batch where *own* has none."""
+    given = {**own, "global_batch": usual_batch(model, gpus, own).global_batch}
     try:
         space = layout_space(model, gpus, given, USUAL)
     except LayoutError:
