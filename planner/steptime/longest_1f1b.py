@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.steptime.columns import Values, anywhere, larger, select, smaller
+from planner.steptime.columns import Values, anywhere, larger, select
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,25 +135,27 @@ def longest_1f1b(work: Passes, hop_s: Values) -> Longest:
 
 
 def _bouncing_s(work: Passes, hop_s: Values) -> Values:
-    """Return the path of one chunk a stage that bounces between the stages.
+    """Return the longest path of one chunk a stage that bounces between the stages.
 
-    An end is left out where a bounce takes longer for each micro-batch without it; what no whole
-    bounce advances is a shorter one. Without the last stage, one bounce more ends there.
+    Over the whole pipe, or without an end: where that takes longer for each micro-batch. Only where
+    there are more micro-batches than stages and one may the last be left out, for one bounce more
+    ends there; only one of two stages can.
     """
-    p, m, first = work.stages, work.micro_batches, work.first_s
+    p, m = work.stages, work.micro_batches
     around = 2.0 * hop_s
     once = work.all_s + (p - 1.0) * around
     last = work.last_s + around
-    low, high = smaller(first, work.last_s), larger(first, work.last_s)
-    no_low = (p * (low + around) < once) * 1.0
-    no_high = no_low * ((p - 1.0) * (high + around) < once - low - around)
-    no_first = select(first <= work.last_s, no_low, no_high)
-    no_last = select(first <= work.last_s, no_high, no_low) * (m > p + 1.0)
-    each = p - no_first - no_last
-    bounce_s = once - no_first * (first + around) - no_last * last
-    rest = m - 1.0 - no_last * (each + 1.0)  # each is p at most
-    bounces = rest // each
-    left = rest - bounces * each
-    shorter = left * work.middle_s + larger(0.0, left - 1.0) * around
-    shorter = shorter + (1.0 - no_last) * (left > 0) * (work.last_s - work.middle_s)
-    return once + bounces * bounce_s + no_last * (bounce_s + last) + shorter
+
+    def path_s(no_first: Values, no_last: Values) -> Values:
+        each = p - no_first - no_last
+        bounce_s = once - no_first * (work.first_s + around) - no_last * last
+        rest = m - 1.0 - no_last * (each + 1.0)  # each is p at most
+        bounces = rest // each
+        left = rest - bounces * each
+        shorter = left * work.middle_s + larger(0.0, left - 1.0) * around
+        shorter = shorter + (1.0 - no_last) * (left > 0) * (work.last_s - work.middle_s)
+        return once + bounces * bounce_s + no_last * (bounce_s + last) + shorter
+
+    no_first, no_last = (p > 1) * 1.0, (p > 1) * (m > p + 1.0) * 1.0
+    one = larger(path_s(no_first, 0.0), path_s(0.0, no_last))
+    return larger(larger(path_s(0.0, 0.0), one), path_s((p > 2) * 1.0, no_last))

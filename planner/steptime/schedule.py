@@ -17,7 +17,7 @@ Holds for m a multiple of p where interleaved; hops of one size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from planner.steptime.columns import LayoutColumns, Values, anywhere, larger, select, smaller
 from planner.steptime.longest_1f1b import Passes, longest_1f1b
@@ -76,6 +76,10 @@ class Pipeline:
     busy_s: Values
     bubble_s: Values
     hops_s: Values
+
+    def busy_for(self, busy_s: Values) -> Pipeline:
+        """Return the same waits beside *busy_s* of the busiest stage's work [s]."""
+        return replace(self, total_s=busy_s + self.bubble_s + self.hops_s, busy_s=busy_s)
 
 
 def stage_sum(parts: tuple[StageSeconds, ...]) -> StageSeconds:
@@ -152,15 +156,43 @@ def _waits_in_turn(
     each other, a chunk pays one each way: found by comparing with the explicit graph.
     """
     pp, v, m = columns.pp, columns.vpp, columns.micro_batches
-    total = both.total(pp)
-    longest = longest_1f1b(_passes(columns, forward, backward, total), hop_s)
-    least = smaller(forward.total(pp), backward.total(pp)) / pp / v
-    shown = select(columns.overlap_hops, larger(0.0, hop_s - least), 2.0 * hop_s)
-    interleaved = 2.0 * (pp * v - 1.0) * hop_s + larger(0.0, m - pp) * v * shown
+    longest = longest_1f1b(_passes(columns, forward, backward, both.total(pp)), hop_s)
+    hops = 2.0 * (pp * v - 1.0) * hop_s
+    waited = hops + larger(0.0, m - pp) * v * 2.0 * hop_s
+    if anywhere((v > 1) * columns.overlap_hops * (hop_s > 0)):
+        hidden = hops + _beyond_passes_s(columns, forward, backward, hop_s) - longest.alone_s
+        waited = select(columns.overlap_hops, hidden, waited)
     return _Waits(
         bubble_s=longest.alone_s - m * both.most(pp),
-        hops_s=select(v > 1, interleaved, longest.total_s - longest.alone_s),
+        hops_s=select(v > 1, waited, longest.total_s - longest.alone_s),
     )
+
+
+def _beyond_passes_s(
+    columns: LayoutColumns, forward: StageSeconds, backward: StageSeconds, hop_s: Values
+) -> Values:
+    """Return an interleaved pipeline's seconds where hops may be longer than what hides them.
+
+    That of stages whose shorter pass of a chunk is no shorter than a hop, less what filling and
+    draining would count twice: of alike stages all but m - p micro-batches. No pass and no hop that
+    takes longer makes it shorter.
+    """
+    pp, v, m = columns.pp, columns.vpp, columns.micro_batches
+    hops_s = v * hop_s
+
+    def longer(stage: str) -> tuple[Values, Values]:
+        f, b = getattr(forward, stage), getattr(backward, stage)
+        return larger(f, hops_s), larger(b, smaller(f, hops_s))
+
+    ways = [longer(one.name) for one in fields(StageSeconds)]
+    names = [one.name for one in fields(StageSeconds)]
+    there, back = (StageSeconds(**dict(zip(names, way, strict=True)))
+                   for way in zip(*ways, strict=True))  # fmt: skip
+    total = there.total(pp) + back.total(pp)
+    alone_s = longest_1f1b(_passes(columns, there, back, total), 0.0).alone_s
+    least = smaller(forward.total(pp), backward.total(pp)) / pp
+    twice = (smaller(m, pp) + (pp - 1.0) / v) * larger(0.0, hops_s - least)
+    return alone_s - twice
 
 
 def _passes(

@@ -95,6 +95,7 @@ def _cost(
     columns: LayoutColumns,
     traffic: Mapping[str, tuple[Values, Values]],
     spans: Values,
+    whole_tp: tuple[Values, Values] | None,
 ) -> Cost:
     """Put one layer together: recomputation repeats the forward and its collectives.
 
@@ -106,7 +107,9 @@ def _cost(
     TP overlaps by chunks: of tp chunks all but one run under a GEMM, inside a supernode only.
     Where TP spans supernodes the host launches ahead while a collective is on the NICs. Inside
     one it does not gain: a collective there is as short as a launch and waits for the slowest of
-    the hosts (vTrain's 1,440 host-bound steps on one node are longer with TP by all of it).
+    the hosts (vTrain's 1,440 host-bound steps on one node are longer with TP by all of it). So
+    that no step is shorter for a group that is split, what TP takes in one supernode, *whole_tp*,
+    is not run ahead of: a pass takes max(split TP, host + whole TP) beside its kernels.
     """
     full = (columns.recompute == 2) * 1.0
     selective = (columns.recompute == 1) * (1.0 - columns.fused_attention)
@@ -118,18 +121,14 @@ def _cost(
         + repeats_operators(columns) * operators
     )
     own = {name: (f, b + full * f) for name, (f, b) in traffic.items()}
+    repeated = full * (1.0 - stops * _LAST_TENSOR_SHARE)
     f, b = traffic["tp"]
-    own["tp"] = (f, b + full * (1.0 - stops * _LAST_TENSOR_SHARE) * f)
+    own["tp"] = (f, b + repeated * f)
     forward = time.forward.total_s
     backward = time.backward.total_s + time.weights.total_s + again
     exposed = dict(own)
-    hidden = columns.overlap_tensor * (1.0 - spans) * (1.0 - 1.0 / columns.tp)
-    gemm = time.forward.gemm_s
-    f, b = own["tp"]
-    exposed["tp"] = (
-        f - smaller(hidden * f, _UNDER * gemm),
-        b - smaller(hidden * b, _UNDER * 2.0 * gemm),
-    )
+    inside = columns.overlap_tensor * (1.0 - 1.0 / columns.tp)
+    exposed["tp"] = _beside_products(own["tp"], (1.0 - spans) * inside, time.forward.gemm_s)
     if "cp" in own:
         ring = columns.cp_kind == 0
         f, b = own["cp"]
@@ -147,10 +146,16 @@ def _cost(
         )
     parts = _compute_parts(time, again)
     late = time.backward.host_s + time.weights.host_s
-    ahead = tuple(
-        smaller(host, spans * exposed["tp"][direction])
-        for direction, host in enumerate((time.forward.host_s, late + full * time.forward.host_s))
-    )
+    ahead: tuple[Values, Values] = _NONE
+    if whole_tp is not None:
+        f, b = (smaller(*both) for both in zip(whole_tp, traffic["tp"], strict=True))
+        waited = _beside_products((f, b + repeated * f), inside, time.forward.gemm_s)
+        hosts = (time.forward.host_s, late + full * time.forward.host_s)
+        forward_s, backward_s = (
+            smaller(host, spans * (split - whole))
+            for host, split, whole in zip(hosts, exposed["tp"], waited, strict=True)
+        )
+        ahead = forward_s, backward_s
     parts["host"] = parts["host"] - ahead[0] - smaller(ahead[1], late)
     parts["recompute"] = parts["recompute"] - larger(0.0, ahead[1] - late)
     return Cost(
@@ -163,19 +168,37 @@ def _cost(
     )
 
 
+def _beside_products(
+    tp: tuple[Values, Values], hidden_share: Values, gemm_s: Values
+) -> tuple[Values, Values]:
+    """Return what shows of TP's collectives of which *hidden_share* may run under products [s]."""
+    f, b = tp
+    return (
+        f - smaller(hidden_share * f, _UNDER * gemm_s),
+        b - smaller(hidden_share * b, _UNDER * 2.0 * gemm_s),
+    )
+
+
 def layer_costs(
     model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: Wires
 ) -> dict[str, Cost]:
     """Return the cost of a ``dense`` and a ``moe`` layer, the ``embedding`` and the ``logits``."""
     tp_f, tp_b = tensor_s(model, columns, wires)
+    alone: tuple[Values, Values] | None = None
+    if wires.tp_whole is not None:
+        alone = tensor_s(model, columns, replace(wires, tp=wires.tp_whole))
     cp = context_s(model, columns, wires)
     one = 1.0 if model.parallel_block else 2.0
     spans = (wires.tp.k > 1) * 1.0
     costs = {}
+
+    def times(pairs: float) -> tuple[Values, Values] | None:
+        return None if alone is None else (pairs * alone[0], pairs * alone[1])
+
     if model.dense_layer_count:
         work = dense_layer(model, columns, rates.operand_bytes)
         traffic = {"tp": (one * tp_f, one * tp_b), "cp": cp}
-        costs["dense"] = _cost(layer_time(work, rates), columns, traffic, spans)
+        costs["dense"] = _cost(layer_time(work, rates), columns, traffic, spans, times(one))
     if model.experts:
         work = moe_layer(model, columns, rates.operand_bytes)
         pairs = 2.0 if model.shared_expert_ffn else 1.0
@@ -183,13 +206,13 @@ def layer_costs(
         traffic = {
             "tp": (pairs * tp_f, pairs * tp_b), "cp": cp, "ep": (ep, ep), "etp": (etp, etp),
         }  # fmt: skip
-        costs["moe"] = _cost(layer_time(work, rates), columns, traffic, spans)
+        costs["moe"] = _cost(layer_time(work, rates), columns, traffic, spans, times(pairs))
     never = replace(columns, recompute=0.0)
     for name, work, pair in (
         ("embedding", embedding(model, columns), (tp_f, 0.0 * tp_b)),
         ("logits", logits(model, columns), (0.0 * tp_f, tp_b)),
     ):
-        costs[name] = _cost(layer_time(work, rates), never, {"tp": pair}, spans)
+        costs[name] = _cost(layer_time(work, rates), never, {"tp": pair}, spans, times(1.0))
     return costs
 
 

@@ -224,13 +224,15 @@ def _timed(
     wires = wires_of(spreads, links, rates.inner_share, rates.outer_share, slowdown)
     costs = stage_costs(model, columns, rates, wires)
     m, hop_s = columns.micro_batches, pipeline_hop_s(model, columns, wires)
-    pipe = pipeline(columns, costs.forward, costs.backward, costs.weights, hop_s)
     data = data_parallel(model, columns, costs, rates, wires)
+    both = stage_sum((costs.forward, costs.backward))
+    pipe = pipeline(columns, data.forward, data.backward, costs.weights, hop_s)
+    pipe = pipe.busy_for(m * both.most(columns.pp))
     exposed_dp = data.reduce_s + data.gather_s
     fixed = 0.0 * columns.pp + rates.step_s
     straggling = STRAGGLING_SHARE * lone(np.log2(columns.gpus)) * pipe.busy_s
     total = pipe.total_s + exposed_dp + data.update_s + fixed + straggling
-    stage = busiest(stage_sum((costs.forward, costs.backward)), columns.pp)
+    stage = busiest(both, columns.pp)
     exposed = {name: m * part.of_stage(stage) for name, part in costs.exposed.items()}
     exposed["dp"] = exposed_dp
     exposed["pp"] = pipe.hops_s

@@ -66,7 +66,11 @@ class Wire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wires:
-    """The wire of every digit; the last three as ``Spreads`` has them."""
+    """The wire of every digit.
+
+    ``dp_shard`` to ``dp_replicate`` are as ``Spreads`` has them. ``tp_whole`` is what TP groups
+    would stand on if each had a supernode to itself; None where each has its own supernode.
+    """
 
     tp: Wire
     cp: Wire
@@ -78,6 +82,7 @@ class Wires:
     dp_shard: Wire | None = None
     edp_shard: Wire | None = None
     dp_replicate: Wire | None = None
+    tp_whole: Wire | None = None
 
 
 def wires_of(
@@ -98,15 +103,25 @@ def wires_of(
             links; a digit left out has them to itself, and so has a part of it [1].
     """
     longer = slowdown or {}
+    tp = spreads.tp
+    split = anywhere(np.greater(tp.supernodes, 1.0))
     return Wires(
+        tp_whole=_wire(_in_one(tp), links, inner_share, outer_share) if split else None,
         **{
             digit: _slowed(
                 _wire(getattr(spreads, digit), links, inner_share, outer_share),
                 longer.get(PART_OF.get(digit, digit), 1.0),
             )
             for digit in digits_of(spreads)
-        }
+        },
     )
+
+
+def _in_one(spread: Spread) -> Spread:
+    """Return the spread of groups as large in one supernode each."""
+    n = spread.group_size
+    ones = tuple(1.0 for _ in spread.domains)
+    return Spread(group_size=n, members=tuple(n for _ in ones), domains=ones, least_members=n)
 
 
 def _slowed(wire: Wire, factor: Values) -> Wire:
