@@ -15,7 +15,7 @@ from cli.property_words import (
     property_words,
     span_words,
 )
-from cli.report_words import NOT_USUAL, saved_share
+from cli.report_words import NONE_USUAL, NOT_USUAL, saved_share
 from planner.search.defaults import AS_GOOD_SHARE
 from planner.search.given import spelled_layout
 from planner.search.standings import NO_FIT
@@ -74,8 +74,12 @@ def flip_questions(found: Comparison) -> list[Question]:
 
 def _table(flips: list[Flip], found: Comparison) -> Table:
     then = "then" if flips[0].after == NO_FIT else "then it is"
-    table = simple_table("  property", "holds to", "changes at", "x now", then, left=5)
-    for column in table.columns[:4]:
+    # a price at which two cost the same is worked out: it holds up to there
+    asked = flips[0].kind != "cheapest"
+    table = simple_table(
+        "  property", *(("holds to",) if asked else ()), "changes at", "x now", then, left=5
+    )
+    for column in table.columns[:-1]:
         column.no_wrap = True
     currency = found.prices.currency if found.prices else ""
     for one in flips:
@@ -84,7 +88,8 @@ def _table(flips: list[Flip], found: Comparison) -> Table:
             for factor in (one.held_factor, one.factor)
         )
         table.add_row(
-            f"  {property_words(one.name)}", held, value, factor_words(one.factor), one.after,
+            f"  {property_words(one.name)}", *((held,) if asked else ()), value,
+            factor_words(one.factor), one.after,
         )  # fmt: skip
     return table
 
@@ -140,8 +145,10 @@ def _passed_over(found: Comparison) -> list[str]:
             said.append(
                 f"A faster layout was passed over on {one.candidate.name}: "
                 f"{spelled_layout(fastest.layout)}, {format_time(fastest.step_s)}, "
-                f"{saved_share(fastest.step_s, taken_s)} less. {NOT_USUAL}"
+                f"{saved_share(fastest.step_s, taken_s)} less."
             )
+    if said:
+        said[-1] += f" {NOT_USUAL if len(said) == 1 else NONE_USUAL}"
     return said
 
 

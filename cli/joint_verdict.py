@@ -53,6 +53,7 @@ class Joint:
             slower.
         loses: cluster to the models for which another cluster is surely faster; those with none
             are left out.
+        alone: model to the cluster that would be taken for it alone, where that is not *pick*.
     """
 
     rule: str
@@ -61,6 +62,7 @@ class Joint:
     alike: tuple[Shared, ...]
     surely_faster: Mapping[str, str]
     loses: Mapping[str, tuple[str, ...]]
+    alone: Mapping[str, str]
 
 
 def joint_of(documents: Sequence[Mapping[str, Any]]) -> Joint | None:
@@ -109,7 +111,23 @@ def joint_of(documents: Sequence[Mapping[str, Any]]) -> Joint | None:
             if first != pick.cluster and not found[pick.cluster]["tie_with_first"]
         },
         loses=_losses(names, firsts, by_name),
+        alone={
+            _model(one): taken for one in documents
+            if (taken := _taken_alone(one)) != pick.cluster
+        },
     )  # fmt: skip
+
+
+def _taken_alone(document: Mapping[str, Any]) -> str:
+    """Return which cluster of a comparison is taken, as its own page says it."""
+    fit = [one for one in document["ranked"] if one["memory"]["fits"]]
+    alike = [one for one in fit if one is fit[0] or one["tie_with_first"]]
+    costs = [one["run"]["cost_per_token"] for one in alike]
+
+    def least(one: Mapping[str, Any]) -> float:
+        return float(one["seated_bytes"] if None in costs else one["run"]["cost_per_token"])
+
+    return str(min(alike, key=least)["cluster"])
 
 
 def why_none(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -196,7 +214,7 @@ def _by_need(shared: Sequence[Shared]) -> Joint:
     priced = all(one.cost is not None for one in shared)
     order = sorted(shared, key=lambda one: (one.cost or 0.0) if priced else float(one.gpus))
     return Joint(rule=OWN_RUNS, pick=order[0], order=tuple(order), alike=(order[0],),
-                 surely_faster={}, loses={})  # fmt: skip
+                 surely_faster={}, loses={}, alone={})  # fmt: skip
 
 
 def joint_sentences(joint: Joint, currency: str = "") -> list[str]:
@@ -225,11 +243,21 @@ def joint_sentences(joint: Joint, currency: str = "") -> list[str]:
 
 
 def _each(joint: Joint) -> str:
-    """Return whether the cluster is the best for each model alone, too."""
-    if not joint.surely_faster:
+    """Return whether the cluster is the best for each model alone, and which is taken if not it."""
+    if joint.surely_faster:
+        said = ", ".join(f"{model} on {name}" for model, name in joint.surely_faster.items())
+        return f"No single cluster is best for each: surely faster than there is {said}."
+    if not joint.alone:
         return f"For each model alone {joint.pick.cluster} is the best, too, or a tie with it."
-    said = ", ".join(f"{model} on {name}" for model, name in joint.surely_faster.items())
-    return f"No single cluster is best for each: surely faster than there is {said}."
+    said = ", ".join(f"{name} for {model}" for model, name in joint.alone.items())
+    why = (
+        "asks less of the network" if any(one.token_cost is None for one in joint.alike)
+        else "costs less a token"
+    )  # fmt: skip
+    return (
+        f"For no model alone is another surely faster than {joint.pick.cluster}; alone, {said} "
+        f"would be taken, for of those that tie there it {why}."
+    )
 
 
 def _tied(one: Shared, joint: Joint) -> str:
@@ -264,4 +292,5 @@ def joint_document(joint: Joint | None) -> dict[str, Any] | None:
             for one in joint.order
         ],
         "surely_faster_alone": dict(joint.surely_faster),
+        "taken_alone": dict(joint.alone),
     }  # fmt: skip

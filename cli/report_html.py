@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.joint_verdict import joint_of, joint_sentences
+from cli.joint_table import joint_rows
+from cli.joint_verdict import Joint, joint_of, joint_sentences
 from cli.planner_output import json_text
 from cli.planner_version import __version__
 from cli.report_choice import chosen_by_speed
@@ -20,7 +21,7 @@ from cli.report_html_compared_read import ComparisonFile
 from cli.report_html_figures import figures
 from cli.report_html_flips import flips_of_network
 from cli.report_html_origin import clusters_command, origin
-from cli.report_html_parts import Part, table
+from cli.report_html_parts import Num, Part, table
 from cli.report_html_plan import plan_parts
 from cli.report_html_read import PlanFile
 from cli.report_html_reasons import premises_of
@@ -156,7 +157,10 @@ def _recommended(
     joint = joint_of([file.document for file in compared]) if len(compared) > 1 else None
     if joint is not None:
         currency = next((bill["currency"] for bill in compared[0].document["bills"].values()), "")
-        body = "<h3>For all models</h3>" + _led(joint_sentences(joint, currency)) + body
+        body = (
+            "<h3>For all models</h3>" + _led(joint_sentences(joint, currency))
+            + _joint_table(joint, [file.document for file in compared]) + body
+        )  # fmt: skip
     body += _led(_same(compared, asked))
     if not compared and len(plans) == 1:
         cost = ours[0].cost.text if ours[0].cost else ""
@@ -173,6 +177,15 @@ def _recommended(
                 "the file was changed after it was made.</p>"
             )
     return Part(anchor="recommendation", title="Recommendation", body=body)
+
+
+def _joint_table(joint: Joint, documents: Sequence[Mapping[str, Any]]) -> str:
+    rows: list[list[str | Num]] = [
+        [row.name, *(Num(cell.value, cell.text) for cell in row.cells)]
+        for row in joint_rows(joint, documents)
+    ]
+    heads = ["With the layouts shown", *(one.cluster for one in joint.order)]
+    return table("All models side by side", heads, rows)
 
 
 def _led(sentences: Sequence[str]) -> str:

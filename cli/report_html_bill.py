@@ -33,11 +33,13 @@ class Account:
     Args:
         bill: its parts.
         run: power, days and, where prices are known, money.
+        overhead_ratio: power at the meter over power of the parts, 1 without a price list [1].
         ranked_gpus, ranked_servers: of them, how many hold a rank; 0 where its file does not say.
     """
 
     bill: Bill
     run: Run
+    overhead_ratio: float
     ranked_gpus: int
     ranked_servers: int
 
@@ -61,7 +63,8 @@ def accounts(
         rate, gpus = plan.document["step"]["tokens_per_s"], plan.document["inputs"]["gpus"]
         ranked = plan.document["bill"].get("with_ranks", {})
         found.append(
-            Account(bill=bill, ranked_gpus=ranked.get("gpus", 0),
+            Account(bill=bill, overhead_ratio=prices.overhead_ratio if prices else 1.0,
+                    ranked_gpus=ranked.get("gpus", 0),
                     ranked_servers=ranked.get("servers", 0),
                     run=run_of(max(rate, 1e-9), gpus, bill, prices, tokens))
         )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.report_html_bill import costs_of
 from cli.report_html_traffic import crossings
+from cli.report_words import power_words
 
 if TYPE_CHECKING:
     from cli.report_choice import Cost
@@ -34,6 +35,7 @@ class Candidate:
         ties: whether it cannot be told from the fastest of its comparison, as that says; None of a
             plan, whose file knows no other.
         power_w: known power, 0 where none is known [W].
+        power_name: what it is called: of the parts, or at the meter with what cools them.
         cost: of a million tokens, None where it is not known.
         run: cost of the whole run, None where it is not known or was not asked.
         best_step_s: the shortest step known on its cluster, of a plan its own [s].
@@ -55,6 +57,7 @@ class Candidate:
     crossed: Mapping[str, float]
     ties: bool | None
     power_w: float
+    power_name: str
     cost: Cost | None
     run: Cost | None
     best_step_s: float
@@ -98,7 +101,8 @@ def _candidate(
         layout=inputs["layout"], step=document["step"], memory=document["memory"],
         tier=cut["tier"], cut_bytes=cut["objective_bytes"], least_bytes=cut["objective_bytes"],
         open_share=cut["gap"], proved_of=_proved_of(document), crossed=crossed, ties=None,
-        power_w=account.run.power_w if account else 0.0, cost=cost, run=None,
+        power_w=account.run.power_w if account else 0.0,
+        power_name=power_words(account.overhead_ratio if account else 1.0), cost=cost, run=None,
         best_step_s=document["step"]["total_s"], best_tokens_per_s=document["step"]["tokens_per_s"],
     )  # fmt: skip
 

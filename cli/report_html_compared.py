@@ -17,7 +17,7 @@ from cli.property_words import (
 from cli.report_choice import Choice, Cost, best_step, chosen_by_need, chosen_by_speed, entry_name
 from cli.report_html_candidates import Candidate
 from cli.report_html_compare import flips_of_speed, side_by_side
-from cli.report_html_compared_bill import compared_bill
+from cli.report_html_compared_bill import compared_bill, overhead_ratio
 from cli.report_html_compared_read import ComparisonFile
 from cli.report_html_origin import seat_commands
 from cli.report_html_part_used import part_sentence
@@ -26,7 +26,7 @@ from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import offers_of, taken
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
-from cli.report_words import unfilled_words
+from cli.report_words import power_words, unfilled_words
 from planner.place.answer import Proof
 from planner.procure.budget import format_money
 from planner.search.standings import NO_FIT
@@ -57,6 +57,7 @@ def _candidate(one: Mapping[str, Any], file: ComparisonFile) -> Candidate:
         memory=one["memory"], tier=cut["tier"], cut_bytes=one["seated_bytes"],
         least_bytes=cut["objective_bytes"], open_share=cut["gap"], proved_of="",
         crossed=one["crossed_bytes"], ties=one["tie_with_first"], power_w=run["power_w"] or 0.0,
+        power_name=power_words(overhead_ratio(document)),
         cost=None if cost is None else Cost(cost * 1e6, format_money(cost * 1e6, currency)),
         run=None if whole is None else Cost(whole, format_money(whole, currency)),
         best_step_s=min(best.step_s, one["step"]["total_s"]),

@@ -33,7 +33,7 @@ def compared_bill(document: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     runs = [one["run"] for one in document["ranked"]]
     columns = {
-        power_words(_overhead_ratio(document)).capitalize(): [
+        power_words(overhead_ratio(document)).capitalize(): [
             Num(run["power_w"] or 0.0, _power(run["power_w"])) for run in runs
         ],
         "Tokens a day": [
@@ -104,7 +104,8 @@ def _purchase(document: Mapping[str, Any], names: Sequence[str], currency: str) 
     return table(f"What it costs to buy, in {currency}", ["Part", *lines], rows)
 
 
-def _overhead_ratio(document: Mapping[str, Any]) -> float:
+def overhead_ratio(document: Mapping[str, Any]) -> float:
+    """Return power at the meter over power of the parts by a comparison's price list [1]."""
     prices = document["inputs"]["prices"]
     return float(prices.get("overhead_ratio", 1.0)) if prices else 1.0
 

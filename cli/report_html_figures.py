@@ -27,7 +27,8 @@ def figures(one: Candidate) -> str:
          f"of {format_bytes(capacity)}: {'fits' if one.fits else 'does not fit'}"),
     ]  # fmt: skip
     if one.power_w > 0:
-        told.append(("Power", format_power(one.power_w), "of parts whose power is known"))
+        told.append((one.power_name.capitalize(), format_power(one.power_w),
+                     "of parts whose power is known"))  # fmt: skip
     if one.cost is not None:
         told.append(("A million tokens", one.cost.text, "by the price list below"))
     return (

@@ -84,11 +84,11 @@ def shorter_words(step_s: float, rivals: Mapping[str, float], least_share: float
     )
 
 
-NOT_USUAL = (
-    "It is not run in one of the usual ways, which go first where the model cannot tell at 90 % "
-    "which is faster."
-)
+_GO_FIRST = "which go first where the model cannot tell at 90 % which is faster."
+NOT_USUAL = f"It is not run in one of the usual ways, {_GO_FIRST}"
 """Why a faster layout is passed over."""
+NONE_USUAL = f"None of these is run in one of the usual ways, {_GO_FIRST}"
+"""The same of several."""
 
 
 def passed_over_words(choice: Choice) -> str:

@@ -43,6 +43,17 @@ def test_a_faster_layout_that_is_not_usual_is_told_as_place_tells_it() -> None:
     assert "hardly tell" not in said
 
 
+def test_of_several_the_reason_is_told_once() -> None:
+    found = comparison(1.0)
+    found.compared.ranked.append(found.compared.ranked[0])
+
+    said = fastest_lines(found)
+
+    assert len(said) == 2
+    assert "usual ways" not in said[0]
+    assert "None of these is run in one of the usual ways" in said[1]
+
+
 def test_a_layout_as_good_is_not_called_passed_over() -> None:
     said = " ".join(fastest_lines(comparison(0.968 * 1.01)))
 
