@@ -13,8 +13,6 @@ from cli.joint_table import joint_rows
 from cli.joint_verdict import joint_document, joint_of, joint_sentences
 from tests.cli.test_compare_models import SCHEMAS, compared, entry
 
-MILLION = 1e-6
-
 
 def priced(model: str, *ranked: tuple[dict[str, Any], float], gpus: int = 8) -> dict[str, Any]:
     """Return a comparison whose clusters train a token for so much money."""
@@ -33,10 +31,8 @@ def priced(model: str, *ranked: tuple[dict[str, Any], float], gpus: int = 8) -> 
 @pytest.fixture
 def both() -> list[dict[str, Any]]:
     return [
-        priced(
-            "a", (entry("wide", 1.0, 9.0), 1 * MILLION), (entry("deep", 1.01, 1.0), 9 * MILLION)
-        ),
-        priced("b", (entry("wide", 1.0, 9.0), 3 * MILLION), (entry("deep", 1.0, 1.0), 2 * MILLION)),
+        priced("a", (entry("wide", 1.0, 9.0), 1e-6), (entry("deep", 1.01, 1.0), 9e-6)),
+        priced("b", (entry("wide", 1.0, 9.0), 3e-6), (entry("deep", 1.0, 1.0), 2e-6)),
     ]
 
 

@@ -63,7 +63,7 @@ def test_money_of_one_plan_stands_in_its_recommendation_and_among_its_figures(
     figures = page.partition('<dl class="figures">')[2].partition("</dl>")[0]
     assert re.findall(r"<dt>(.*?)</dt>", figures) == [
         "Across supernodes", "Time of a step", "Tokens a second", "Fullest GPU&#x27;s memory",
-        "Power", "A million tokens",
+        "Power at the meter", "A million tokens",
     ]  # fmt: skip
     assert re.findall(r'"value">(.*?)</dd>', figures) == [
         "120 B", "2 s", "512", "6 GB", "9 kW", f"{million:.4g} EUR",
