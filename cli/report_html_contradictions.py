@@ -144,6 +144,12 @@ def _stage_contradictions(document: Mapping[str, Any]) -> Iterator[str]:
             f"stages.micro_batches: {stages['micro_batches']} of {stages['chunks']} virtual stages "
             f"do not go round {wanted} stages"
         )
+    halves = stages["micro_batches"] % 2 or wanted % 2 or stages["micro_batches"] < 2 * wanted
+    if stages["schedule"] == "dualpipe" and wanted > 1 and halves:
+        yield (
+            f"stages.micro_batches: {stages['micro_batches']} do not meet in {wanted} stages: "
+            "DualPipe needs both even, and two micro-batches a stage"
+        )
     most = max(stages["chunks"], wanted, 1)
     if most > _MOST_STAGES:
         yield f"stages: expected at most {_MOST_STAGES} stages and virtual stages, got {most}"

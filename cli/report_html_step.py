@@ -12,6 +12,7 @@ from cli.report_pictures_bars import stacked
 from cli.report_pictures_timeline import PASSES, step_picture
 from cli.report_timeline import MOST_PASSES, StepLine, passes_drawn, step_line
 from cli.report_words import part_words
+from planner.steptime.trace import ALIKE
 from planner.units import format_share, format_time
 
 _STRIPED = "stripes"
@@ -120,6 +121,8 @@ def timeline_words(document: Mapping[str, Any], line: StepLine) -> str:
         f"it sets the step. The stages work {format_share(line.busy_share)} of the pipeline's time."
     )
     said = [first]
+    if line.stages > 1:
+        said.append(f"Of the stages {ALIKE}.")
     if line.left_out:
         said.append("What repeats itself in the middle is left out, and counted.")
     if len(line.rows) < line.stages:

@@ -91,8 +91,8 @@ def step_line(stages: Mapping[str, Any]) -> StepLine:
     count, chunks, total = len(forward), stages["chunks"], stages["micro_batches"]
     schedule = stages["schedule"]
     drawn = micro_batches_drawn(schedule, count, chunks, total)
-    if schedule == "dualpipe" and (count % 2 or drawn % 2 or drawn < 2 * count):
-        schedule = "1f1b"
+    if count == 1:
+        schedule = "1f1b"  # of one stage all are alike, and DualPipe needs two
     work = [
         StageWork(forward_s=f, backward_s=b, weights_s=w)
         for f, b, w in zip(forward, backward, stages["weights_s"], strict=True)

@@ -82,8 +82,8 @@ def run_reasons(
     replicas = t["cp"] * dp * np.maximum(1, whole * dp // (t["etp"] * t["ep"]))
     idle |= (t["zero_stage"] != runs["zero_stage"][0]) & (replicas == 1)
     several = len(np.unique(runs["schedule"])) > 1
-    other = (t["schedule"] != SCHEDULES.index("1f1b")) & several
-    idle |= other & (pp == 1)
+    other = t["schedule"] != SCHEDULES.index("1f1b")
+    idle |= other & several & (pp == 1)
     alone = t["cp"] * dp == 1
     for name in ("overlap_gradients", "overlap_parameters"):
         idle |= (t[name] != runs[name][0]) & alone

@@ -41,6 +41,7 @@ class Batch:
 
 _LLAMA_3 = 128256
 """The vocabulary of every Llama 3 [1]: its 70B has the other dimensions of Llama 2's."""
+_LLAMA_3_SMALLER = frozenset({(4096, 32, 0), (8192, 80, 0)})
 
 # By shape (hidden, layers, experts), so that a renamed config.json finds its own.
 _PUBLISHED = {
@@ -61,10 +62,10 @@ _PUBLISHED = {
         source="Llama 2 trained on 4 M tokens a step of 4,096 each (arXiv:2307.09288 §2.2)",
     ),
 }  # fmt: skip
-_LLAMA_3_70B = Batch(
+_AS_LLAMA_3_405B = Batch(
     seq=8192, global_batch=2048,
-    source="as Llama 3's 405B, 16 M tokens a step of 8,192 each (arXiv:2407.21783 §3.4); for its "
-    "70B no batch is published",
+    source="as Llama 3's 405B, 16 M tokens a step of 8,192 each, for its 8B and 70B had similar "
+    "recipes; no batch of theirs is published (arXiv:2407.21783 §3.4)",
 )  # fmt: skip
 _USUAL = Batch(
     seq=4096, global_batch=1024,
@@ -88,7 +89,7 @@ def usual_batch(model: ModelSpec, gpus: int, fixed: Mapping[str, Any]) -> Batch:
 
     >>> from planner.model import Attention, ModelSpec
     >>> heads = Attention(heads=32, kv_heads=8, head_dim=128, v_head_dim=128)
-    >>> model = ModelSpec(name="m", hidden=4096, vocab=128256, layers=32, attention=heads,
+    >>> model = ModelSpec(name="m", hidden=4096, vocab=32000, layers=32, attention=heads,
     ...                   ffn=14336)
     >>> usual_batch(model, 1024, {}).global_batch, usual_batch(model, 12, {}).global_batch
     (1024, 1020)
@@ -129,6 +130,6 @@ def _shared_out(wanted: float, gpus: int, fixed: Mapping[str, Any]) -> int:
 def _published(model: ModelSpec) -> Batch:
     """Return what its makers trained *model* with, or what is usual."""
     shape = (model.hidden, model.layers, model.experts)
-    if model.vocab == _LLAMA_3 and shape == (8192, 80, 0):
-        return _LLAMA_3_70B
+    if model.vocab == _LLAMA_3 and shape in _LLAMA_3_SMALLER:
+        return _AS_LLAMA_3_405B
     return _PUBLISHED.get(shape, _USUAL)

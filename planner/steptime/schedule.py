@@ -19,7 +19,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from planner.steptime.columns import LayoutColumns, Values, anywhere, larger, select, smaller
+from planner.steptime.columns import (
+    LayoutColumns,
+    Values,
+    anywhere,
+    larger,
+    select,
+    smaller,
+    whole,
+)
 from planner.steptime.longest_1f1b import Passes, longest_1f1b
 
 
@@ -223,7 +231,9 @@ def _waits_of_others(
     """Return those of GPipe, ZB-H1 and DualPipe; see the module.
 
     Filling and draining pass 2 (p - 1) hops (ZB-H1: 4 (p - 1)). Others hide under the next
-    micro-batch, ZB-H1's under the weight gradients: found by comparing with the explicit graph.
+    micro-batch, ZB-H1's under the weight gradients. In DualPipe two passes that run as one start
+    when both may, so that a stage waits for one hop with all but every p-th micro-batch: found by
+    comparing with the explicit graph.
     """
     pp, m, code = columns.pp, columns.micro_batches, columns.schedule
     both = stage_sum((forward, backward))
@@ -233,10 +243,15 @@ def _waits_of_others(
     zero_bubble = larger(0.0, rest * (1.0 - 2.0 * w / total))
     dual = larger(0.0, (pp / 2.0 - 1.0) / pp * (total + backward.total(pp) - 3.0 * w))
     around = 2.0 * (pp - 1.0) * hop_s
+    met = whole(m * (pp - 1.0) / pp) + larger(1.0, 1.5 * pp - 3.0)
     idle = larger(0.0, around - (pp * most - total) - w) / pp
     return _Waits(
         bubble_s=select(code == 1, apart, select(code == 2, zero_bubble, dual)),
-        hops_s=select(code == 2, 2.0 * around + larger(0.0, m - pp) * idle, around),
+        hops_s=select(
+            code == 2,
+            2.0 * around + larger(0.0, m - pp) * idle,
+            select(code == 3, met * hop_s, around),
+        ),
     )
 
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 from planner.model import ModelSpec
 from planner.steptime.columns import (
+    SCHEDULES,
     LayoutColumns,
     Values,
+    anywhere,
     larger,
     repeats_operators,
     select,
@@ -35,6 +37,11 @@ every second one (k, the attention's output, the feed-forward's second), in Llam
 _LAST_TENSOR_SHARE = 0.25
 """Of a dense layer's TP traffic one way, what follows its last product [1]: one of two gathers and
 two scatters."""
+
+_DUALPIPE = SCHEDULES.index("dualpipe")
+_EXCHANGE_SHARE = 20.0 / 132.0
+"""Of a GPU's multiprocessors, those that DualPipe sets aside for dispatch and combine [1]: 20 of an
+H800's 132 (arXiv 2412.19437 §3.2.1 and §3.2.2). Products and attention have the others."""
 
 _ZERO = StageSeconds(first=0.0, middle=0.0, middle_mean=0.0, last=0.0)
 _NOWHERE = (_ZERO, _ZERO)
@@ -179,6 +186,20 @@ def _beside_products(
     )
 
 
+def _beside_the_exchange(columns: LayoutColumns, rates: Rates) -> Rates:
+    """Return *rates* with less of what multiplies, where DualPipe exchanges tokens all the time."""
+    held = (columns.schedule == _DUALPIPE) * (columns.ep > 1)
+    if not anywhere(held):
+        return rates
+    left = select(held, 1.0 - _EXCHANGE_SHARE, 1.0)
+    return replace(
+        rates,
+        gemm_flops_per_s=rates.gemm_flops_per_s * left,
+        logits_flops_per_s=rates.logits_flops_per_s * left,
+        attention_flops_per_s=rates.attention_flops_per_s * left,
+    )
+
+
 def layer_costs(
     model: ModelSpec, columns: LayoutColumns, rates: Rates, wires: Wires
 ) -> dict[str, Cost]:
@@ -190,6 +211,7 @@ def layer_costs(
     cp = context_s(model, columns, wires)
     one = 1.0 if model.parallel_block else 2.0
     spans = (wires.tp.k > 1) * 1.0
+    rates = _beside_the_exchange(columns, rates)
     costs = {}
 
     def times(pairs: float) -> tuple[Values, Values] | None:
@@ -272,9 +294,22 @@ def _on_stages(
     alone = select(columns.pp > 1, 0.0, head)
     first = layers.first_dense * dense + layers.first_moe * moe + each["embedding"] + alone
     last = layers.last_dense * dense + layers.last_moe * moe + head
+    first, last = _met(columns, first, select(columns.pp > 1, last, first))
     return StageSeconds(
         first=first,
         middle=layers.middle_dense * dense + layers.middle_moe * moe,
         middle_mean=layers.middle_mean_dense * dense + layers.middle_mean_moe * moe,
-        last=select(columns.pp > 1, last, first),
+        last=last,
     )
+
+
+def _met(columns: LayoutColumns, first: Values, last: Values) -> tuple[Values, Values]:
+    """Return what the first and the last rank do for one micro-batch.
+
+    In DualPipe each of them holds both ends, and runs half of the micro-batches through each.
+    """
+    both_ways = columns.schedule == _DUALPIPE
+    if not anywhere(both_ways):
+        return first, last
+    mean = (first + last) / 2.0
+    return select(both_ways, mean, first), select(both_ways, mean, last)

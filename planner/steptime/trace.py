@@ -4,8 +4,7 @@ Trace Event Format (JSON object form): complete events ``ph: "X"`` with ``ts`` a
 microseconds, metadata ``ph: "M"`` for names and order. A stage is a process; its threads are the
 passes and, below, the communication of each. A pass's own exposed traffic is drawn at its end,
 a hop from another stage where its stage waits for it. What the step has beyond the passes that are
-drawn stands behind them, so that the last event ends at ``step_s``; only DualPipe of too few
-micro-batches, which is drawn as 1F1B, ends later.
+drawn stands behind them, so that the last event ends at ``step_s``.
 Both viewers count whole nanoseconds and want the events of a thread apart or nested: starts and
 ends are rounded to them, never start and length. Process 0 is the idle one to Perfetto, which also
 takes thread 0 for the one that bears its process's number: processes are numbered from 1, threads
@@ -62,20 +61,22 @@ def stage_values(seconds: StageSeconds, stages: int) -> list[float]:
 def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
     """Return the trace of one layout's step.
 
-    Long runs are cut to whole rounds of the pipeline that stay within 50,000 passes.
+    Long runs are cut to whole rounds of the pipeline that stay within 50,000 passes; one round
+    alone has another order where stages are interleaved, and none in DualPipe.
 
     Args:
         step: the predicted step of one layout.
         columns: that layout, scalars.
         hop_s: one hop between stages [s].
+
+    Raises:
+        LayoutError: the micro-batches do not go with the schedule.
     """
     stages, chunks = int(columns.pp), int(columns.vpp)
     total = int(columns.micro_batches)
-    rounds = max(1, MOST_PASSES // (2 * stages * chunks * stages))
+    schedule = SCHEDULES[int(columns.schedule)] if stages > 1 else "1f1b"
+    rounds = max(_least_rounds(schedule, chunks), MOST_PASSES // (2 * stages * chunks * stages))
     drawn = min(total, rounds * stages) if stages > 1 else min(total, MOST_PASSES // 2)
-    schedule = SCHEDULES[int(columns.schedule)]
-    both_ways = stages % 2 == 0 and drawn % 2 == 0 and drawn >= 2 * stages
-    named = "1f1b" if schedule == "dualpipe" and not both_ways else schedule
     costs = step.stages
     forward, backward = stage_values(costs.forward, stages), stage_values(costs.backward, stages)
     weights = stage_values(costs.weights, stages)
@@ -83,7 +84,7 @@ def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
         StageWork(forward_s=f, backward_s=b, weights_s=w)
         for f, b, w in zip(forward, backward, weights, strict=True)
     ]
-    line = timeline(step_graph(named, work, chunks, drawn, hop_s))
+    line = timeline(step_graph(schedule, work, chunks, drawn, hop_s))
     events = _metadata(stages)
     shown = {name: stage_values(part, stages) for name, part in costs.exposed.items()}
     for one in sorted(line.start_s, key=lambda p: (line.start_s[p], p)):
@@ -95,13 +96,17 @@ def traced(step: Step, columns: LayoutColumns, hop_s: float) -> Traced:
         "otherData": {
             "micro_batches": total,
             "micro_batches_drawn": drawn,
-            "schedule": named,
+            "schedule": schedule,
             "stages": ALIKE,
             "step_s": float(step.total_s),
         },
         "traceEvents": [_numbered(event, stages) for event in events],
     }
     return Traced(document=document, timeline=line, micro_batches=drawn)
+
+
+def _least_rounds(schedule: str, chunks: int) -> int:
+    return 2 if chunks > 1 or schedule == "dualpipe" else 1
 
 
 def _metadata(stages: int) -> list[dict[str, Any]]:

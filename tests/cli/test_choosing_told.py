@@ -83,7 +83,8 @@ def test_the_command_beside_a_least_cut_that_is_slow_gives_the_faster_seating(
 ) -> None:
     # two replicas share a supernode only if TP is split; its bytes are few, but nothing hides them
     asked = ("place", "--supernode", "8", "--gpus", "32", "--model", "llama-3.1-8b", "--tp", "4",
-             "--dp", "8", "--dp-shard", "2", "--zero", "3", "--micro-batch", "1")  # fmt: skip
+             "--dp", "8", "--dp-shard", "2", "--zero", "3", "--micro-batch", "1", "--seq", "4096",
+             "--global-batch", "1024")  # fmt: skip
     least = documented(planner, *asked)
     said = first_lines(planner, *asked)
     timed = documented(planner, *asked, "--objective", "time")
@@ -151,7 +152,7 @@ def test_a_search_says_whose_cut_is_not_proved_the_least(planner: Planner) -> No
 
 
 PARTLY = ("compare", "--supernode", "5", "--gpus", "24", "--model", "llama-3.1-8b", "--tp", "4",
-          "--dp", "6", "--global-batch", "48", "--micro-batch", "8")  # fmt: skip
+          "--dp", "6", "--global-batch", "48", "--micro-batch", "8", "--seq", "4096")  # fmt: skip
 
 
 def test_a_comparison_says_what_a_part_of_every_rack_would_bring(
@@ -189,7 +190,7 @@ def test_one_candidate_crosses_the_same_bytes_on_every_page(
     # rank order takes 29.0564 s of 29.0574 s, for 117 GB instead of 99.7 GB
     asked = ("--supernode", "6", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "2", "--pp",
              "2", "--dp", "4", "--vpp", "1", "--micro-batch", "1", "--recompute", "selective",
-             "--global-batch", "1024")  # fmt: skip
+             "--global-batch", "1024", "--seq", "4096")  # fmt: skip
     placed = documented(planner, "place", *asked)
     compared, report = tmp_path / "compared.json", tmp_path / "report.html"
     (own,) = documented(planner, "compare", *asked, "--out", str(compared))["ranked"]

@@ -115,8 +115,8 @@ def test_a_rounded_batch_is_said_before_the_ranking(planner: Planner) -> None:
     asked = ("--gpus", "6", "--supernode", "6", "--model", "llama-3.1-8b", "--tp", "2", "--dp", "3")
     head = " ".join(planner("compare", *asked, "--tokens", "15T").out.split("Ranked")[0].split())
 
-    # The usual 1,024 sequences of 4,096 tokens are no multiple of 3; 1,023 and 1,026 are.
-    assert re.search(r"whole micro-batches: 1,023 for 1,024 sequences; --global-batch", head)
+    # Llama 3's 2,048 sequences of 8,192 tokens are no multiple of 3; 2,046 and 2,049 are.
+    assert re.search(r"whole micro-batches: 2,049 for 2,048 sequences; --global-batch", head)
     assert re.search(r"15T tokens take [\d,]+ days or more on these: planner compare", head)
 
 

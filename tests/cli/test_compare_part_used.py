@@ -29,7 +29,8 @@ def test_what_a_part_of_each_rack_brings_is_in_the_document_and_on_its_page(
     planner: Planner, tmp_path: Path
 ) -> None:
     # 16 GPUs fill three racks of 5 and one seat: 4 of each of 4 racks
-    asked = ("--supernode", "5", "--gpus", "16", "--model", "llama-3.1-8b")
+    asked = ("--supernode", "5", "--gpus", "16", "--model", "llama-3.1-8b", "--seq", "4096",
+             "--global-batch", "1024")  # fmt: skip
     file = tmp_path / "compared.json"
 
     assert planner("compare", *asked, "--json", "--out", str(file)).code == 0

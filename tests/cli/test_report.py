@@ -171,6 +171,23 @@ def test_a_hostile_name_runs_nothing(
     assert browser.addresses() == [page.as_uri()]
 
 
+@pytest.mark.parametrize(("stages", "said"), [("2", True), ("1", False)])
+def test_the_page_says_whose_times_the_stages_have(
+    stages: str, said: bool, planner: Callable[..., Ran], tmp_path: Path
+) -> None:
+    plan, out = tmp_path / "plan.json", tmp_path / "page.html"
+    placed = planner(
+        "place", "--supernode", "8", "--gpus", "16", "--model", "llama-3.1-8b", "--tp", "8", "--pp",
+        stages, "--global-batch", "16", "--seq", "8192", "--ignore-memory", "--out", str(plan),
+    )  # fmt: skip
+
+    reported = planner("report", str(plan), "--out", str(out))
+
+    assert (placed.code, reported.code) == (0, 0), placed.err + reported.err
+    whose = "Of the stages each is timed with the slowest group of every degree"
+    assert (whose in out.read_text(encoding="utf-8")) is said
+
+
 def test_the_step_in_time_can_be_pointed_at(
     browser: Browser, planner: Callable[..., Ran], plan_file: Path, tmp_path: Path
 ) -> None:

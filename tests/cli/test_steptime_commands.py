@@ -356,6 +356,29 @@ def test_errors_of_the_rows_furthest_off_have_a_space_before_the_sign(planner: P
     assert not re.search(r"\d%", told)
 
 
+@pytest.mark.parametrize("schedule", ["dualpipe", "zb-h1", "gpipe"])
+def test_a_schedule_that_does_not_interleave_is_taken_without_virtual_stages(
+    planner: Planner, tmp_path: Path, schedule: str
+) -> None:
+    """Where nobody said how many: DualPipe was timed and drawn with two, at half a pass each."""
+    layout, trace = tmp_path / "layout.yaml", tmp_path / "trace.json"
+    layout.write_text(
+        f"tp: 8\npp: 2\ndp: 4\nglobal_batch: 16\nmicro_batch: 1\nseq: 2048\nschedule: {schedule}\n"
+    )
+
+    ran = planner("step", "--gpus", "64", "--supernode", "8", "--model", "llama-3.1-8b",
+                  "--layout", str(layout), "--trace", str(trace), "--json")  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["inputs"]["layout"]["vpp"] == 1
+    drawn = json.loads(trace.read_text())
+    ends = max(e["ts"] + e["dur"] for e in drawn["traceEvents"] if e["ph"] == "X") / 1e6
+    beyond = [e["dur"] / 1e6 for e in drawn["traceEvents"] if e["name"].startswith("pipeline")]
+    assert drawn["otherData"]["schedule"] == schedule
+    assert ends == pytest.approx(drawn["otherData"]["step_s"], rel=1e-4)
+    assert max(beyond, default=0.0) < 0.02 * ends
+
+
 @pytest.mark.parametrize("changed", [{"pp": "5", "dp": "1"}, {"global_batch": "12"}])
 def test_dualpipe_is_refused_where_its_micro_batches_cannot_meet(
     planner: Planner, tmp_path: Path, changed: dict[str, str]

@@ -258,16 +258,17 @@ def test_every_pass_runs_once_on_every_stage(schedule: str, chunks: int) -> None
         assert len(order) == len(set(order)) == kinds * chunks * 8
 
 
-@pytest.mark.parametrize("stages", [2, 4, 6, 8])
-@pytest.mark.parametrize("rounds", [2, 3])
-def test_dualpipe_is_its_graph_where_passes_are_equal(stages: int, rounds: int) -> None:
+@pytest.mark.parametrize("stages", [2, 4, 6, 8, 16])
+@pytest.mark.parametrize("more", [0, 2, 8, 20])
+@pytest.mark.parametrize("hop_s", [0.0, 0.01, 0.2])
+def test_dualpipe_is_its_graph_where_passes_are_equal(stages: int, more: int, hop_s: float) -> None:
     work = alike(stages, 1.0, 2.0, 1.0)
+    micro_batches = 2 * stages + more
 
-    found = closed("dualpipe", work, 1, stages * rounds, 0.0)
+    found = closed("dualpipe", work, 1, micro_batches, hop_s)
 
-    assert found.total_s == pytest.approx(
-        explicit_s("dualpipe", work, 1, stages * rounds, 0.0), rel=1e-9
-    )
+    explicit = explicit_s("dualpipe", work, 1, micro_batches, hop_s)
+    assert found.total_s == pytest.approx(explicit, rel=0.004 if hop_s else 1e-9)
 
 
 @given(st.sampled_from([2, 4, 8]), st.integers(2, 4), st.floats(1.6, 3.0), st.floats(0.5, 1.0))

@@ -231,9 +231,14 @@ def test_the_usual_batch_gives_replicas_whole_micro_batches(
 
 @pytest.mark.parametrize(
     ("name", "seq", "whose"),
-    [("llama-2-70b", 4096, "Llama 2 trained on 4 M"), ("llama-3.1-70b", 8192, "Llama 3's 405B")],
+    [
+        ("llama-2-70b", 4096, "Llama 2 trained on 4 M"),
+        ("llama-2-7b", 4096, "as Llama 2"),
+        ("llama-3.1-70b", 8192, "Llama 3's 405B"),
+        ("llama-3.1-8b", 8192, "Llama 3's 405B"),
+    ],
 )
-def test_the_70b_of_llama_2_and_of_llama_3_are_told_apart(name: str, seq: int, whose: str) -> None:
+def test_llama_2_and_llama_3_of_one_shape_are_told_apart(name: str, seq: int, whose: str) -> None:
     usual = usual_batch(read_model(name), 64, {})
 
     assert usual.seq == seq

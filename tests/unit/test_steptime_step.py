@@ -326,3 +326,27 @@ def test_attention_written_for_hopper_is_faster_from_hopper_on(chip: str, faster
 
     # FlashAttention 2 does 350 TFLOP/s on an H100, kernels written for it 740 (arXiv 2407.08608)
     assert rate(1.0) / rate(0.0) == pytest.approx(740 / 350 if faster else 1.0, rel=0.02)
+
+
+def test_in_dualpipe_both_ends_are_on_one_rank() -> None:
+    """A rank runs half of its micro-batches through each: embedding and logits are shared out."""
+    plain = Layout(tp=8, pp=4, dp=2, global_batch=32, seq=4096)
+
+    in_turn = predicted(plain).stages.forward
+    both_ways = predicted(replace(plain, schedule="dualpipe")).stages.forward
+
+    assert in_turn.last > in_turn.first
+    assert both_ways.first == both_ways.last == (in_turn.first + in_turn.last) / 2
+    assert both_ways.middle == in_turn.middle
+
+
+def test_dualpipe_leaves_twenty_of_132_multiprocessors_to_the_experts_traffic() -> None:
+    """arXiv 2412.19437 §3.2.2; what only moves bytes is bound by memory and not by them."""
+    plain = Layout(tp=4, pp=4, dp=8, ep=32, global_batch=256, schedule="zb-h1")
+
+    apart = predicted(plain, MOE).stages.layers["moe"].compute
+    beside = predicted(replace(plain, schedule="dualpipe"), MOE).stages.layers["moe"].compute
+
+    assert beside["attention"] * 112 / 132 == pytest.approx(apart["attention"], rel=0.02)
+    assert apart["gemm"] < beside["gemm"] < apart["gemm"] * 132 / 112
+    assert beside["memory"] == apart["memory"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from planner.collectives.links import two_tiers
+from planner.errors import LayoutError
 from planner.layout import Layout
 from planner.steptime import trace as trace_module
 from planner.steptime.columns import columns_of
@@ -26,6 +28,7 @@ LAYOUTS = {
     "interleaved": Layout(tp=8, pp=4, vpp=5, dp=2, global_batch=16, seq=4096),
     "gpipe": Layout(tp=8, pp=4, dp=2, global_batch=16, seq=4096, schedule="gpipe"),
     "zb-h1": Layout(tp=8, pp=4, dp=2, global_batch=16, seq=4096, schedule="zb-h1"),
+    "dualpipe": Layout(tp=8, pp=4, dp=2, global_batch=16, seq=4096, schedule="dualpipe"),
     "one stage": Layout(tp=8, dp=2, global_batch=16, seq=4096),
 }
 
@@ -51,6 +54,22 @@ def test_events_have_what_the_format_asks_for(name: str) -> None:
         if event["ph"] == "X":
             assert event["dur"] > 0
             assert event["ts"] >= 0
+
+
+@pytest.mark.parametrize("global_batch", [8, 12, 18])
+def test_dualpipe_is_not_drawn_as_another_schedule(global_batch: int) -> None:
+    """Four stages: eight micro-batches a replica at least, and an even number of them."""
+    few = replace(LAYOUTS["dualpipe"], global_batch=global_batch)
+
+    with pytest.raises(LayoutError, match="DualPipe needs pp and the micro-batches even"):
+        told(few)
+
+
+def test_a_long_pipeline_is_cut_to_two_rounds_of_dualpipe() -> None:
+    layout = Layout(tp=1, pp=128, global_batch=512, seq=4096, schedule="dualpipe")
+    document = told(layout)[0].document["otherData"]
+
+    assert (document["schedule"], document["micro_batches_drawn"]) == ("dualpipe", 256)
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
@@ -109,8 +128,8 @@ def test_a_long_run_is_cut_to_whole_rounds(monkeypatch: pytest.MonkeyPatch) -> N
 
     trace, _ = told(layout)
 
-    assert trace.micro_batches == 16  # a round of 16 stages has 2,560 passes
-    assert len(trace.timeline.start_s) == 2560
+    assert trace.micro_batches == 32  # two rounds of 16 stages: one alone has another order
+    assert len(trace.timeline.start_s) == 5120
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
