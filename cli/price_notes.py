@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.fabric_parts import KINDS
 from planner.nodes import meant
-from planner.procure.bill import BOXES, SERVER, Bill
+from planner.procure.bill import BOXES, OF_CLUSTER, SERVER, Bill
 from planner.procure.prices import PriceList
 from topologies.fabric_accelerators import accelerator_names
 
@@ -28,7 +28,22 @@ def price_notes(prices: PriceList | None, bills: Iterable[Bill]) -> list[str]:
     told = [
         f"--prices: {SERVER!r} under items is not used throughout: {_UNCOUNTED}"
     ] if uncounted else []  # fmt: skip
-    return told + _not_called("--prices", unused_prices(prices, counted))
+    return [
+        *told, *_not_called("--prices", unused_prices(prices, counted)),
+        *_not_in_clusters(prices, counted),
+    ]  # fmt: skip
+
+
+def _not_in_clusters(prices: PriceList, bills: Iterable[Bill]) -> list[str]:
+    """Return a line for each price for one cluster alone that no part of these clusters has."""
+    used = {line.priced_as for bill in bills for line in bill.lines}
+    return [
+        f"--prices: {item!r} of {cluster!r} under clusters is not used: no cluster here is called "
+        "so, or it has no such part"
+        for cluster, items in prices.clusters.items()
+        for item in items
+        if f"{item}{OF_CLUSTER}{cluster}" not in used
+    ]
 
 
 def unused_prices(prices: PriceList | None, bills: Iterable[Bill]) -> dict[str, list[str]]:

@@ -139,7 +139,10 @@ def bill_of_file(document: Mapping[str, Any], prices: PriceList | None) -> Bill:
                  link_bytes_per_s=line["link_bytes_per_s"], price=None, source="")
         for line in document["bill"]["lines"]
     ]  # fmt: skip
-    bill = priced_bill(parts, document["inputs"]["fabric"]["accelerator"]["name"], prices)
+    inputs = document["inputs"]
+    bill = priced_bill(
+        parts, inputs["fabric"]["accelerator"]["name"], prices, cluster=inputs["cluster"]
+    )
     return replace(bill, ports=ports_of(document["bill"]))
 
 

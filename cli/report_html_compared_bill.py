@@ -11,7 +11,7 @@ from cli.report_html_compared_read import ranked_names
 from cli.report_html_parts import Num, filled_table, table
 from cli.report_pictures import safe
 from cli.report_words import boxes_words, power_words, unused_ports_words
-from planner.procure.bill import BOXES
+from planner.procure.bill import BOXES, OF_CLUSTER
 from planner.procure.budget import format_money
 from planner.units import format_number, format_power
 
@@ -119,6 +119,11 @@ def _price_list(prices: Mapping[str, Any] | None) -> str:
         **{f"an hour of a {kind}": one for kind, one in prices["gpu_hours"].items()},
         "a kilowatt-hour": prices["kwh"],
         **prices["items"],
+        **{
+            f"{item}{OF_CLUSTER}{cluster}": one
+            for cluster, items in prices.get("clusters", {}).items()
+            for item, one in items.items()
+        },
     }
     currency = prices["currency"]
     rows: list[list[str | Num]] = [

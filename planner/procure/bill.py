@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 SERVER, SUPERNODE = "server", "supernode"
+OF_CLUSTER = " of "
+"""Between a part and the cluster that it has a price of its own in."""
 BOXES = (SERVER, SUPERNODE)
 """What GPUs sit in, with all that has no line of its own: host CPUs, memory, disks, chassis, fans.
 
@@ -34,6 +36,7 @@ class BillLine:
         power_w: what one draws, None where nobody said [W].
         price: of one, None where the list has none.
         source: of the price, with its date.
+        only_in: the cluster that the list has this price for alone; empty of one for all clusters.
     """
 
     item: str
@@ -42,6 +45,12 @@ class BillLine:
     power_w: float | None
     price: float | None
     source: str
+    only_in: str = ""
+
+    @property
+    def priced_as(self) -> str:
+        """What the price is called that it has: by the part, and the cluster if it is its own."""
+        return f"{self.item}{OF_CLUSTER}{self.only_in}" if self.only_in else self.item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +131,7 @@ def bill_of_materials(fabric: Fabric, prices: PriceList | None) -> Bill:
         ],
         name,
         prices,
+        cluster=fabric.whole.name,
     )  # fmt: skip
     return replace(bill, ports=parts.ports)
 
@@ -140,24 +150,30 @@ def _comes_with_supernode(link: LinkCount) -> bool:
     return own and link.tier in ("board", "supernode")
 
 
-def priced_bill(parts: Sequence[BillLine], accelerator: str, prices: PriceList | None) -> Bill:
+def priced_bill(
+    parts: Sequence[BillLine], accelerator: str, prices: PriceList | None, *, cluster: str
+) -> Bill:
     """Return *parts* with the prices of the list; what a part draws is the list's, else its own.
 
     Args:
         parts: innermost first.
         accelerator: the GPUs' name.
         prices: the user's list, if any.
+        cluster: whose parts they are; the list may have prices for it alone.
     """
     items = {} if prices is None else prices.items
+    here = {} if prices is None else prices.clusters.get(cluster, {})
     lines = []
     for part in parts:
-        priced = items.get(part.item)
-        stated_w = None if priced is None else priced.power_w
+        known = [one[part.item] for one in (here, items) if part.item in one]
+        priced = known[0] if known else None
+        drawn_w = [one.power_w for one in known if one.power_w is not None]
         lines.append(
             replace(
-                part, power_w=(part.power_w or None) if stated_w is None else stated_w,
+                part, power_w=drawn_w[0] if drawn_w else part.power_w or None,
                 price=None if priced is None else priced.price,
                 source="" if priced is None else f"{priced.source}, {priced.date}",
+                only_in=cluster if part.item in here else "",
             )
         )  # fmt: skip
     return Bill(

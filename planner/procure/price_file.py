@@ -13,6 +13,8 @@
       server: {price: 60000, power: 2 kW, source: "quote 17", date: 2026-05-01}
       leaf: {price: 40000, power: 1.5 kW, source: "list", date: 2026-03-01}
       leaf-spine: {price: 1200, source: "two optics and a fibre", date: 2026-03-01}
+    clusters:                      # what costs something else in one cluster
+      cloudmatrix384: {supernode: {price: 900000, source: "quote 18", date: 2026-05-01}}
 
 Parts are named as the bill of materials names them. All of it, for users: ``docs/prices.md``.
 """
@@ -46,16 +48,20 @@ def read_prices(path: Path | str) -> PriceList:
     if root.kind != "map":
         root.fault(f"expected a price list: currency, and items or gpu_hour; {TEMPLATE}")
         document.finish()
-    root.only("currency", "gpu_hour", "kwh", "overhead", "years", "items")
+    root.only("currency", "gpu_hour", "kwh", "overhead", "years", "items", "clusters")
     items = root.map("items", default=None)
+    clusters = root.map("clusters", default=None)
     hour = root.map("gpu_hour", default=None)
     keys = set() if hour is None else set(hour.keys())
     by_kind = dict(hour.items()) if hour is not None and keys and not keys & _PRICE_KEYS else {}
     prices = PriceList(
         currency=root.name("currency"),
-        items={} if items is None else {name: _price(node) for name, node in items.items()},
+        items={} if items is None else _prices(items),
         gpu_hour=None if by_kind or hour is None else _price(hour),
         gpu_hours={name: _price(node) for name, node in by_kind.items()},
+        clusters={}
+        if clusters is None
+        else {name: _prices(node) for name, node in clusters.items()},
         kwh=_optional(root, "kwh"),
         overhead_ratio=root.number("overhead", default=1.0, minimum=1.0, maximum=10.0),
         years=root.number("years", minimum=0.1, maximum=100.0) if root.has("years") else None,
@@ -67,6 +73,14 @@ def read_prices(path: Path | str) -> PriceList:
 def _optional(root: Node, key: str) -> Price | None:
     node = root.map(key, default=None)
     return None if node is None else _price(node)
+
+
+def _prices(node: Node) -> dict[str, Price]:
+    """Return the prices that *node* has, by what they are of."""
+    if node.kind != "map":
+        node.fault(f"expected parts, each with its price; {TEMPLATE}")
+        return {}
+    return {name: _price(one) for name, one in node.items()}
 
 
 def _price(node: Node) -> Price:

@@ -33,6 +33,7 @@ class PriceList:
         items: part to its price; parts are named as ``bill_of_materials`` names them.
         gpu_hour: rent of one GPU for one hour, whatever its kind, or None.
         gpu_hours: the same of one kind, by the accelerator's name; goes before ``gpu_hour``.
+        clusters: cluster to the prices that a part has there alone; they go before ``items``.
         kwh: price of one kilowatt-hour, or None.
         overhead_ratio: power at the meter over power of the parts (PUE) [1].
         years: life over which a purchase is written off, or None [years].
@@ -45,6 +46,9 @@ class PriceList:
     overhead_ratio: float = 1.0
     years: float | None = None
     gpu_hours: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
+    clusters: Mapping[str, Mapping[str, Price]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     def rent(self, accelerator: str) -> Price | None:
         """Return the rent of one GPU of that kind for one hour, or None."""

@@ -215,6 +215,7 @@ def _money(
         bill = priced_bill(
             [BillLine(**{**line, "price": None, "source": ""}) for line in lines],
             plan["inputs"]["fabric"]["accelerator"]["name"], prices,
+            cluster=plan["inputs"]["cluster"],
         )  # fmt: skip
         if SERVER in prices.items and not (bill.has_servers or prices.rent(bill.accelerator)):
             why[f"the servers of {name}: its file counts none; place it again"] = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.procure.bill import OF_CLUSTER
 from planner.procure.run import run_of
 from planner.search.axes import WIDEST_FACTOR
 from planner.search.flips import Flip
@@ -131,7 +132,8 @@ def price_now(item: str, prices: PriceList) -> float:
     kind = item.removeprefix(f"{GPU_HOUR} ")
     if item.startswith(GPU_HOUR):
         return prices.gpu_hours[kind].price
-    return prices.items[item].price
+    part, _, cluster = item.partition(OF_CLUSTER)
+    return (prices.clusters[cluster] if cluster else prices.items)[part].price
 
 
 def _varied(bids: Sequence[Bid], prices: PriceList) -> list[str]:
@@ -140,8 +142,7 @@ def _varied(bids: Sequence[Bid], prices: PriceList) -> list[str]:
     rents = [f"{GPU_HOUR} {kind}" for kind in prices.gpu_hours if kind in kinds]
     if all(prices.rent(kind) is not None for kind in kinds):
         return rents
-    used = dict.fromkeys(line.item for bid in bids for line in bid.bill.lines)
-    owned = [item for item in used if item in prices.items and prices.items[item].price > 0]
+    owned = dict.fromkeys(line.priced_as for bid in bids for line in bid.bill.lines if line.price)
     return [*rents, *owned, *([KWH] if prices.kwh is not None else [])]
 
 
@@ -172,7 +173,7 @@ def _scaled(prices: PriceList, item: str, factor: float) -> PriceList:
 def _repriced(bid: Bid, item: str, factor: float) -> Bid:
     lines = tuple(
         replace(line, price=line.price * factor)
-        if line.item == item and line.price is not None
+        if line.priced_as == item and line.price is not None
         else line
         for line in bid.bill.lines
     )

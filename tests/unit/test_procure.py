@@ -230,6 +230,9 @@ def test_the_price_list_in_the_documents_is_accepted_and_prices_every_part(tmp_p
     rent = text.replace("# gpu_hour: {", "gpu_hour: {")  # what stands there as a comment
     path.write_text(rent, encoding="utf-8")
     assert read_prices(path).gpu_hour is not None
+    before, comment, own = text.partition("# clusters:")
+    path.write_text(before + (comment + own).replace("\n# ", "\n")[2:], encoding="utf-8")
+    assert read_prices(path).clusters["generic-sn384"]["supernode"].price == 900_000
 
 
 def shipped_clusters() -> list[Fabric]:

@@ -196,7 +196,7 @@ def test_a_part_that_is_said_to_draw_nothing_is_not_among_those_that_nobody_spok
 ) -> None:
     document = {
         "bill": bill_document(fabric_of_64, range(64)),
-        "inputs": {"fabric": {"accelerator": {"name": "H100-SXM"}}},
+        "inputs": {"cluster": "a", "fabric": {"accelerator": {"name": "H100-SXM"}}},
     }
 
     bill = bill_of_file(document, listed(items={"nic": price(1.0, 0.0)}))
