@@ -81,6 +81,9 @@ LATER = {
     "8 MI300X by PyTorch": "torchao_mi300x",
     "128 and 256 GB200 by NVIDIA": "dgxc_gb200",
     "256 H100 by Megatron-Core": "megatron_moe_long",
+    "256 to 12,288 A100 by MegaScale": "megascale_ampere",
+    "the same by Megatron-LM": "megatron_ampere",
+    "6,144 H100 by NVIDIA": "nemotron_340b",
 }
 
 
