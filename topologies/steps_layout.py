@@ -15,18 +15,18 @@ _DEGREES = ("tp", "cp", "ep", "etp", "dp", "pp", "zero_stage", "micro_batch", "g
 _EARLY_STOP = (2, 1)
 """PyTorch whose recomputation ends with the last tensor that is needed; FSDP2 is newer."""
 
-_NEWER_ATTENTION = ("cudnn attention", "flash attention 3", "flashattention 3",
-                    "flash attention 4", "flashattention 4")  # fmt: skip
+_NEWER_ATTENTION = r"cudnn attention|flash ?attention[ -]?[34]\b|\bfa-?[34]\b"
 """Kernels written for Hopper or Blackwell, which PyTorch's own stacks run where they are asked for,
 or where cuDNN is new enough: 632 TFLOP/s of an H100, where FlashAttention 2 does 329
 (pytorch/pytorch issue 142132)."""
 
-_COPY_FOR_EACH_EXPERT = r"(nccl )?all-to-all dispatch\w*|nccl all-to-all"
-_DISPATCH = rf"{_COPY_FOR_EACH_EXPERT}|dispatch by an all-gather"
-_COPY_FOR_EACH_DOMAIN = ("deepep", "hybridep", "fused experts")
+_EXCHANGE = r"(all[-_ ]?to[-_ ]?all|a2a)"
+_COPY_FOR_EACH_EXPERT = rf"nccl {_EXCHANGE}|{_EXCHANGE}( token)? dispatch|dispatch[^;,]*{_EXCHANGE}"
+_COPY_FOR_EACH_DOMAIN = r"deepep|hybridep|fused experts"
 """Dispatchers: NCCL's all-to-all sends a token once for each expert that it picks, DeepEP and
 HybridEP once to each domain."""
 
+_CONTEXT = r"\bcp\b|\bcontext"
 _PYTORCH_STACKS = tuple(float(STACKS.index(name)) for name in ("eager", "compiled"))
 _ENDS = 2
 """Layers that an interleaved split may have beyond the model's: Megatron can count the embedding
@@ -148,7 +148,7 @@ def _columns(row: Cells, model: ModelSpec) -> LayoutColumns:
         overlap_hops=float(not apart),
         scatter_gather=1.0,
         compiled_loss=float(_says(notes, "loss compiled", "compiled loss")),
-        newer_attention=float(_says(notes, *_NEWER_ATTENTION)),
+        newer_attention=float(re.search(_NEWER_ATTENTION, notes) is not None),
         shard_gpus=_shard_gpus(row, notes),
         stops_early=float("fsdp2" in notes or _pytorch(notes) >= _EARLY_STOP),
         stack=stack,
@@ -163,9 +163,10 @@ def _domain_copies(row: Cells, notes: str, model: ModelSpec, stack: float) -> fl
     """
     if not model.experts:
         return 0.0
-    if re.search(_COPY_FOR_EACH_EXPERT, notes):
+    each_expert = re.search(_COPY_FOR_EACH_EXPERT, notes)
+    if each_expert and not re.search(_COPY_FOR_EACH_DOMAIN, notes):
         return 0.0
-    if _says(notes, *_COPY_FOR_EACH_DOMAIN) or stack not in _PYTORCH_STACKS:
+    if re.search(_COPY_FOR_EACH_DOMAIN, notes) or stack not in _PYTORCH_STACKS:
         return 1.0
     row.assumed["dispatch"] = "not stated: PyTorch's all-to-all, a copy for each expert"
     return 0.0
@@ -262,7 +263,9 @@ def _release(notes: str) -> tuple[int, int]:
 
 
 def _cp_kind(row: Cells) -> float:
-    notes = re.sub(_DISPATCH, "", row.text("notes").lower())
-    if "ulysses" in notes or "all-to-all" in notes or "all_to_all" in notes:
+    """Return the code of how a context is shared: what is said of CP, a ring where nothing is."""
+    notes = row.text("notes").lower()
+    of_cp = " ".join(clause for clause in re.split(r"[;,]", notes) if re.search(_CONTEXT, clause))
+    if "ulysses" in notes or re.search(_EXCHANGE, of_cp):
         return 2.0
-    return 1.0 if "all-gather" in notes or "all_gather" in notes else 0.0
+    return 1.0 if re.search(r"all[-_ ]?gather", of_cp) else 0.0
