@@ -106,7 +106,8 @@ class Contests:
             self._known[factor] = made()
             for one in self._known[factor].contenders:
                 self._rows.setdefault(one.row, {})[factor] = one
-            self._pool = self._some.timed(np.array(sorted(self._rows), np.int64))
+            if self._rows:
+                self._pool = self._some.timed(np.array(sorted(self._rows), np.int64))
 
     def bests(self, by_ratio: Mapping[float, Change], stays: str) -> dict[float, SeatedBest]:
         """Return the fastest at some factors, as ``Contest.best``.
