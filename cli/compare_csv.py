@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.compare_report import pareto_rows
+from cli.compare_front import pareto_rows
 from cli.report_words import plain_cell
 from cli.search_report import short_layout, used_bytes
 from planner.search.finalist import is_tie

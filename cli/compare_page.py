@@ -23,7 +23,8 @@ from cli.compare_flips import (
     flip_questions,
     now_sentence,
 )
-from cli.compare_report import Comparison, pareto_rows, worth_per_gpu
+from cli.compare_front import front_figures, pareto_rows
+from cli.compare_report import Comparison, worth_per_gpu
 from cli.compare_verdict import choice_of, same_work, tokens_words, verdict_lines
 from cli.inputs_document import efficiency_notes
 from cli.page_tables import simple_table
@@ -236,7 +237,8 @@ def _front_title(found: Comparison) -> str:
     rows = list(enumerate(pareto_rows(found), 1))
     front = [f"{rank} {row['cluster']}" for rank, row in rows if row["on_front"]]
     beaten = [f"{rank} {row['cluster']}" for rank, row in rows if not row["on_front"]]
-    text = f"Not beaten in everything (tokens, head-room, parts): {', '.join(front)}"
+    told = ", ".join(front_figures([row for _, row in rows]))
+    text = f"Not beaten in everything ({told}): {', '.join(front)}"
     return text + (f"; beaten: {', '.join(beaten)}" if beaten else "")
 
 

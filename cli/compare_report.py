@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from cli.compare_front import pareto_rows
 from cli.compare_inputs import Compare
 from cli.compare_sizes import sizes_document
 from cli.inputs_document import question_document
@@ -15,7 +16,6 @@ from cli.search_report import (
     FINALIST_LIMIT_S,
     finalist_document,
     layout_document,
-    used_bytes,
 )
 from planner.errors import InputError
 from planner.procure.bill import Bill, bill_of_materials
@@ -26,7 +26,6 @@ from planner.search.compare import Compared, Entry, compare, compare_layouts
 from planner.search.effort import Effort
 from planner.search.flips import Flip, Looked, Varied, flips
 from planner.search.gains import Gain, gains, worth
-from planner.search.pareto import pareto_front
 from planner.search.price_flips import Bid, cheapest, price_flips, price_now
 from planner.search.seated_flips import SeatedFlip, SeatedFlips, Today, seated_flips
 from planner.search.seated_gains import seated_gains
@@ -35,8 +34,6 @@ from planner.search.stages import Stage, Tell, untold
 if TYPE_CHECKING:
     from planner.procure.prices import PriceList
     from planner.search.part_used import PartUsed
-
-SWITCHES = ("scale_up_switch", "leaf", "spine", "core")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,34 +345,3 @@ def worth_per_gpu(gain: Gain, cluster: str, found: Comparison) -> float | None:
     except InputError:
         return None
     return worth(gain, cost.amount, one.gpus)
-
-
-def pareto_rows(found: Comparison) -> list[dict[str, Any]]:
-    """Return each entry's figures, and whether none beats it in all of them.
-
-    Figures: tokens a second, head-room, power, switches, and money a token; power and money only
-    where they are known of all.
-    """
-    rows: list[dict[str, Any]] = []
-    for one, run in zip(found.compared.ranked, found.runs, strict=True):
-        bill = found.bills[one.candidate.name]
-        memory = one.finalist.memory
-        rows.append({
-            "cluster": one.candidate.name,
-            "label": one.label,
-            "gpus": one.candidate.gpus,
-            "tokens_per_s": float(one.finalist.step.tokens_per_s),
-            "head_room_bytes": memory.capacity_bytes - used_bytes(memory),
-            "power_w": None if bill.without_power else run.power_w,
-            "switches": sum(li.count for li in bill.lines if li.item in SWITCHES),
-            "cost_per_million_tokens": None
-            if run.cost_per_token is None else run.cost_per_token * 1e6,
-        })  # fmt: skip
-    small = [name for name in ("power_w", "switches", "cost_per_million_tokens")
-             if all(row[name] is not None for row in rows)]  # fmt: skip
-    costs = [
-        [-row["tokens_per_s"], -row["head_room_bytes"], *(row[name] for name in small)]
-        for row in rows
-    ]
-    front = set(pareto_front(costs).tolist())
-    return [{**row, "on_front": i in front} for i, row in enumerate(rows)]

@@ -164,7 +164,7 @@ def _flips(document: Mapping[str, Any]) -> str:
          property_value(one["property"], one["held_value"], currency),
          property_value(one["property"], one["value"], currency),
          Num(one["factor"], f"x {factor_words(one['factor'])}"), _changes(one, first),
-         one["before"], one["after"], _with_seats(one["seated"])]
+         one["before"], one["after"], _with_seats(one)]
         for one in document["flips"]
     ]  # fmt: skip
     heads = ["Property", "Holds to", "Changes at", "Of today's", "What changes", "From", "To",
@@ -182,7 +182,7 @@ def _flips(document: Mapping[str, Any]) -> str:
     by_speed = [one["seated"] for one in document["flips"] if one["kind"] != "cheapest"]
     unseated, seated = None in by_speed, any(by_speed)
     how = (
-        "with every rank in a seat but where the last column is empty: there in rank order"
+        "with every rank in a seat but where the last column says otherwise"
         if left_out or (unseated and seated)
         else "by the closed form: seats are not chosen anew" if unseated
         else "with every rank in a seat; what is first or best now stays so until another is 0.1 % "
@@ -235,10 +235,11 @@ def _proved(document: Mapping[str, Any]) -> dict[str, bool]:
     return {name: all(one["proved"] for one in looked if one["property"] == name) for name in names}
 
 
-def _with_seats(seated: Mapping[str, Any] | None) -> str:
-    """Return what is left of a flip with every rank in a seat; nothing where nobody looked."""
+def _with_seats(flip: Mapping[str, Any]) -> str:
+    """Return what is left of a flip with every rank in a seat, or how it is known without."""
+    seated = flip["seated"]
     if seated is None:
-        return ""
+        return "worked out" if flip["kind"] == "cheapest" else "in rank order"
     return "holds" if seated["holds"] else f"does not hold: {seated['before']}, {seated['after']}"
 
 
@@ -267,16 +268,24 @@ def _gain(share: float | None) -> Num:
 def _front(document: Mapping[str, Any]) -> str:
     points = document["pareto_points"]
     powered = all(one["power_w"] is not None for one in points)
+    priced = all(one["cost_per_million_tokens"] is not None for one in points)
+    currency = next((bill["currency"] for bill in document["bills"].values()), "")
     rows: list[list[str | Num]] = [
         [entry_name(one, points), Num(one["tokens_per_s"], f"{one['tokens_per_s']:,.0f}"),
          Num(one["head_room_bytes"], _room(one["head_room_bytes"])),
          *([Num(one["power_w"], format_power(one["power_w"]))] if powered else []),
-         Num(one["switches"], f"{one['switches']:,}"), "yes" if one["on_front"] else "no"]
+         Num(one["switches"], f"{one['switches']:,}"),
+         *([_money(one["cost_per_million_tokens"], currency)] if priced else []),
+         "yes" if one["on_front"] else "no"]
         for one in points
     ]  # fmt: skip
     heads = ["Candidate", "Tokens/s", "Memory to spare", *(["Power"] if powered else []),
-             "Switches", "Not beaten"]  # fmt: skip
+             "Switches", *(["A million tokens"] if priced else []), "Not beaten"]  # fmt: skip
     return table("Not beaten in everything at once", heads, rows)
+
+
+def _money(amount: float, currency: str) -> Num:
+    return Num(amount, format_money(amount, currency))
 
 
 def _room(value: float) -> str:

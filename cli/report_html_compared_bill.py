@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from cli.report_choice import entry_name
@@ -14,6 +14,9 @@ from cli.report_words import boxes_words, power_words, unused_ports_words
 from planner.procure.bill import BOXES, OF_CLUSTER
 from planner.procure.budget import format_money
 from planner.units import format_number, format_power
+from planner.words import counted
+
+_AN_HOUR = "an hour of a"
 
 
 def compared_bill(document: Mapping[str, Any]) -> str:
@@ -78,7 +81,7 @@ def compared_bill(document: Mapping[str, Any]) -> str:
         + filled_table("What it takes to run", ["Candidate", *columns], rows)
         + table("Pieces", ["Part", *names], pieces)
         + _purchase(document, names, currency)
-        + _price_list(document["inputs"]["prices"])
+        + _price_list(document["inputs"]["prices"], _priced(bills))
     )
 
 
@@ -110,13 +113,28 @@ def overhead_ratio(document: Mapping[str, Any]) -> float:
     return float(prices.get("overhead_ratio", 1.0)) if prices else 1.0
 
 
-def _price_list(prices: Mapping[str, Any] | None) -> str:
-    """Return the prices that money is counted with, each with its source and date."""
+def _priced(bills: Mapping[str, Any]) -> set[str]:
+    """Return what the bills have, as the table of the price list names it."""
+    lines = [line for bill in bills.values() for line in bill["lines"]]
+    rented = {f"{_AN_HOUR} {line['item']}" for line in lines}
+    return rented | {
+        f"{line['item']}{OF_CLUSTER}{line['only_in']}" if line.get("only_in") else line["item"]
+        for line in lines
+    }
+
+
+def _price_list(prices: Mapping[str, Any] | None, parts: Collection[str]) -> str:
+    """Return the prices that money is counted with, each with its source and date.
+
+    Args:
+        prices: the list.
+        parts: of these clusters; prices of others are counted only.
+    """
     if not prices:
         return ""
     stated = {
         "an hour of a GPU": prices["gpu_hour"],
-        **{f"an hour of a {kind}": one for kind, one in prices["gpu_hours"].items()},
+        **{f"{_AN_HOUR} {kind}": one for kind, one in prices["gpu_hours"].items()},
         "a kilowatt-hour": prices["kwh"],
         **prices["items"],
         **{
@@ -125,13 +143,20 @@ def _price_list(prices: Mapping[str, Any] | None) -> str:
             for item, one in items.items()
         },
     }
+    always = ("an hour of a GPU", "a kilowatt-hour")
+    used = {
+        name: one for name, one in stated.items()
+        if one and (name in always or name in parts)
+    }  # fmt: skip
     currency = prices["currency"]
     rows: list[list[str | Num]] = [
         [name, _maybe(one["price"], currency), one["source"], one["date"]]
-        for name, one in stated.items()
-        if one
+        for name, one in used.items()
     ]
-    return table("Price list", ["Of", "Price", "Source", "Date"], rows)
+    others = sum(1 for one in stated.values() if one) - len(used)
+    more = f"<p>{counted(others, 'more price')}: of parts that no cluster here has.</p>"
+    listed = table("Price list", ["Of", "Price", "Source", "Date"], rows)
+    return listed + (more if others else "")
 
 
 def _is_rented(document: Mapping[str, Any], cluster: str) -> bool:

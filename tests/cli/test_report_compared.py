@@ -76,6 +76,7 @@ def test_the_flips_over_the_network_stand_with_their_units(
         {**flip, "property": "nic_latency", "value": 4e-6},
         {**flip, "property": "in_flight", "value": 4.0},
         {**flip, "property": "oversubscription", "value": 2.0, "seated": seated},
+        {**flip, "kind": "cheapest", "property": "price nic", "value": 800.0},
     ]
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(document))
@@ -86,6 +87,8 @@ def test_the_flips_over_the_network_stand_with_their_units(
         assert f">{text}</td>" in page
     assert "by: sequence length, experts." in page  # all that did not turn it
     assert "does not hold: generic-sn8, a tie at the top" in page
+    assert page.count(">in rank order</td>") == 3
+    assert page.count(">worked out</td>") == 1
 
 
 def test_the_command_on_the_page_asks_for_the_comparison_again(

@@ -158,6 +158,9 @@ SOURCED = """\
 currency: EUR
 gpu_hour: {price: 2.25, source: "quote <17>", date: 2026-01-05}
 kwh: {price: 0.12, source: contract, date: 2026-02-01}
+items:
+  leaf: {price: 7, source: list, date: 2026-03-01}
+  GB200: {price: 9999, source: list, date: 2026-03-01}
 """
 
 
@@ -176,3 +179,10 @@ def test_every_price_stands_with_its_source_and_date(planner: Planner, tmp_path:
     listed = html[html.index("Price list</caption>") :].split("</table>")[0]
     for said in ("2.25 EUR", "quote &lt;17&gt;", "2026-01-05", "0.12 EUR", "contract"):
         assert said in listed
+    assert ">leaf</td>" in listed
+    assert "9,999 EUR" not in listed
+    assert "1 more price: of parts that no cluster here has." in html
+    front = html.partition("Not beaten in everything at once")[2].partition("</table>")[0]
+    assert ">A million tokens</th>" in front
+    title = "(tokens a second, memory to spare, switches, money a token)"
+    assert title in " ".join(compared.out.split())
