@@ -40,7 +40,8 @@ def side_by_side(all_of_them: Sequence[Candidate], head: str, pick: Candidate | 
                      text=format_time),
                 Axis(name="bytes of one step across the cut", text=format_bytes))
         + "<p>Filled points are on the front: no other candidate that fits has both a shorter step "
-        "and fewer bytes. Where the ranges of two overlap, their order is in doubt.</p>"
+        "and fewer bytes. Part of each range is an error that all share, so two may be told apart "
+        "though their ranges overlap: the recommendation says which cannot be.</p>"
         + "<h3>The step, part by part</h3>" + _steps(all_of_them)
         + "<h3>Memory of the fullest GPU</h3>" + _memories(all_of_them)
     )  # fmt: skip
