@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from cli.compare_budget_words import lost_time
 from cli.page_tables import simple_table
-from cli.report_words import boxes_words, energy_words, power_words, unused_ports_words
+from cli.report_words import boxes_words, energy_words, power_words
+from cli.unfilled_words import unused_ports_words
 from planner.units import format_number, format_power
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from cli.page_tables import simple_table
 from cli.pareto_plot import Point, scatter
 from cli.part_used_words import used_part_words
 from cli.report_pictures_plane import Axis
-from cli.report_words import unfilled_words
 from cli.search_report import short_layout, used_bytes
+from cli.unfilled_words import unfilled_words
 from planner.procure.budget import format_money, money_of
 from planner.procure.run import DAY_S
 from planner.search.finalist import is_tie

@@ -11,7 +11,8 @@ from cli.report_html_parts import Num, Part, filled_table
 from cli.report_html_read import PlanFile
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars
-from cli.report_words import boxes_words, energy_words, unused_ports_words
+from cli.report_words import boxes_words, energy_words
+from cli.unfilled_words import unused_ports_words
 from planner.fabric_parts import SwitchPorts
 from planner.procure.bill import SERVER, Bill, BillLine, priced_bill
 from planner.procure.budget import format_money

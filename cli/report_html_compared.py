@@ -26,7 +26,8 @@ from cli.report_html_tiers import TIER_HEADS, tier_rows
 from cli.report_html_verdict import offers_of, taken
 from cli.report_html_words import DIGITS, layout_words, small_share
 from cli.report_pictures import safe
-from cli.report_words import power_words, unfilled_words
+from cli.report_words import power_words
+from cli.unfilled_words import unfilled_words
 from planner.place.answer import Proof
 from planner.procure.budget import format_money
 from planner.search.standings import NO_FIT

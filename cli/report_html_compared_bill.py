@@ -10,7 +10,8 @@ from cli.report_html_bill import NAMES, ports_of, silent_words
 from cli.report_html_compared_read import ranked_names
 from cli.report_html_parts import Num, filled_table, table
 from cli.report_pictures import safe
-from cli.report_words import boxes_words, power_words, unused_ports_words
+from cli.report_words import boxes_words, power_words
+from cli.unfilled_words import unused_ports_words
 from planner.procure.bill import BOXES, OF_CLUSTER
 from planner.procure.budget import format_money
 from planner.units import format_number, format_power

@@ -34,7 +34,7 @@ from cli.report_html_words import (
 from cli.report_pictures import safe
 from cli.report_pictures_bars import Bar, bars, rival_bars
 from cli.report_pictures_seats import heat
-from cli.report_words import unfilled_words
+from cli.unfilled_words import unfilled_words
 from planner.units import format_bytes, format_share, format_time
 from planner.words import counted, plural
 

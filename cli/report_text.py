@@ -29,7 +29,8 @@ from cli.report_text_parts import (
 )
 from cli.report_text_terms import terms_line
 from cli.report_text_tiers import tier_table, tiers_sentence
-from cli.report_words import close_words, passed_over_words, unfilled_words
+from cli.report_words import close_words, passed_over_words
+from cli.unfilled_words import unfilled_words
 from planner.place.answer import Proof
 from planner.search.given import spelled_layout
 from planner.steptime.critical_path import critical_path

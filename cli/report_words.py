@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cli.compare_tried import tokens_words
@@ -10,10 +10,8 @@ from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from planner.place.answer import Proof
 from planner.search.given import spelled_layout
 from planner.units import format_bytes, format_power, format_share, format_time
-from planner.words import counted, plural
 
 if TYPE_CHECKING:
-    from planner.fabric_parts import SwitchPorts
     from planner.layout import Layout
     from planner.place.answer import Placement
     from planner.search.defaults import Choice
@@ -26,8 +24,6 @@ _PARTS: Mapping[str, str] = {
 _RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their full-width forms
 LONG_DAYS = 365.0
 """A run that takes longer is none that anybody starts: chips are replaced before it ends [days]."""
-_SHORT_SHOWN = 4  # domains that are not full; more are told by their number
-_UNUSED_SHOWN_SHARE = 0.1  # of the ports; fewer are left over by any number of GPUs
 _CLOSE_SHARE = 0.95  # of the memory: more is in reach of an allocator's fragments
 
 
@@ -163,47 +159,6 @@ def plain_cell(text: str) -> str:
     )
 
 
-def unfilled_words(
-    tier: str, sizes: Sequence[int], names: Sequence[str] = (), full: int = 0
-) -> str:
-    """Return what to say where GPUs do not fill all domains of a tier, else nothing.
-
-    Args:
-        tier: e.g. ``supernode``.
-        sizes: GPUs in each domain [1].
-        names: of the domains, where they are known.
-        full: GPUs of a full one; 0 for the largest of *sizes* [1].
-
-    >>> unfilled_words("supernode", [72] * 14 + [16], [f"sn{i:02}" for i in range(15)])
-    '1,024 GPUs do not fill supernodes of 72: 14 are full, sn14 holds 16, 56 short of it.'
-    >>> unfilled_words("supernode", [64] * 16), unfilled_words("supernode", [5, 3, 4])[:59]
-    ('', '12 GPUs do not fill supernodes of 5: 1 is full, one holds 3')
-    >>> unfilled_words("supernode", [4], full=8)
-    'The 4 GPUs are part of one supernode of 8: its box and switches count, the other 4 GPUs not.'
-    """
-    full = max(full, *sizes, 0)
-    if len(sizes) == 1 and sizes[0] < full:
-        return (
-            f"The {counted(sizes[0], 'GPU')} {'is' if sizes[0] == 1 else 'are'} part of one {tier} "
-            f"of {full:,}: its box and switches count, the other {counted(full - sizes[0], 'GPU')} "
-            "not."
-        )
-    short = [i for i, size in enumerate(sizes) if size < full]
-    if not short:
-        return ""
-    each = [
-        f"{names[i] if names else 'one'} holds {sizes[i]:,}, {full - sizes[i]:,} short of it"
-        for i in short[:_SHORT_SHOWN]
-    ]
-    more = len(short) - len(each)
-    whole = len(sizes) - len(short)
-    return (
-        f"{sum(sizes):,} GPUs do not fill {plural(tier)} of {full:,}: {whole:,} "
-        f"{'is' if whole == 1 else 'are'} full, {', '.join(each)}"
-        f"{f', and {more:,} more are short' if more else ''}."
-    )
-
-
 def boxes_words(boxes: Iterable[str]) -> list[str]:
     """Return the sentence that says which boxes a purchase leaves out; none where it has all.
 
@@ -215,33 +170,6 @@ def boxes_words(boxes: Iterable[str]) -> list[str]:
     """
     named = ", ".join(sorted(set(boxes)))
     return [f"Not in the purchase, for want of a price in the list: {named}."] if named else []
-
-
-def unused_ports_words(ports: Iterable[SwitchPorts]) -> str:
-    """Return of which switches a good part counts that the cluster has no use for; or nothing.
-
-    Args:
-        ports: of the switches outside supernodes.
-
-    >>> from planner.fabric_parts import SwitchPorts
-    >>> unused_ports_words([SwitchPorts(item="leaf", ports=256, used=16)])[:77]
-    'More network counts than these GPUs need, for it comes in whole switches: of '
-    >>> unused_ports_words([SwitchPorts(item="leaf", ports=256, used=250)])
-    ''
-    """
-    said = [
-        f"{one.ports - one.used:,} of {one.ports:,} of the {plural(one.item)} "
-        f"({format_share(one.unused_share, digits=2)})"
-        for one in ports
-        if one.unused_share >= _UNUSED_SHOWN_SHARE
-    ]
-    if not said:
-        return ""
-    return (
-        "More network counts than these GPUs need, for it comes in whole switches: of their ports "
-        f"towards the GPUs {' and '.join(said)} are unused, and what joins them to the switches "
-        "above counts in full."
-    )
 
 
 def power_words(overhead_ratio: float) -> str:

@@ -21,6 +21,7 @@ from cli.report_words import (
     shorter_run_words,
 )
 from cli.search_report import Search, front_rows, short_layout, told_layout, used_bytes
+from cli.unfilled_words import part_of_one_words
 from planner.procure.bill import Bill
 from planner.procure.run import Run
 from planner.search.defaults import AS_GOOD_SHARE
@@ -58,7 +59,8 @@ def print_search(console: Console, found: Search, sha256: str) -> None:
         f"tokens a step. {counted(len(swept.evaluated.rows), 'layout')} can run and fit; "
         f"{found.wall_s:.1f} s.{_usual_words(found)}"
     ))  # fmt: skip
-    for line in (*_led_lines(found), used_part_words(found.part, first.step_s, inputs.cluster)):
+    for line in (*_led_lines(found), part_of_one_words(inputs.fabric),
+                 used_part_words(found.part, first.step_s, inputs.cluster)):  # fmt: skip
         if line:
             console.print(Text(line))
     if first.twins:

@@ -13,12 +13,17 @@ from cli.chosen_words import chosen_words, taken_words
 from cli.inputs_document import inputs_document
 from cli.interval_words import basis_words, fit_lines
 from cli.page_tables import labelled, memory_table, path_table, simple_table
-from cli.part_used_words import part_document, part_used, used_part_words
+from cli.part_used_words import (
+    part_document,
+    part_used,
+    used_part_words,
+)
 from cli.planner_output import document
 from cli.planner_plan import seated_step
 from cli.report_text_network import sharing_lines
 from cli.report_words import of_which_peak, part_words, passed_over_words
 from cli.straddling_words import straddling_words
+from cli.unfilled_words import part_of_one_words
 from planner.collectives.links import links_of
 from planner.procure.run import DAY_S
 from planner.search.placed import placed_spreads
@@ -241,6 +246,7 @@ def _choice_lines(body: StepBody) -> list[tuple[str, str]]:
         timed = f"; timed with {own.name}: by what ships another may be the fastest"
     lines = {
         "taken": taken_words(inputs),
+        "not full": part_of_one_words(inputs.fabric),
         "chosen": f"{chosen_words(inputs, body.memory)}{timed}" if seated.source in _SEATED else "",
         "straddling": straddling_words(inputs.layout, seated.rank_to_gpu, inputs.fabric),
     }

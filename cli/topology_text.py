@@ -13,7 +13,7 @@ from rich.text import Text
 
 from cli.net_text import premises_text
 from cli.planner_output import console, emit
-from cli.report_words import unused_ports_words
+from cli.unfilled_words import part_of_one_words, unused_ports_words
 from planner.fabric import Fabric, Tier
 from planner.fabric_parts import Parts, parts_of
 from planner.units import (
@@ -199,8 +199,9 @@ def show_text(spec: FabricSpec | None, fabric: Fabric) -> None:
     screen.print(_tier_table(fabric))
     parts = parts_of(fabric.graph)
     screen.print(_parts_table(parts))
-    if unused := unused_ports_words(parts.ports):
-        screen.print(Text(f"{unused}\n"))
+    for words in (part_of_one_words(fabric), unused_ports_words(parts.ports)):
+        if words:
+            screen.print(Text(f"{words}\n"))
     screen.print(_figures_table("Sources", "source", fabric.sources))
     if fabric.assumed:
         screen.print(_figures_table("Assumed", "why", fabric.assumed))

@@ -37,6 +37,17 @@ def test_four_gpus_are_part_of_one_supernode_and_nothing_leaves_it(
     assert "planner place --supernode 8 --gpus 4" in page.read_text()
 
 
+def test_search_step_and_the_cluster_say_so_too(planner: Planner) -> None:
+    said = "The 4 GPUs are part of one supernode of 8"
+    few = (*JOB, "--tp", "2", "--pp", "1")
+
+    for command in (("search", *few), ("step", *few), ("topology", "show", "--gpus", "4")):
+        ran = planner(*command, "--supernode", "8")
+
+        assert ran.code == 0, ran.err
+        assert said in words_of(ran), command
+
+
 def test_supernodes_larger_than_the_job_are_compared_and_not_left_out(planner: Planner) -> None:
     ran = planner("compare", "--supernode", "2,64", *JOB, "--json")
     page = planner("compare", "--supernode", "2,64", *JOB)

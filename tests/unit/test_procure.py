@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.report_words import unused_ports_words
+from cli.unfilled_words import unused_ports_words
 from planner.errors import InputError, SpecError
 from planner.fabric import Fabric
 from planner.fabric_parts import SwitchPorts
