@@ -10,7 +10,7 @@ from typing import Any
 from cli.compare_sizes import Goal, Sizes, sizes_of
 from cli.given_layout import given_layout
 from cli.planner_inputs import DEFAULT_GPUS, Asked, Inputs, Question, read_fabric, read_question
-from cli.search_inputs import read_searched
+from cli.search_inputs import read_even_if_overfull
 from planner.errors import InfeasibleError, InputError
 from planner.fabric import Fabric
 from planner.layout import Layout
@@ -89,11 +89,9 @@ def read_candidates(wanted: Wanted, tell: Tell = untold) -> Compare:
     for done, (one, sized) in enumerate(zip(clusters, sizes.each, strict=True)):
         tell(Stage(what="reading the clusters", done=done, of=len(clusters)))
         for path in wanted.layout_files or (None,):
-            asked = replace(
-                one, gpus=sized.gpus, model=model, layout_file=path, ignore_memory=path is not None
-            )
+            asked = replace(one, gpus=sized.gpus, model=model, layout_file=path)
             try:
-                inputs = read_question(asked) if path is None else read_searched(asked)
+                inputs = read_question(asked) if path is None else read_even_if_overfull(asked)
             except InfeasibleError as error:
                 name = one.cluster or f"supernode {one.supernode}"
                 impossible += [f"{name}: {fault}" for fault in error.faults]

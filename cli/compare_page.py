@@ -120,13 +120,18 @@ _WORDS = {
 
 
 def _layout_words(found: Comparison) -> str:
-    """Return what the words of the ranking's layouts mean."""
+    """Return what the words of the ranking mean: of its layouts, and 'fewer'."""
     used = {
         word.rstrip("0123456789")
         for one in found.compared.ranked
         for word in short_layout(one.finalist.layout).split()
     }
-    return f"{'; '.join(text for word, text in _WORDS.items() if word in used)}."
+    words = [text for word, text in _WORDS.items() if word in used]
+    if not all(one.finalist.memory.fits for one in found.compared.ranked):
+        words.append("!: beyond the memory of a GPU")
+    if len(found.compared.ranked) > 1:
+        words.append("fewer: how many fewer tokens a second than the first")
+    return f"{'; '.join(words)}."
 
 
 def _unfilled_lines(found: Comparison) -> list[str]:
@@ -178,8 +183,8 @@ def _ranked_lines(found: Comparison) -> list[str]:
         else "the tokens a second of the fastest layout found on each cluster"
     )  # fmt: skip
     said = (
-        f"Ranked by {by}. 'fewer', how many fewer tokens a second than the first, is of these, as "
-        "every share between clusters below; the rest is of the layout shown."
+        f"Ranked by {by}. 'fewer' is of these, as every share between clusters below; the rest is "
+        "of the layout shown."
     )
     return [said, *fastest_lines(found)]
 
@@ -234,10 +239,11 @@ def _more(share: float) -> str:
 
 
 def _front_title(found: Comparison) -> str:
-    rows = list(enumerate(pareto_rows(found), 1))
-    front = [f"{rank} {row['cluster']}" for rank, row in rows if row["on_front"]]
-    beaten = [f"{rank} {row['cluster']}" for rank, row in rows if not row["on_front"]]
-    told = ", ".join(front_figures([row for _, row in rows]))
+    rows = pareto_rows(found)
+    names = [f"{i} {row_name(one, found)}" for i, one in enumerate(found.compared.ranked, 1)]
+    front = [name for name, row in zip(names, rows, strict=True) if row["on_front"]]
+    beaten = [name for name in names if name not in front]
+    told = ", ".join(front_figures(rows))
     text = f"Not beaten in everything ({told}): {', '.join(front)}"
     return text + (f"; beaten: {', '.join(beaten)}" if beaten else "")
 

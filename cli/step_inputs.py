@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.planner_inputs import Asked, Inputs, read_inputs
+from cli.search_inputs import read_even_if_overfull
 from planner.documents import content_of
-from planner.errors import InfeasibleError, InputError
+from planner.errors import InputError
 from planner.layout import Layout
 from planner.model import ModelSpec
 from topologies.file_kinds import handed_as
@@ -52,13 +53,13 @@ def read_seated(asked: Asked, placement: str, *, seed: int, time_limit_s: float)
         time_limit_s: for the placement [s].
     """
     if placement == "order":
-        inputs = _even_if_overfull(asked)
+        inputs = read_even_if_overfull(asked)
         seats = tuple(range(inputs.gpus))
         return Seated(inputs=inputs, rank_to_gpu=seats, source=placement, asked=asked)
     if placement == "optimal":
         from cli.planner_plan import make_plan  # noqa: PLC0415 - the solver is not always needed
 
-        inputs = _even_if_overfull(asked)
+        inputs = read_even_if_overfull(asked)
         seats = make_plan(inputs, seed=seed, time_limit_s=time_limit_s).placement.rank_to_gpu
         return Seated(inputs=inputs, rank_to_gpu=seats, source=placement, asked=asked)
     if not Path(placement).exists():
@@ -67,14 +68,6 @@ def read_seated(asked: Asked, placement: str, *, seed: int, time_limit_s: float)
             "that planner place --out wrote"
         )
     return _from_plan(asked, Path(placement))
-
-
-def _even_if_overfull(asked: Asked) -> Inputs:
-    """Return the inputs with a layout that fits, or where none does, one that does not."""
-    try:
-        return read_inputs(asked)
-    except InfeasibleError:
-        return read_inputs(replace(asked, ignore_memory=True))
 
 
 def _from_plan(asked: Asked, path: Path) -> Seated:

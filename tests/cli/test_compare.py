@@ -163,6 +163,27 @@ def test_experts_wider_than_a_supernode_cross_and_those_that_fit_do_not(
     assert crossed[8]["dp"] > 0
 
 
+def test_what_a_file_leaves_open_is_taken_so_that_it_fits(planner: Planner, tmp_path: Path) -> None:
+    for name, tp in (("wide", 2), ("deep", 4)):
+        (tmp_path / f"{name}.yaml").write_text(f"tp: {tp}\npp: 1\n")
+    asked = ("--gpus", "16", "--model", "llama-3.1-8b", "--layout", str(tmp_path / "wide.yaml"))
+    more = ("--layout", str(tmp_path / "deep.yaml"))
+
+    found = documented(planner, "--supernode", "8", *asked, *more)
+    page = planner("compare", "--supernode", "8", *asked, *more)
+    placed = planner("place", "--supernode", "8", *asked, "--json")
+
+    assert [one["memory"]["fits"] for one in found["ranked"]] == [True, True]
+    wide = next(one for one in found["ranked"] if one["label"] == "wide")
+    taken = json.loads(placed.out)["inputs"]["layout"]
+    degrees = ("tp", "dp", "micro_batch", "recompute")
+    assert {name: wide["layout"][name] for name in degrees} == {
+        name: taken[name] for name in degrees
+    }
+    front = " ".join(page.out.split("Not beaten")[1].split())
+    assert re.search(r"[12] generic-sn8 wide", front)
+
+
 def test_given_layouts_are_compared_on_every_cluster(planner: Planner, tmp_path: Path) -> None:
     wide, deep = tmp_path / "wide.yaml", tmp_path / "deep.yaml"
     wide.write_text("tp: 8\npp: 1\n")
