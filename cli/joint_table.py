@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cli.joint_verdict import OWN_RUNS
 from planner.units import format_number
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def joint_rows(joint: Joint, documents: Sequence[Mapping[str, Any]]) -> list[Joi
         documents: of ``planner compare``, each of another model.
     """
     names = [one.cluster for one in joint.order]
+    bought = _of_each if joint.rule == OWN_RUNS else _once
     currency = next((bill["currency"] for bill in documents[0]["bills"].values()), "")
     rows: list[JointRow] = []
     for document in documents:
@@ -59,8 +61,8 @@ def joint_rows(joint: Joint, documents: Sequence[Mapping[str, Any]]) -> list[Joi
         rows.append(_row(f"{model}: {currency} a run", [one["run"]["cost"] for one in each],
                          "{:,.0f}"))  # fmt: skip
     rows.append(_row(f"{currency} all runs", [one.cost for one in joint.order], "{:,.0f}"))
-    rows.append(_row(f"{currency} to buy", [_purchase(name, documents) for name in names],
-                     "{:,.0f}"))  # fmt: skip
+    totals = {name: [one["bills"][name]["total"] for one in documents] for name in names}
+    rows.append(_row(f"{currency} to buy", [bought(totals[name]) for name in names], "{:,.0f}"))
     return [row for row in rows if any(cell.text for cell in row.cells)]
 
 
@@ -76,7 +78,12 @@ def _row(name: str, values: Sequence[float | None], form: str = "") -> JointRow:
     )  # fmt: skip
 
 
-def _purchase(name: str, documents: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return what a cluster costs to buy, None where that is not known or differs by model."""
-    sums = {document["bills"][name]["total"] for document in documents}
-    return sums.pop() if len(sums) == 1 else None
+def _once(totals: Sequence[float | None]) -> float | None:
+    """Return what a cluster costs on which models take turns; None where that is not known."""
+    return totals[0] if len(set(totals)) == 1 else None
+
+
+def _of_each(totals: Sequence[float | None]) -> float | None:
+    """Return what clusters cost of which each model has its own; None where one is not known."""
+    known = [one for one in totals if one is not None]
+    return sum(known) if len(known) == len(totals) else None

@@ -86,3 +86,19 @@ def test_without_prices_money_is_left_out_of_the_table() -> None:
     names = [row.name for row in joint_rows(joint, bare)]
     assert names == ["a: M tokens/s", "b: M tokens/s"]
     assert not any(re.search("run|buy|days", name) for name in names)
+
+
+def test_of_clusters_of_their_own_the_purchases_are_summed() -> None:
+    runs = [
+        {**priced(model, (entry("wide", 1.0, 9.0), 1e-6), (entry("deep", 1.0, 1.0), 2e-6)),
+         "bills": {"wide": {"currency": "EUR", "total": total},
+                   "deep": {"currency": "EUR", "total": None if model == "b" else total}}}
+        for model, total in (("a", 5e6), ("b", 7e6))
+    ]  # fmt: skip
+    for one in runs:
+        one["inputs"]["sizes"]["equal"] = "run"
+    joint = joint_of(runs)
+
+    assert joint is not None
+    rows = {row.name: [cell.text for cell in row.cells] for row in joint_rows(joint, runs)}
+    assert rows["EUR to buy"] == ["12,000,000", ""]
