@@ -16,6 +16,7 @@ from planner.search.brackets import first_change, is_ordered
 from planner.search.changed import AS_IT_IS
 from planner.search.experts import Experts, expert_counts
 from planner.search.incumbent import Incumbent, spelled_degrees
+from planner.search.lengths import of_any_length
 from planner.search.pool import Pool
 from planner.search.stages import Stage, Tell, untold
 from planner.search.standings import (
@@ -91,6 +92,7 @@ class Varied:
     """
 
     def __init__(self, pools: Sequence[Pool], winner: str) -> None:
+        pools = of_any_length(pools)
         self.axes = {axis.name: axis for axis in axes_of(pools)}
         slowest, fastest = _ends(tuple(self.axes.values()))
         self.steps = Steps(pools, winner, slowest, fastest)

@@ -165,7 +165,7 @@ class Whole:
 
         More tokens never need less memory: what one length tells holds for shorter or longer ones.
         """
-        rows = rows[self._divides(seq, rows) & (self.fails_from_ratio[rows] > seq)]
+        rows = rows[self.runs(seq, rows) & (self.fails_from_ratio[rows] > seq)]
         unknown = rows[self.fits_to_ratio[rows] < seq]
         capacity = self.machine.accelerator.memory_bytes
         for start in range(0, unknown.size, CHUNK_ROWS):
@@ -180,8 +180,8 @@ class Whole:
         """Return *rows* with sequences *seq* times as long."""
         return longer_columns(self.space.columns(self.fixed, rows), seq)
 
-    def _divides(self, seq: float, rows: Ints) -> NDArray[np.bool_]:
-        """Return whose ranks get whole and equal parts of a sequence."""
+    def runs(self, seq: float, rows: Ints) -> NDArray[np.bool_]:
+        """Return whether the ranks of *rows* get whole and equal parts of a sequence."""
         tokens = round(self.fixed["seq"] * seq)
         if abs(tokens - self.fixed["seq"] * seq) > ROUNDING * tokens:
             return np.zeros(len(rows), dtype=bool)
