@@ -27,6 +27,7 @@ from planner.search.evaluate import evaluate, times_on
 from planner.search.search import machine_of, space_on
 from planner.search.seated_rows import SeatedRows, Told, untold
 from planner.search.whole import ROUNDING, Whole
+from planner.steptime.step import layout_memory
 from planner.steptime.uncertainty import faster
 
 if TYPE_CHECKING:
@@ -150,6 +151,11 @@ class Chooser:
             if ignore_memory:
                 raise
             return self._instead(error)
+        if not ignore_memory and not self._has_margin(some[0]):
+            try:
+                return self._of_all()  # one that leaves a margin, however it is run
+            except InfeasibleError:
+                pass
         if len(some) == 1 and len(some[0].some.rows) == 1:  # nothing to choose from
             return some[0].estimated(float(some[0].some.total_s[0]))
         tried = [self._rows(one) for one in some]
@@ -159,6 +165,11 @@ class Chooser:
         if any(one.may_take(limit_s) for one in (*tried[1:], *every)):
             return self._surely_faster(some, tried, every)
         return choice
+
+    def _has_margin(self, some: Fitting) -> bool:
+        """Return whether layouts that fit leave the margin of memory: all of them, or none."""
+        accelerator = some.machine.accelerator
+        return bool(layout_memory(self.job.model, some.layout(0), accelerator).fits)
 
     def _surely_faster(
         self, some: Sequence[Fitting], tried: Sequence[SeatedRows], every: Sequence[SeatedRows]

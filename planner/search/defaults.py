@@ -145,8 +145,24 @@ def usual_spaces(job: Job, *, ignore_memory: bool = False) -> list[Fitting]:
         LayoutError: no combination can run; says how many fell to each reason.
         InfeasibleError: none fits in memory; says by how much the nearest misses.
     """
-    model, fixed, rules = job.model, job.fixed, job.rules
     machine = machine_of(job.fabric, job.gpus, job.efficiency)
+    capacity = machine.accelerator.memory_bytes
+    # without the margin only where nothing at all fits with it
+    for most_bytes in (np.inf,) if ignore_memory else (None, capacity):
+        found = _usual_fitting(job, machine, most_bytes)
+        some = [one for one in found if len(one.some.rows)]
+        if some:
+            return some
+    raise _none_fits(job.model, found[-1], capacity)
+
+
+def _usual_fitting(job: Job, machine: Machine, most_bytes: float | None) -> list[Fitting]:
+    """Return the usual layouts that hold *most_bytes* at most, as ``evaluate``; each ZeRO stage.
+
+    Raises:
+        LayoutError: no combination can run; says how many fell to each reason.
+    """
+    model, fixed, rules = job.model, job.fixed, job.rules
     stages = (fixed["zero_stage"],) if "zero_stage" in fixed else (_USUAL_STAGE, _SHARDED_STAGE)
     found: list[Fitting] = []
     usual = on_request(USUAL, model, rules)
@@ -161,10 +177,14 @@ def usual_spaces(job: Job, *, ignore_memory: bool = False) -> list[Fitting]:
             if space.size:
                 # What fits with whole weights is no faster with gathered ones.
                 alike = bool(found) and found[0].space.size == space.size
+                without = found[0].some.rows if alike else None
+                some = evaluate(
+                    model, space, given, machine, most_bytes=most_bytes, without=without
+                )
+                left_out = 0 if without is None else len(without)
                 found.append(
-                    _fitting(model, space, given, machine, ignore_memory=ignore_memory,
-                           without=found[0].some.rows if alike else None)
-                )  # fmt: skip
+                    Fitting(space=space, some=some, fixed=given, machine=machine, left_out=left_out)
+                )
         if found:
             break
     if not found:
@@ -172,10 +192,7 @@ def usual_spaces(job: Job, *, ignore_memory: bool = False) -> list[Fitting]:
         raise LayoutError(
             f"no layout for {job.gpus} GPUs is left: of {space.considered:,} considered, {counted}"
         )
-    some = [one for one in found if len(one.some.rows)]
-    if not some:
-        raise _none_fits(model, found[-1], machine.accelerator.memory_bytes)
-    return some
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,25 +244,6 @@ class Fitting:
             runner_up_step_s=float(self.some.total_s[best[1]]) if len(best) > 1 else 0.0,
             fastest_s=fastest_s,
         )
-
-
-def _fitting(
-    model: ModelSpec,
-    space: Space,
-    fixed: Mapping[str, Any],
-    machine: Machine,
-    *,
-    ignore_memory: bool,
-    without: NDArray[np.int64] | None,
-) -> Fitting:
-    """Return which layouts fit with the margin; where none does, which fit without it."""
-    limits = (np.inf,) if ignore_memory else (None, machine.accelerator.memory_bytes)
-    for limit in limits:
-        some = evaluate(model, space, fixed, machine, most_bytes=limit, without=without)
-        if len(some.rows):
-            break
-    left_out = 0 if without is None else len(without)
-    return Fitting(space=space, some=some, fixed=fixed, machine=machine, left_out=left_out)
 
 
 def _ranked(space: Space, some: Evaluated) -> NDArray[np.int64]:

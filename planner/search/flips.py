@@ -189,6 +189,9 @@ def _expert_flips(varied: Varied) -> list[Flip]:
     if not experts or any(pool.model.experts != experts for pool in pools):
         return []
 
+    now = varied.steps.best(winner, AS_IT_IS)
+    today = winner.layout(now.row) if now.row >= 0 else None
+
     def times(count: int) -> dict[str, float]:
         found = zip(pools, varied.experts.best(count), strict=True)
         return {pool.name: one.step_s * pool.token_ratio for pool, one in found}
@@ -201,6 +204,8 @@ def _expert_flips(varied: Varied) -> list[Flip]:
 
     def layout_at(count: int) -> str:
         names = [pool.name for pool in pools]
+        if today is not None and varied.experts.keeps(winner, count, today):
+            return spelled_degrees(today)
         layout = varied.experts.best(count)[names.index(winner.name)].layout
         return NO_FIT if layout is None else spelled_degrees(layout)
 

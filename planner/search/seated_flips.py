@@ -376,5 +376,6 @@ class _OnExperts:
             return NOTHING_FITS
         seats = self._seats[pool.name]
         there = Pool.of(pool.name, seats.fabric, pool.machine, best.whole, np.array([best.row]))
-        here = contest(Seatable(there, seats, self._effort), AS_IT_IS, (), [])
+        asked = [self._today.layouts[pool.name]]
+        here = contest(Seatable(there, seats, self._effort), AS_IT_IS, (), asked)
         return here.best(AS_IT_IS, self._today.words)

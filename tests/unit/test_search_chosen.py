@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from planner.search.search import machine_of, sweep
 from planner.search.seated_rows import Seating
 from planner.search.seated_steps import SeatedSteps
 from planner.search.space import DEGREES
+from planner.steptime.step import layout_memory
 from topologies.fabric_catalogue import generic_cluster
 from topologies.model_reader import read_model
 
@@ -99,3 +102,17 @@ def test_a_search_lists_the_fastest_of_each_set_of_degrees_after_what_is_taken()
         if tuple(getattr(swept.layout(int(entry)), name) for name in DEGREES) != own
     )  # fmt: skip
     assert max(listed) <= others[2] * (1.0 + 1e-9)
+
+
+def test_a_layout_that_leaves_no_margin_of_memory_is_not_taken_where_another_leaves_one() -> None:
+    # ZeRO 3 as TP 4, DP 2 would be half as long, in 85.07 of 85.5 GB
+    asked = job(4, 8, "qwen3-32b", 16, seq=26_112)
+    one = replace(asked, fixed={k: v for k, v in asked.fixed.items() if k != "zero_stage"}
+                  | {"recompute": "full"})  # fmt: skip
+    chooser = Chooser(one, SeatedSteps(one.fabric, None))
+
+    choice = chooser.taken()
+
+    fastest = chooser.fastest(choice)
+    for layout in (choice.layout, fastest.layout):
+        assert layout_memory(one.model, layout, one.fabric.accelerator).fits

@@ -286,3 +286,23 @@ def test_memory_never_tells_clusters_of_one_accelerator_apart() -> None:
     for factor in (0.125, 2.0, 8.0, 20.0, 32.0):
         fits = [steps.best(pool, Change(seq=factor)).step_s < np.inf for pool in pools]
         assert fits[0] == fits[1], factor
+
+
+def test_degrees_of_today_stay_with_more_experts_until_others_are_a_thousandth_faster() -> None:
+    # with 512 experts TP 2, DP 16 would be 0.03 % faster than what is best with 128
+    inputs = read_question(
+        Asked(supernode=32, gpus=32, model="qwen3-30b-a3b", layout={"global_batch": 128})
+    )
+    machine = machine_of(inputs.fabric, 32, inputs.efficiency)
+    whole, (found,) = fastest_on(inputs.model, (machine,), 32, inputs.fixed)
+    pool = Pool.of("it", inputs.fabric, machine, whole, found.layout_rows(32))
+    varied = Varied([pool], "it")
+
+    changed = [one for one in flips(varied).found if one.name == "experts" and one.factor > 1]
+
+    (best,) = varied.experts.best(512)
+    assert best.layout is not None
+    assert spelled_degrees(best.layout) == "tp2 ep32 dp16"
+    assert [one.after for one in changed] == ["nothing fits"]
+    assert changed[0].before == "ep32 dp32"
+    assert changed[0].held_factor == 4.0
