@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planner.place.sheet_cuttings import Cuttings, Parts
+    from planner.place.sheet_joins import Joins
     from planner.place.sheet_prices import SheetPrices
     from planner.place.whole_numbers import Effort
 
@@ -147,6 +148,7 @@ def best_of(
     slack_bytes: float,
     ends_s: float,
     effort: Effort,
+    among: Joins | None = None,
 ) -> PartChoice:
     """Choose from one list, again and again as cuttings turn out to cost more.
 
@@ -157,6 +159,7 @@ def best_of(
         slack_bytes: by how much a cut may be above the bound of the prices [bytes].
         ends_s: make no further choice when ``time.monotonic()`` is past this [s].
         effort: of the solver.
+        among: what named parts cost more together, as far as known; what is worked out is added.
     """
     base, best = prices.chosen_from_bytes, PartChoice(bound_bytes=0.0)
     for _ in range(_TURNS):
@@ -164,6 +167,8 @@ def best_of(
         if left_s <= 0:
             break
         model = _model(prices, listed, cuttings, slack_bytes)
+        if among is not None:
+            model = among.ruled(model, listed)
         chosen = least_choice(model, slack_bytes, left_s, effort)
         bound = best.bound_bytes
         if chosen.least > -inf:
@@ -177,6 +182,8 @@ def best_of(
         for parts in dict.fromkeys(best.cuttings):
             if monotonic() < ends_s:
                 learned |= cuttings.learn(parts)
+        if among is not None and not learned and monotonic() < ends_s:
+            learned = among.learn(best)
         if not learned or (effort.sheet_s <= 0 and cuttings.seats > _SEATS_MOST):
             break
     return best
@@ -313,6 +320,7 @@ def _chosen(
         for _ in range(n if one.parts else 0)
     ]
     every = listed.cuttings * len(listed.alike)
+    of_sheets = of_sheets[: len(every)]  # what follows are no numbers of cuttings
     return PartChoice(
         domains=tuple((size, one.parts) for size, one in held),
         cuttings=tuple(parts for parts, n in zip(every, of_sheets, strict=True) for _ in range(n)),

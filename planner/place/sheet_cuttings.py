@@ -73,7 +73,7 @@ class Cuttings:
             return False
         of, held = self.of, list(parts)
         alone = float(of.part_bytes[held].sum()) - of.inside_given_bytes
-        both = (of.pays_bytes - of.across_bytes)[0, held] - of.part_bytes[held]
+        both = of.joint_bytes[held]
         solved = cut_sheet(of.sheet, parts, self.sheet_s) if self.sheet_s > 0 else None
         together = (solved or _ruled_sheet(of.sheet, parts)).lower_bound_bytes
         # what a first part pays jointly may be the same that the cutting costs more

@@ -10,6 +10,7 @@ for a part what its cheapest pieces do, and that is a question of sheets again. 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,12 +64,20 @@ class Lined:
             cutting=cuttings.cheapest(lines.sheet.cells),
             of=replace(
                 of,
+                inside=partial(self._inside, tuple(piece_bytes.tolist())),
                 part_bytes=pieces.all_least,
                 pays_bytes=pays_bytes,
                 inside_given_bytes=inside,
                 given_bytes=of.given_bytes + of.sheets * (inside - of.inside_given_bytes),
             ),
         )
+
+    def _inside(
+        self, piece_bytes: tuple[float, ...], more: tuple[Charge, ...]
+    ) -> NDArray[np.float64]:
+        """Return what parts of 0, 1, … cells pay at least, these families of a sheet included."""
+        lines = sheeted(one_sheet(self.of, more), self.lines.axes)
+        return Fillings(lines.pays_bytes - np.array(piece_bytes), self.of.largest).all_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,17 +127,17 @@ class Pieced:
 
 def line_axes(of: Sheeted) -> list[tuple[int, ...]]:
     """Return the axes of the lines of a sheet that are worth a look."""
-    return sheet_axes(_one_sheet(of, ()))
+    return sheet_axes(one_sheet(of, ()))
 
 
 def lined(of: Sheeted, axes: tuple[int, ...]) -> Lined:
     """Return the sheets with their lines, whose cells vary along *axes*, some of the sheets'."""
-    lines = sheeted(_one_sheet(of, ()), axes)
-    first = sheeted(_one_sheet(of, of.traces), axes) if of.traces else lines
+    lines = sheeted(one_sheet(of, ()), axes)
+    first = sheeted(one_sheet(of, of.traces), axes) if of.traces else lines
     return Lined(of=of, lines=lines, first=first)
 
 
-def _one_sheet(of: Sheeted, more: tuple[Charge, ...]) -> Question:
+def one_sheet(of: Sheeted, more: tuple[Charge, ...]) -> Question:
     """Return a sheet in domains that hold the largest parts, with these charges besides."""
     enough = -(-of.sheet.cells // of.largest)
     return Question(

@@ -24,6 +24,7 @@ from planner.place.sheet_choice import (
     largest_share,
     within,
 )
+from planner.place.sheet_joins import Joins, joins
 from planner.place.spread import closing_weights
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _SHEETS_MOST = 16  # of 32 there are too many names, and their lists take seconds
 _NAMED_MOST = 6000  # fillings with names: a solver chooses from more only after minutes
 _COLUMNS = 4  # times as many cuttings, of all sheets together
+_JOINED_SHARE = 0.005  # of the cut, up to which what is open may be what parts cost together
 _TRIED = 20  # times as many names are looked at as may be listed
 
 
@@ -52,7 +54,13 @@ def named_choice(
     """
     if not prices.of.outers or prices.of.sheets > _SHEETS_MOST:
         return PartChoice(bound_bytes=0.0)
-    slack_bytes, names = allowed_bytes(prices, cut_bytes), _Names(prices.of)
+    slack_bytes, names = allowed_bytes(prices, cut_bytes), Names(prices.of)
+    among = Joins(
+        names=names,
+        cuttings=cuttings,
+        slack_bytes=slack_bytes,
+        joins=joins(prices.of) if slack_bytes <= _JOINED_SHARE * cut_bytes else [],
+    )
     most = min(effort.listed, _NAMED_MOST)
 
     def named(share: float) -> Listed | None:
@@ -64,11 +72,11 @@ def named_choice(
     found = largest_share(named)
     if found is None:
         return PartChoice(bound_bytes=0.0)
-    return best_of(prices, found, cuttings, slack_bytes, ends_s, effort)
+    return best_of(prices, found, cuttings, slack_bytes, ends_s, effort, among)
 
 
 def _named(
-    prices: SheetPrices, names: _Names, listed: Listed, slack_bytes: float, most: int
+    prices: SheetPrices, names: Names, listed: Listed, slack_bytes: float, most: int
 ) -> Listed | None:
     """Return the same list with names, less what is too dear with them; None if too much."""
     left = _TRIED * most
@@ -89,17 +97,18 @@ def _named(
 
 
 @dataclass(slots=True)
-class _Names:
+class Names:
     """What domains pay more where it is known which sheets their parts lie in.
 
     Args:
         of: the question cut into sheets.
-        more_bytes: for one place of each outer question, by the sheets touched, in the order of
-            their numbers: what is paid above the slopes' sum [bytes].
+        paid_bytes: for one place of each outer question, by the sheets touched, in the order of
+            their numbers [bytes].
     """
 
     of: Sheeted
-    more_bytes: dict[Parts, NDArray[np.float64]] = field(default_factory=dict)
+    paid_bytes: dict[Parts, NDArray[np.float64]] = field(default_factory=dict)
+    joined_bytes: dict[tuple[float, ...], NDArray[np.float64]] = field(default_factory=dict)
 
     def of_parts(self, parts: Parts, limit_bytes: float) -> Iterator[Filling | None]:
         """Yield the fillings with these parts at *limit_bytes* at most; None for what is dearer.
@@ -113,38 +122,58 @@ class _Names:
         held = np.array(parts)
         ranks = np.minimum(np.arange(len(parts)), len(of.across_bytes) - 1)
         apart = float((of.part_bytes[held] + of.across_bytes[ranks, held]).sum())
-        jointly = of.pays(parts)  # with what the first part pays for both at once
         widths = np.array([[outer.width] for outer in of.outers])
         places = np.pad(-(-held // widths), ((0, 0), (0, 1)))
         steps = places[:, :-1] - places[:, 1:]  # by which a part touches more than the next
-        alone = np.array([outer.width == 1 for outer in of.outers])
-        stack: list[tuple[Parts, float, float]] = [((), 0.0, 0.0)]
+        stack: list[tuple[Parts, float]] = [((), apart)]
         while stack:
-            sheets, of_cells, of_groups = stack.pop()
+            sheets, pays = stack.pop()
             rank = len(sheets)
             if rank == len(parts):
-                pays = of_cells + max(jointly, apart + of_groups)
                 yield Filling(parts=parts, sheets=sheets, pays_bytes=pays)
                 continue
             first = sheets[-1] + 1 if rank and parts[rank] == parts[rank - 1] else 0
             for sheet in range(first, of.sheets):
                 if sheet in sheets:
                     continue
-                more = self._more((*sheets, sheet)) * steps[:, rank]
-                cells = of_cells + float(more[alone].sum())
-                groups = of_groups + float(more[~alone].sum())
-                if cells + max(jointly, apart + groups) <= limit_bytes:
-                    stack.append(((*sheets, sheet), cells, groups))
+                more = float(self._more((*sheets, sheet)) @ steps[:, rank])
+                more += self.joined(sheets, sheet, parts[rank])
+                if pays + more <= limit_bytes:
+                    stack.append(((*sheets, sheet), pays + more))
                 else:
                     yield None
 
     def _more(self, sheets: Parts) -> NDArray[np.float64]:
+        """Return what a place in all these pays above the slopes' sum."""
+        known = [_slopes_sum(outer, len(sheets)) for outer in self.of.outers]
+        more: NDArray[np.float64] = np.maximum(self._paid(sheets) - np.array(known), 0.0)
+        return more
+
+    def _paid(self, sheets: Parts) -> NDArray[np.float64]:
         touched = tuple(sorted(sheets))
-        if touched not in self.more_bytes:
+        if touched not in self.paid_bytes:
             paid = [held_bytes(outer.question, touched) for outer in self.of.outers]
-            known = [_slopes_sum(outer, len(touched)) for outer in self.of.outers]
-            self.more_bytes[touched] = np.maximum(np.array(paid) - np.array(known), 0.0)
-        return self.more_bytes[touched]
+            self.paid_bytes[touched] = np.array(paid)
+        return self.paid_bytes[touched]
+
+    def weights_bytes(self, before: Parts, sheet: int) -> tuple[float, ...]:
+        """Return what one more group of every trace pays that a part in one more sheet touches."""
+        if not self.of.traces:
+            return ()
+        more = (self._paid((*before, sheet)) - self._paid(before)).tolist()
+        outers = zip(more, self.of.outers, strict=True)
+        return tuple(max(0.0, paid) for paid, outer in outers if outer.width > 1)
+
+    def joined(self, before: Parts, sheet: int, cells: int) -> float:
+        """Return what a part in one sheet more pays jointly inside it and across [bytes]."""
+        if not self.of.traces:
+            return 0.0
+        if not before:  # one group pays no less than the first slope
+            return float(self.of.joint_bytes[cells])
+        weights = self.weights_bytes(before, sheet)
+        if weights not in self.joined_bytes:
+            self.joined_bytes[weights] = self.of.joined_bytes(weights)
+        return float(self.joined_bytes[weights][cells])
 
 
 def _slopes_sum(outer: Outer, touched: int) -> float:

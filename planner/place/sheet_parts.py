@@ -11,7 +11,8 @@ own, as in cutting stock: sizes that do not go together leave many small parts. 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from planner.place.part_flow import Stock
 from planner.place.question import Charge, Kind, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,7 +57,9 @@ class Sheeted:
         question: the whole.
         axes: along which the cells of a sheet vary.
         sheet: one sheet: the families inside it, one domain that holds it all.
-        part_bytes: what a domain pays inside a sheet at least for a part of 0, 1, … cells.
+        inside: tells what a domain pays inside a sheet at least for a part of 0, 1, … cells, where
+            further families are those of the sheet, too.
+        part_bytes: the same without further families [bytes].
         across_bytes: what it pays besides for families across sheets, by the rank of the part, the
             largest first, and its cells; shape [ranks, cells + 1]; the last row is of all further.
         pays_bytes: both together, no less than their sum; shape [ranks, cells + 1].
@@ -66,12 +69,14 @@ class Sheeted:
         outers: the families across sheets.
         inside_given_bytes: what domains are charged too much by inside one sheet [bytes].
         given_bytes: what domains are charged too much by, in all [bytes].
-        beside_bytes: what the families that are not in those pay at least, by themselves [bytes].
+        beside: the families that are not in those.
+        beside_bytes: what they pay at least, by themselves [bytes].
     """
 
     question: Question
     axes: tuple[int, ...]
     sheet: Question
+    inside: Callable[[tuple[Charge, ...]], NDArray[np.float64]]
     part_bytes: NDArray[np.float64]
     across_bytes: NDArray[np.float64]
     pays_bytes: NDArray[np.float64]
@@ -80,6 +85,7 @@ class Sheeted:
     outers: tuple[Outer, ...]
     inside_given_bytes: float
     given_bytes: float
+    beside: Question
     beside_bytes: float
 
     @property
@@ -100,10 +106,43 @@ class Sheeted:
         sizes = tuple(sorted(held))
         return Stock(sizes=sizes, counts=tuple(held[c] for c in sizes), cells=cells)
 
+    @property
+    def joint_bytes(self) -> NDArray[np.float64]:
+        """What a first part pays jointly, above both kinds of families by themselves [bytes]."""
+        more: NDArray[np.float64] = self.pays_bytes[0] - self.across_bytes[0] - self.part_bytes
+        return more
+
+    def joined_bytes(self, weights_bytes: tuple[float, ...]) -> NDArray[np.float64]:
+        """Return what parts pay above *part_bytes* and the fewest groups of every trace [bytes].
+
+        No more than the first part does, which cuttings of sheets are known to be charged for.
+
+        Args:
+            weights_bytes: of one group of every trace.
+        """
+        most = self.joint_bytes
+        weighted = zip(self.traces, weights_bytes, strict=True)
+        traces = tuple(replace(one, weight_bytes=w) for one, w in weighted if w > 0)
+        if not traces or not most.any():
+            return np.zeros_like(most)
+        held = np.arange(len(most))
+        apart = sum(
+            one.weight_bytes * -(-held // self.sheet.group_size(one.axes)) for one in traces
+        )
+        more: NDArray[np.float64] = self.inside(traces) - apart - self.part_bytes
+        return np.clip(more, 0.0, most)
+
     def pays(self, parts: Sequence[int]) -> float:
         """Return what a domain with these parts, the largest first, pays at least [bytes]."""
         ranks = np.minimum(np.arange(len(parts)), len(self.pays_bytes) - 1)
         return float(self.pays_bytes[ranks, list(parts)].sum())
+
+
+@lru_cache(maxsize=64)
+def _inside(sheet: Question, most: int, more: tuple[Charge, ...]) -> NDArray[np.float64]:
+    """Return what parts of 0, 1, … cells pay at least, these families of the sheet included."""
+    joint = replace(sheet, charges=(*sheet.charges, *more))
+    return np.array([domain_bound(joint, k) for k in range(most + 1)])
 
 
 def sheet_axes(question: Question) -> list[tuple[int, ...]]:
@@ -132,7 +171,8 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
     held = np.arange(min(seats, cells) + 1)
     cut = _sorted_out(question, set(axes))
     sheet = Question(sizes=sizes, charges=cut.inside, capacities=(cells,))
-    part_bytes = np.array([domain_bound(sheet, k) for k in held.tolist()])
+    inside = partial(_inside, sheet, len(held) - 1)
+    part_bytes = inside(())
     across_bytes = np.zeros((_RANKS, len(held)))
     given_bytes = rebate_bytes(sheet) * (question.cells // cells) - cut.never_given_bytes
     alone_bytes, traces, outers = np.zeros(len(held)), [], []
@@ -156,14 +196,13 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
         given_bytes += rebate_bytes(outer) * (cells // width)
     pays_bytes = part_bytes + across_bytes
     if traces:
-        joint = Question(sizes=sizes, charges=(*cut.inside, *traces), capacities=(cells,))
-        first = np.array([domain_bound(joint, k) for k in held.tolist()])
-        pays_bytes[0] = np.maximum(pays_bytes[0], first + alone_bytes)
+        pays_bytes[0] = np.maximum(pays_bytes[0], inside(tuple(traces)) + alone_bytes)
     rest = Question(sizes=question.sizes, charges=cut.beside, capacities=question.capacities)
     return Sheeted(
         question=question,
         axes=axes,
         sheet=sheet,
+        inside=inside,
         part_bytes=part_bytes,
         across_bytes=across_bytes,
         pays_bytes=pays_bytes,
@@ -172,6 +211,7 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
         outers=tuple(outers),
         inside_given_bytes=rebate_bytes(sheet),
         given_bytes=given_bytes,
+        beside=rest,
         beside_bytes=lower_bound(rest) if cut.beside else 0.0,
     )
 

@@ -7,7 +7,7 @@ as long as that is cheaper for the families that run across.
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.place.sheet_parts import Sheeted
 
 _TRIES = 3000  # changes of rows and sheets that are priced at most
+_TRADES = 6000  # pieces that trade places, each with a change of rows, that are priced at most
 _MET = 1e-12  # relative; less is no better
 
 
@@ -46,6 +47,8 @@ def seated_parts(of: Sheeted, choice: PartChoice, sheet_s: float = 0.0) -> NDArr
     grids = [_Grid(of, np.array(homes), order) for order in orders]
     grid = min(grids, key=lambda one: one.paid_bytes)
     grid.align()
+    while grid.trade():
+        grid.align()
     return grid.home
 
 
@@ -163,24 +166,76 @@ class _Grid:
                 else:
                     self.homes = before
 
+    def trade(self) -> bool:
+        """Let two pieces of a sheet trade places if that pays with a change of rows besides.
+
+        Such a trade alone costs nothing, so that no single change shows what it is good for.
+        """
+        if not self.across.charges:
+            return False
+        question, start = self.of.question, self.homes
+        best, tries = cut_bytes(question, self.home), 0
+        trades = {axis: list(self._trades(axis)) for axis in self.movable}
+        for axis in sorted(self.movable, key=lambda axis: len(trades[axis])):
+            for traded in trades[axis]:
+                self.homes = traded
+                if cut_bytes(question, self.home) > best * (1 + _MET):
+                    continue
+                for change in self._rows(axis):
+                    self.homes, tries = change, tries + 1
+                    if cut_bytes(question, self.home) < best * (1 - _MET):
+                        return True
+                    self.homes = traded
+                    if tries > _TRADES:
+                        self.homes = start
+                        return False
+        self.homes = start
+        return False
+
+    def _trades(self, axis: int) -> Iterator[NDArray[np.int64]]:
+        """Yield homes where two domains change pieces of equal size of two rows of one sheet."""
+        start = self.homes
+        for r, homes in enumerate(start):
+            pieces = [
+                [np.flatnonzero(row & (homes == s)) for s in np.unique(homes[row])]
+                for row in self._row_masks(axis)
+            ]
+            shared = [row for row in pieces if len(row) > 1]
+            for first, second in combinations(shared, 2):
+                for one, other in product(first, second):
+                    if len(one) == len(other) and homes[one[0]] != homes[other[0]]:
+                        changed = start.copy()
+                        changed[r, one], changed[r, other] = homes[other[0]], homes[one[0]]
+                        yield changed
+
+    def _row_masks(self, axis: int) -> Iterator[NDArray[np.bool_]]:
+        sizes = self.of.sheet.sizes
+        inner = prod(sizes[:axis])
+        along = np.arange(self.of.sheet.cells) // inner % sizes[axis]
+        for i in range(sizes[axis]):
+            yield along == i
+
     def _changes(self) -> Iterator[NDArray[np.int64]]:
         """Yield homes that differ by two sheets, or by two rows of one sheet."""
-        sheets = len(self.homes)
-        for a, b in combinations(range(sheets), 2):
+        for a, b in combinations(range(len(self.homes)), 2):
             if not np.array_equal(self.homes[a], self.homes[b]):
                 changed = self.homes.copy()
                 changed[[a, b]] = changed[[b, a]]
                 yield changed
-        sizes = self.of.sheet.sizes
         for axis in self.movable:
-            inner = prod(sizes[:axis])
-            for r in range(sheets):
-                for a, b in combinations(range(sizes[axis]), 2):
-                    rows = self.homes[r].reshape(-1, sizes[axis], inner)
-                    if np.array_equal(rows[:, a], rows[:, b]):
-                        continue
-                    changed = self.homes.copy()
-                    moved = rows.copy()
-                    moved[:, [a, b]] = moved[:, [b, a]]
-                    changed[r] = moved.ravel()
-                    yield changed
+            yield from self._rows(axis)
+
+    def _rows(self, axis: int) -> Iterator[NDArray[np.int64]]:
+        """Yield homes that differ by two rows of one sheet."""
+        sizes = self.of.sheet.sizes
+        inner = prod(sizes[:axis])
+        for r in range(len(self.homes)):
+            for a, b in combinations(range(sizes[axis]), 2):
+                rows = self.homes[r].reshape(-1, sizes[axis], inner)
+                if np.array_equal(rows[:, a], rows[:, b]):
+                    continue
+                changed = self.homes.copy()
+                moved = rows.copy()
+                moved[:, [a, b]] = moved[:, [b, a]]
+                changed[r] = moved.ravel()
+                yield changed

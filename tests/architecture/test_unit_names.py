@@ -24,6 +24,8 @@ UNITLESS = {
     "at_least": "coefficients of rules, pieces of a group by shape",
     "at_most": "coefficients of rules, full pieces of a group by shape",
     "bound_of": "a function to bytes, of a grid or of cells held",
+    "inside": "a function of further families of a sheet to bytes, by the cells of a part",
+    "entries": "rule, unknown and factor of a sparse array, in the unit of its model",
     "list_of": "a function of a share to what there is to choose from",
     "box": "logarithms of a box's sides in cells",
     "highest": "of an unknown of a choice: how many at most",
