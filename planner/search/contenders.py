@@ -197,16 +197,19 @@ def _all_seated(
     shortest_s, own_s = min(found.values()), inf
     promised = some.promised(change, shortest_s * (1.0 + BEHIND))
     degrees = [tuple(one) for one in space.degrees(promised.rows).tolist()]
-    every = zip(promised.rows.tolist(), promised.least_s.tolist(), promised.alone_s.tolist(),
-                degrees, strict=True)  # fmt: skip
+    every = zip(promised.rows.tolist(), promised.least_s.tolist(), promised.likely_s.tolist(),
+                promised.alone_s.tolist(), degrees, strict=True)  # fmt: skip
     twins: set[tuple[float, ...]] = set()
-    for row, least_s, alone_s, own in every:
+    for row, least_s, likely_s, alone_s, own in every:
         as_good = own in stay and own_s > shortest_s * (1.0 + BEHIND)
         enough_s = shortest_s * (1.0 + BEHIND) if as_good else shortest_s
         twin = (round(log(alone_s) * 1e9), *own)
         if least_s > enough_s or twin in twins:
             continue
         twins.add(twin)
+        unlikely = row not in found and likely_s > enough_s
+        if unlikely and not some.may_take(row, change, enough_s):
+            continue
         if row not in found:
             found[row] = some.seated_s(row, change)
         shortest_s = min(shortest_s, found[row])

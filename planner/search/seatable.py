@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,25 +37,27 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-_SHARED_SHARE = 0.001
-"""How much a step may take less than in closed form on the same seats [1]: nothing was seen but by
-rounding. Only where nothing is oversubscribed: routes that need no uplink make it much less."""
+_PLACED_PARTS = 16
+"""How many layouts are placed in the time that one takes to be placed and timed, at least [1]."""
 _REMEMBERED = 8
 """Changes whose bounds are kept [1]: the next is mostly near one of the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """Rows of a space, and what their steps in seats take at least [s].
+    """Rows of a space, and what their steps take at least [s].
 
     Args:
-        rows: of the space, those with the least first.
-        least_s: theirs; in the seats of their grid.
+        rows: of the space, those that are likely to take least first.
+        least_s: what they take at least wherever ranks sit: proved in ``any_seats.py``.
+        likely_s: what they take at least in the seats of their grid's first layout, which mostly
+            are theirs: it orders the rows, and rules none out.
         alone_s: what they take there in closed form, each kind of group by itself [s].
     """
 
     rows: Ints
     least_s: Floats
+    likely_s: Floats
     alone_s: Floats
 
 
@@ -84,6 +87,7 @@ class Seatable:
         self._any = AnySeats(seats.fabric, int(pool.columns.gpus[0]))
         self._one_domain = not pool.machine.seats.supernode_gpus
         self._bounds: list[_Bounds] = []
+        self._placed: dict[Layout, Spreads] = {}
         self.tried: set[int] = set()
 
     def timed(self, rows: Ints) -> Pool:
@@ -110,24 +114,43 @@ class Seatable:
         return self.seats.quick_s(self.pool.model, longer, replace(change, seq=1.0))
 
     def promised(self, change: Change, below_s: float) -> Promised:
-        """Return all rows that fit and may take *below_s* or less, in their grid's own seats.
+        """Return all rows that fit and may take *below_s* or less, wherever their ranks sit.
 
         Args:
             change: of the network and the sequences.
             below_s: longer steps are of no interest [s].
         """
         rows, least_s = self._in_any_seats(change, below_s)
-        alone_s = np.empty(rows.size)
+        alone_s, likely_s = np.empty(rows.size), least_s.copy()
         for start in range(0, rows.size, CHUNK_ROWS):
             some = slice(start, start + CHUNK_ROWS)
             pool = self.timed(rows[some])
             alone_s[some] = steps_at_once_s([(pool, change)])[0]
-            least_s[some] = np.maximum(least_s[some], self._in_own_seats(pool, change))
+            likely_s[some] = np.maximum(likely_s[some], self._in_own_seats(pool, change))
         if not any(_is_crowded(tier) for tier in self.pool.changed_links(change).outer):
-            least_s = np.maximum(least_s, alone_s * (1.0 - _SHARED_SHARE))
-        order = np.argsort(least_s, kind="stable")
-        order = order[least_s[order] <= below_s * (1.0 + ROUNDING)]
-        return Promised(rows=rows[order], least_s=least_s[order], alone_s=alone_s[order])
+            likely_s = np.maximum(likely_s, alone_s)
+        order = np.argsort(likely_s, kind="stable")
+        return Promised(rows=rows[order], least_s=least_s[order], likely_s=likely_s[order],
+                        alone_s=alone_s[order])  # fmt: skip
+
+    def may_take(self, row: int, change: Change, enough_s: float) -> bool:
+        """Return whether one row may take *enough_s* or less in its own quick seats.
+
+        There it takes no less than ``AnySeats.placed_s`` proves of how its groups sit.
+
+        Raises:
+            SpentError: no more may be seated.
+        """
+        layout = replace(self.pool.layout(row), seq=round(self.pool.layout(row).seq * change.seq))
+        if layout not in self._placed:
+            self._effort.take(layout.gpus // _PLACED_PARTS)
+            every = self.seats.quick_spreads(self.pool.model, layout)
+            self._placed[layout] = _by_seating(stacked([_with_sharding(one) for one in every]))
+        whole, spreads = self.pool.whole, self._placed[layout]
+        columns = longer_columns(whole.space.columns(whole.fixed, np.array([row])), change.seq)
+        there = self._any.under(change)
+        least_s = there.placed_s(self.pool.model, self.pool.machine, columns, spreads)
+        return float(least_s.min()) * (1.0 - ROUNDING) <= enough_s
 
     def _in_own_seats(self, pool: Pool, change: Change) -> Floats:
         """Return what rows take at least in the seats that *pool* has [s]."""
@@ -167,7 +190,11 @@ class Seatable:
         )
 
     def _of_grid(self, layout: Layout) -> Spreads:
-        """Return how the groups of a layout's grid sit, which is seated once."""
+        """Return how the groups of a layout's grid sit, which is seated once.
+
+        At today's length, or the next that its ranks can share.
+        """
+        layout = replace(layout, seq=lcm(layout.seq, layout.tp * layout.cp))
         if not self.seats.knows_grid(self.pool.model, layout):
             self._effort.take(layout.gpus)
         return _with_sharding(self.seats.grid_spreads(self.pool.model, layout))
@@ -184,6 +211,22 @@ def _with_sharding(spreads: Spreads) -> Spreads:
         return spreads
     alone = Spread.of_one(len(spreads.dp.members))
     return replace(spreads, dp_shard=spreads.dp, edp_shard=spreads.edp, dp_replicate=alone)
+
+
+def _by_seating(spreads: Spreads) -> Spreads:
+    """Return seatings of one row, told apart by an axis before that of the rows."""
+    return Spreads(
+        **{
+            name: Spread(
+                group_size=one.group_size[:, None],
+                members=tuple(each[:, None] for each in one.members),
+                domains=tuple(each[:, None] for each in one.domains),
+                least_members=one.least_members[:, None],
+            )
+            for name in digits_of(spreads)
+            for one in (getattr(spreads, name),)
+        }
+    )
 
 
 def _beside(orders: Spreads, own: Spreads) -> Spreads:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
@@ -15,6 +17,7 @@ from planner.search.flips import Varied
 from planner.search.pool import Pool
 from planner.search.search import machine_of, space_on
 from planner.search.whole import Whole
+from tests.conftest import Ran
 
 FEW = {"zero_stage": 1, "recompute": "selective", "micro_batch": 1}
 
@@ -104,3 +107,16 @@ def test_lengths_that_are_asked_about_give_all_ranks_whole_parts(gpus: int, odd:
     assert max(lengths) / 4096 == pytest.approx(32, rel=0.02)
     for length in lengths:
         assert length % (odd * 2 ** max(0, int(np.log2(length / odd / 64)))) == 0
+
+
+def test_a_comparison_of_gpus_that_do_not_divide_the_length_is_answered(
+    planner: Callable[..., Ran],
+) -> None:
+    found = planner(
+        "compare", "--supernode", "2,4", "--gpus", "12", "--model", "llama-2-7b", "--seq", "2048",
+        "--global-batch", "24", "--zero", "1", "--micro-batch", "1", "--recompute", "selective",
+        "--json",
+    )  # fmt: skip
+
+    assert found.code == 0, found.err
+    assert any(one["property"] == "seq" for one in json.loads(found.out)["flips"])

@@ -67,8 +67,21 @@ def test_no_row_takes_less_in_seats_than_it_is_promised_to(supernode: int, chang
         if step_s <= limit_s:
             assert least_s[row] <= step_s * (1 + 1e-9)
     assert set(least_s) <= set(seated)
-    assert promised.least_s.tolist() == sorted(promised.least_s)
+    assert promised.likely_s.tolist() == sorted(promised.likely_s)
+    assert (promised.likely_s >= promised.least_s).all()
     assert max(least_s.values()) <= limit_s * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+@pytest.mark.parametrize("supernode", [5, 8])
+def test_what_may_take_so_long_in_its_own_seats_is_no_less_than_what_does(
+    supernode: int, change: Change
+) -> None:
+    some = seatable_on(supernode)
+
+    for row, step_s in seated_steps(supernode, change).items():
+        assert some.may_take(row, change, step_s * (1 + 1e-9))
+        assert not some.may_take(row, change, 0.3 * step_s)
 
 
 def test_what_is_promised_under_one_change_holds_after_others_were_asked() -> None:
