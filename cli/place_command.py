@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
-from typing import Annotated, Literal
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,15 +32,19 @@ from cli.planner_options import (
     Pp,
     Precision,
     Recompute,
+    RunLimit,
     Seed,
     Seq,
     Supernode,
-    TimeLimit,
     Tp,
     Vpp,
     Zero,
     command_app,
 )
+
+if TYPE_CHECKING:
+    from cli.place_extras import Extras
+    from cli.planner_plan import Plan
 
 app = command_app()
 
@@ -145,7 +151,7 @@ def place(
     alternatives: Alternatives = 0,
     free: Free = None,
     seed: Seed = 0,
-    time_limit: TimeLimit = None,
+    time_limit: RunLimit = None,
     ignore_memory: IgnoreMemory = False,
     take: Taken = "usual",
     with_groups: WithGroups = False,
@@ -158,9 +164,9 @@ def place(
     What is left out is chosen: the model for the number of GPUs, the layout with the shortest
     step that fits. The answer says so.
     """
+    starts_s = monotonic()
     from cli.part_used_words import part_of_plan
     from cli.place_extras import extras
-    from cli.planner_errors import INTERRUPTED
     from cli.planner_inputs import DEFAULT_GPUS, DEFAULT_SUPERNODE, Asked, read_inputs
     from cli.planner_output import console, emit, json_text, note, write_file
     from cli.planner_plan import make_plan
@@ -186,20 +192,21 @@ def place(
     inputs = read_inputs(asked, choosing)
     choosing.close()
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
+    ends_s = inf if time_limit is None else starts_s + time_limit
     told = ProgressLine(limit_s)
     plan = make_plan(
         inputs, tier=tier, objective=objective, tiers=tiers, rules=rule or (),
-        reductions=reductions, seed=seed, time_limit_s=limit_s, progress=told,
+        reductions=reductions, seed=seed, time_limit_s=limit_s, ends_s=ends_s, progress=told,
     )  # fmt: skip
     told.close()
     if plan.placement.interrupted:
         explain, alternatives = False, 0
     more = extras(
-        plan, explained=explain, alternatives=alternatives, time_limit_s=limit_s,
+        plan, explained=explain, alternatives=alternatives, time_limit_s=limit_s, ends_s=ends_s,
         free_file=str(free or ""), cluster_gpus=(gpus or DEFAULT_GPUS) if cluster is None else None,
         cluster_supernode=supernode
         or (min(DEFAULT_SUPERNODE, gpus or DEFAULT_GPUS) if cluster is None else None),
-        part=part_of_plan(asked, plan),
+        part=None if monotonic() > ends_s else part_of_plan(asked, plan),
     )  # fmt: skip
     document = place_document(plan, time_limit_s=limit_s, with_groups=with_groups, more=more)
     if out is not None or as_json:
@@ -222,9 +229,22 @@ def place(
         from cli.report_text import print_page
 
         print_page(console(), plan, document["inputs"]["sha256"], more)
+    _tell_of_the_end(plan, more)
+
+
+def _tell_of_the_end(plan: Plan, more: Extras) -> None:
+    """Say whether the run was cut short.
+
+    Raises:
+        Exit: by the user.
+    """
+    from cli.planner_errors import INTERRUPTED
+    from cli.planner_output import note
+
+    besides = "the placement stands; what was asked for besides was not finished"
     if plan.placement.interrupted:
         note("interrupted: this is the best placement so far, with its gap")
-    elif more.interrupted:
-        note("interrupted: the placement stands; what was asked for besides was not finished")
+    elif more.cut_short:
+        note(f"{'interrupted' if more.interrupted else 'the time was up'}: {besides}")
     if plan.placement.interrupted or more.interrupted:
         raise typer.Exit(INTERRUPTED)

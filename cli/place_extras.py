@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cli.part_used_words import part_document
 from cli.planner_plan import seated_step
 from cli.report_words import price_in_time
+from planner.place.clock import TimeUp, ending
 from planner.units import format_bytes
 from planner.words import plural
 from topologies.free_list import spelled_gpus
@@ -43,6 +46,7 @@ class Extras:
         cluster_gpus: GPUs of the whole cluster where the generic family was cut down; else None.
         cluster_supernode: supernodes of the whole cluster, where they were asked for; else None.
         interrupted: the user ended the search for what was asked for besides.
+        cut_short: that search was not finished, by the user or because the time was up.
         part: what using a part of each supernode would bring; None where it brings nothing.
     """
 
@@ -56,6 +60,7 @@ class Extras:
     cluster_supernode: int | None = None
     others_asked: int = 0
     interrupted: bool = False
+    cut_short: bool = False
     part: PartUsed | None = None
 
 
@@ -65,6 +70,7 @@ def extras(
     explained: bool,
     alternatives: int,
     time_limit_s: float,
+    ends_s: float = inf,
     free_file: str = "",
     cluster_gpus: int | None = None,
     cluster_supernode: int | None = None,
@@ -72,13 +78,15 @@ def extras(
 ) -> Extras:
     """Return what was asked for besides *plan*.
 
-    Ctrl-C ends the search for it: the plan stands, and what was finished besides.
+    Ctrl-C or the end of the run ends the search for it: the plan stands, and what was finished
+    besides.
 
     Args:
         plan: a seated layout.
         explained: say why each degree crosses.
         alternatives: how many second answers [1].
         time_limit_s: seconds for the solvers of each of both [s].
+        ends_s: ``time.monotonic()`` when the run is to end [s].
         free_file: the free list the cluster was cut down to.
         cluster_gpus: of the whole cluster, where the generic family was cut down [1].
         cluster_supernode: of the whole cluster, where supernodes were asked for [1].
@@ -87,23 +95,28 @@ def extras(
     placement, inputs = plan.placement, plan.inputs
     explanation: Explanation | None = None
     others: tuple[Alternative, ...] = ()
-    interrupted = False
+    interrupted = cut_short = False
+    asked_for = int(explained) + bool(alternatives)
     try:
         if explained:
             from planner.place.explain import explain  # noqa: PLC0415 - few runs need it
 
-            explanation = explain(
-                placement, inputs.layout, plan.families, inputs.fabric, time_limit_s=time_limit_s
-            )
+            with ending(monotonic() + (ends_s - monotonic()) / asked_for):
+                explanation = explain(
+                    placement, inputs.layout, plan.families, inputs.fabric,
+                    time_limit_s=time_limit_s,
+                )  # fmt: skip
         if alternatives:
             from planner.place.alternatives import alternatives as best  # noqa: PLC0415 - the same
 
-            others = best(
-                placement, inputs.layout, plan.families, inputs.fabric, count=alternatives,
-                time_limit_s=time_limit_s,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        interrupted, alternatives = True, 0
+            with ending(ends_s):
+                others = best(
+                    placement, inputs.layout, plan.families, inputs.fabric, count=alternatives,
+                    time_limit_s=time_limit_s,
+                )  # fmt: skip
+    except (KeyboardInterrupt, TimeUp) as ended:
+        interrupted = isinstance(ended, KeyboardInterrupt)
+        cut_short, alternatives = True, 0
     used = set(placement.rank_to_gpu)
     idle = [gpu for gpu in range(len(inputs.fabric.gpus)) if gpu not in used]
     return Extras(
@@ -119,6 +132,7 @@ def extras(
         cluster_supernode=cluster_supernode,
         others_asked=alternatives,
         interrupted=interrupted,
+        cut_short=cut_short,
         part=part,
     )
 

@@ -292,3 +292,14 @@ TimeLimit = Annotated[
         help="Stop the solver after this long and report the gap.",
     ),
 ]
+RunLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        callback=_finite_and_positive,
+        show_default=False,
+        help="End the whole run near this, with the best so far and its gap; a layout left open "
+        "is chosen in full first. Left out: solvers stop after 20 s, the rest ends by itself.",
+    ),
+]

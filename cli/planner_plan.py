@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import inf
+from time import monotonic
 
 from cli.planner_inputs import Inputs
 from cli.planner_options import DEFAULT_TIME_LIMIT_S
@@ -22,6 +24,7 @@ from planner.steptime.shared_links import Seating, seated_step_time, seated_wiri
 from planner.steptime.step import Step, layout_memory
 from planner.traffic import Family, step_families
 
+_LEAST_S = 0.5  # seconds for seats though choosing the layout took all the time
 _TIMED_ROUNDS = 4  # placements that share the time limit of the objective time
 
 
@@ -64,6 +67,7 @@ def make_plan(
     reductions: str = "hierarchical",
     seed: int = 0,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    ends_s: float = inf,
     progress: Callable[[Progress], None] | None = None,
 ) -> Plan:
     """Return the plan of *inputs*; the arguments are those of ``planner.place.place``.
@@ -73,10 +77,12 @@ def make_plan(
     families = laid(step_families(inputs.model, inputs.layout), reductions)
     wiring = seated_wiring(inputs.fabric, inputs.layout, inputs.efficiency)
 
+    ends_s = max(ends_s, monotonic() + _LEAST_S)
+
     def seat(moved: Sequence[Family], objective: str, limit_s: float) -> Placement:
         return place(
             inputs.layout, moved, inputs.fabric, tier=tier, objective=objective, tiers=tiers,
-            rules=rules, seed=seed, time_limit_s=limit_s, progress=progress,
+            rules=rules, seed=seed, time_limit_s=limit_s, ends_s=ends_s, progress=progress,
         )  # fmt: skip
 
     @cache  # greedy often seats as rank order does, and routes take most of a step's time
@@ -91,6 +97,7 @@ def make_plan(
             families,
             inputs.fabric,
             seat=lambda moved: seat(moved, "total", time_limit_s / _TIMED_ROUNDS),
+            ends_s=ends_s,
             step_of=lambda seats: step_of(tuple(seats)),
             least_s=least_placed_s(
                 inputs.model, inputs.layout, step_families(inputs.model, inputs.layout),

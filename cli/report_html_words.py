@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from cli.planner_options import DEFAULT_TIME_LIMIT_S
 from cli.report_html_read import PlanFile
 from cli.report_words import part_words, shorter_words
 from planner.units import format_bytes, format_share, format_time
@@ -259,7 +260,8 @@ def command_of(document: Mapping[str, Any]) -> str:
     for key, option, default in _ASKED:
         if inputs.get(key, default) != default and key not in _stated_by(launch):
             words += [option, str(inputs[key])]
-    words += ["--time-limit", f"{inputs['time_limit_s']:g}"]
+    limit_s = inputs["time_limit_s"]  # the default ends the solvers, not the run
+    words += [] if limit_s == DEFAULT_TIME_LIMIT_S else ["--time-limit", f"{limit_s:g}"]
     words += [] if document["memory"]["fits"] else ["--ignore-memory"]
     command = shlex.join(str(word) for word in [*words, "--json"])
     return f"# layout.yaml: {json.dumps(filed)}\n{command}" if filed else command

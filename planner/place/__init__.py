@@ -27,6 +27,7 @@ from planner.place.baselines import baselines
 from planner.place.borders import tier_cuts
 from planner.place.check import CheckedEntry, checked_cuts
 from planner.place.check_border import checked_border_s
+from planner.place.clock import ending, left_s
 from planner.place.expand import seats
 from planner.place.large import LARGE_CELLS, solve_large
 from planner.place.objective import by_border, least_busy
@@ -76,6 +77,7 @@ def place(
     rules: Sequence[str] = (),
     seed: int = 0,
     time_limit_s: float = 20.0,
+    ends_s: float = inf,
     progress: Callable[[Progress], None] | None = None,
 ) -> Placement:
     """Return the placement of *layout* on *fabric* that crosses the tier's cut least.
@@ -98,6 +100,8 @@ def place(
         seed: of everything random.
         time_limit_s: seconds a solver may take, 0 to do without one; once more for rules. The other
             tiers count their work and begin nothing new after four times that [s].
+        ends_s: ``time.monotonic()`` when all of it is to end, with the best so far and its gap.
+            Every long step looks at it; what is not cut short is the same without it [s].
         progress: called with every better seating or bound of the asked tier's cut. Ctrl-C while
             that is looked for keeps the best so far, and the placement is ``interrupted``.
 
@@ -107,6 +111,26 @@ def place(
         SolverError: the solver failed without an answer.
         PlannerError: the independent checker disagrees; nothing is returned then.
     """
+    with ending(ends_s):
+        return _placed(
+            layout, families, fabric, tier, objective, tiers, tier_weights, rules, seed,
+            time_limit_s, progress,
+        )  # fmt: skip
+
+
+def _placed(
+    layout: Layout,
+    families: Sequence[Family],
+    fabric: Fabric,
+    tier: str,
+    objective: str,
+    tiers: str,
+    tier_weights: Mapping[str, float] | None,
+    rules: Sequence[str],
+    seed: int,
+    time_limit_s: float,
+    progress: Callable[[Progress], None] | None,
+) -> Placement:
     _refuse(layout, fabric, tier, objective)
     if objective != "total" and tiers == "weighted":
         raise InputError(
@@ -127,7 +151,9 @@ def place(
         time_limit_s /= 2  # one half for the total cut, whose bound it needs, one for the border
     large = question.cells > LARGE_CELLS
     solved = solve_large if large else solve_question
-    answer = solved(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
+    parts = 1 + (objective == "bottleneck") + bool(rules)  # of the run, each as long as the rest
+    with ending(monotonic() + left_s() / parts):
+        answer = solved(question, time_limit_s=time_limit_s, seed=seed, progress=progress)
     border, interrupted = None, answer.interrupted
     rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
     favoured = None

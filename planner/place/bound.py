@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.clock import look
 from planner.place.question import Question, coarsen
 from planner.place.spread import Share, closing_weights, plain_weights, tables
 from planner.place.together import beyond_bytes
@@ -82,6 +83,7 @@ def loose_bound(
 def _loose_bound(
     question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
 ) -> float:
+    look()
     return _least_of(question, tables(question, held, split_axis, shares), None)
 
 
@@ -89,6 +91,7 @@ def _loose_bound(
 def _domain_bound(
     question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
 ) -> float:
+    look()
     found = tables(question, held, split_axis, shares)
     return _least_of(question, found, partial(beyond_bytes, found))
 

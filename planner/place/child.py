@@ -14,11 +14,13 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.errors import SolverError
+from planner.place.clock import left_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _GRACE_S = 3.0
+_LAST_S = 1.0  # seconds past the end of the whole run
 _START_S = 20.0  # a child that imports slowly on a busy machine is not a hung solver
 
 _Result = TypeVar("_Result")
@@ -34,7 +36,8 @@ def in_child(
     Args:
         function: of a module, not nested: the child finds it by its name.
         arguments: of the function, and like its result such as pickle takes.
-        time_limit_s: seconds that the function needs; it is ended a little after them [s].
+        time_limit_s: seconds that the function needs; it is ended a little after them, or
+            a second after the end of the whole run [s].
 
     Raises:
         SolverError: the function failed, or its process ended without an answer.
@@ -54,7 +57,8 @@ def in_child(
     ) as child:
         try:
             asked = pickle.dumps((function, arguments))
-            answered, _ = child.communicate(asked, timeout=time_limit_s + _GRACE_S + _START_S)
+            most_s = min(time_limit_s + _GRACE_S + _START_S, left_s() + _LAST_S)
+            answered, _ = child.communicate(asked, timeout=most_s)
         except subprocess.TimeoutExpired:
             return None
         finally:

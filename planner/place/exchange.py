@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.clock import over
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -46,7 +48,7 @@ def exchanged(
     step_work = _STEP + (nets.touches.size + nets.links_bytes.size) * len(used)
     allowed = steps = min(_WORK, labour.multiplications) // step_work
     best, cost = inner.copy(), nets.cost_bytes(inner)
-    while steps > 0:
+    while steps > 0 and not over():
         found, found_cost, taken = _pass(nets, best, kinds, len(used), steps)
         steps -= taken
         if found_cost >= cost * (1 - _ROUNDING):
@@ -65,7 +67,7 @@ def _pass(
     cost = best_cost = nets.cost_bytes(home)
     best, locked = start, np.zeros(len(home), dtype=bool)
     since = taken = 0
-    while taken < steps and since < _PATIENCE:
+    while taken < steps and since < _PATIENCE and not over():
         offers = _offers(nets, home, kinds, domains, locked)
         if not offers:
             break

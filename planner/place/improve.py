@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.layout import groups_along
+from planner.place.clock import over
 from planner.place.question import Kind, Question, coarsen, cut_bytes, refine_home
 from planner.place.tiles import divisors
 
@@ -40,7 +41,7 @@ def improved(
         question: the grid and its charges.
         home: domain of each cell, within capacities, shape [cells].
         steps: swaps tried at most, over all levels [1]; left out, as many as the size of the
-            question allows in a fraction of a second. The clock itself never decides.
+            question allows in a fraction of a second. The clock decides at the run's end alone.
         seed: of the shakes between passes.
 
     >>> from planner.place.question import Charge
@@ -111,7 +112,7 @@ def _searched(
     best = state.home.copy()
     scale = max(cut_bytes(question, home[: question.cells]), 1e-300)
     futile = 0
-    while left > 0 and futile < _SHAKES:
+    while left > 0 and futile < _SHAKES and not over():
         start = state.home.copy()
         shaken = state.shake(random, 2 + futile % 3)
         gain, left = state.descend(left)
@@ -260,7 +261,7 @@ class _State:
     def descend(self, steps: int) -> tuple[float, int]:
         """Run passes until one brings nothing; return (cost added, steps left)."""
         total = 0.0
-        while steps > 0:
+        while steps > 0 and not over():
             gain, used = self._pass(steps)
             steps -= used
             if gain >= 0.0:
@@ -275,7 +276,7 @@ class _State:
         cost = best_cost = 0.0
         scale = float(np.abs(self.prices).max(initial=0.0))
         since = used = 0
-        while used < steps and since < _PATIENCE:
+        while used < steps and since < _PATIENCE and not over():
             cost_of_swap = self._best_swap(locked)
             if cost_of_swap is None:
                 break

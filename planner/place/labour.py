@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.answer import Proof
+from planner.place.clock import end_s
 from planner.place.solve import Work, solve_within
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Labour:
     @property
     def over(self) -> bool:
         """Whether nothing new may begin."""
-        return monotonic() > self.ends_s
+        return monotonic() > min(self.ends_s, end_s())
 
     def quick(self, question: Question) -> Answer | None:
         """Return what is found and proved of *question* without a solver.

@@ -6,6 +6,7 @@ that is at most.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from planner.place.answer import Answer, Proof
 from planner.place.bound import lower_bound
+from planner.place.clock import TimeUp
 from planner.place.question import coarsen, cut_bytes, refine_home
 from planner.place.sharing import sharpened_bound
 from planner.place.solve import solve_question
@@ -47,9 +49,14 @@ def solve_large(
     coarse = coarsen(question, sides, [c // volume for c in question.capacities])
     found = solve_question(coarse, time_limit_s=time_limit_s, seed=seed, progress=progress)
     home = refine_home(question, sides, np.array(found.home))
-    cut, bound = cut_bytes(question, home), lower_bound(question)
-    if cut - bound > _MET * cut:
-        bound = max(bound, sharpened_bound(question, cut))
+    cut, bound = cut_bytes(question, home), 0.0
+    try:
+        bound = lower_bound(question)
+        if cut - bound > _MET * cut:
+            bound = max(bound, sharpened_bound(question, cut))
+    except (KeyboardInterrupt, TimeUp) as ended:  # the seating stands, and the bound so far
+        if isinstance(ended, KeyboardInterrupt):
+            found = replace(found, interrupted=True)
     met = cut - bound <= _MET * max(cut, 1e-300)
     return Answer(
         home=tuple(home.tolist()),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import lower_bound, split_bound
+from planner.place.clock import look
 from planner.place.question import Charge, Kind, Question, coarsen, held_units
 from planner.place.shapes import relaxed_bound, shape_rules
 from planner.place.sharing import sharpened_bound
@@ -56,6 +57,7 @@ def bound_by_merging(
     for minus_split, _, sides in sorted(promising)[:_GRIDS_TRIED]:
         if bound >= cut_bytes * (1 - MET):
             break
+        look()
         coarse = coarse_home(question, sides, home)
         of_boxes = bound_of(merged(question, sides), coarse, cut_bytes)
         bound = max(bound, min(-minus_split, of_boxes))
@@ -76,6 +78,7 @@ def counted_bound(question: Question, cut_bytes: float) -> float:
     bound = max(bound, sheet_bound(question))
     if bound >= cut_bytes * (1 - MET):
         return bound
+    look()
     rules = shape_rules(question, cut_bytes)
     return bound if rules is None else max(bound, relaxed_bound(rules))
 

@@ -16,6 +16,7 @@ import numpy as np
 from planner.errors import InputError, PlannerError
 from planner.place.answer import Proof
 from planner.place.baselines import baselines
+from planner.place.clock import TimeUp, left_s, look
 from planner.place.fill import filled
 from planner.place.objective_bound import border_bound_s, boxes_kept
 from planner.place.objective_search import (
@@ -75,7 +76,7 @@ def least_busy(
 ) -> BorderAnswer:
     """Return the best seating found for the busiest border, its bound, and how that was proved.
 
-    Ctrl-C ends the search: the answer is the best so far.
+    Ctrl-C or the end of the whole run ends the search: the answer is the best so far.
 
     Args:
         question: the grid, its charges, the domains' capacities.
@@ -103,10 +104,11 @@ def least_busy(
         state.exchange()
         if not state.met():
             state.raise_bound()  # less busy seatings than before are left to look at
+        time_limit_s = min(time_limit_s, left_s())
         if not state.met() and time_limit_s > 0 and state.solve(time_limit_s):
             proof = Proof.SOLVER
-    except KeyboardInterrupt:
-        interrupted = True
+    except (KeyboardInterrupt, TimeUp) as ended:
+        interrupted = isinstance(ended, KeyboardInterrupt)
     if proof is Proof.BOUND and not state.met():
         proof = Proof.INCUMBENT
     bound_s = state.bound_s if proof is Proof.INCUMBENT else state.busy_s
@@ -174,6 +176,7 @@ class _Search:
             if self.met():
                 return
             self.offer(home, method)
+            look()
 
     def exchange(self) -> None:
         """Offer what exchanges make of the best few."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from planner.layout import groups_along
 from planner.place.borders import sent_by_group, sent_bytes
+from planner.place.clock import over
 from planner.place.question import Kind, coarsen, refine_home
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def stages_swapped(
         pairs = list(combinations(range(grid.shape[place]), 2))
         if len(pairs) * home.size > _SWAPS_LIMIT:
             continue
-        while True:
+        while not over():
             tried = []
             for a, b in pairs:
                 order = np.arange(grid.shape[place])
@@ -213,7 +214,7 @@ class _State:
         cells = self.question.cells
         best, best_s = self.home.copy(), float((self.sent / self.rates).max())
         futile = shakes = 0
-        while work > 0 and best_s > enough_s * (1 + 1e-12):
+        while work > 0 and not over() and best_s > enough_s * (1 + 1e-12):
             work -= self.batch_work
             if self._improve(random):
                 futile = 0

@@ -10,7 +10,6 @@ presses Ctrl-C.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from time import monotonic
@@ -20,6 +19,7 @@ import numpy as np
 
 from planner.errors import SolverError
 from planner.place.answer import Answer, Proof, RulePrice
+from planner.place.clock import TimeUp, end_s, unhurried
 from planner.place.question import Kind, Question, cut_bytes
 from planner.place.rules_bound import Counted, boxes_of
 from planner.place.rules_close import EXACT_SEATS, close, said
@@ -84,8 +84,8 @@ def solve_ruled(
 ) -> Answer:
     """Return the best seating of *question* that keeps *rules*, its bound and its proof.
 
-    Ctrl-C ends the search: the answer is the best so far, with its gap. So is that of a *free* one
-    that was interrupted.
+    Ctrl-C or the end of the whole run ends the search: the answer is the best so far, with its gap.
+    So is that of a *free* one that was interrupted.
 
     Args:
         question: the grid of ranks and the placed tier's domains.
@@ -107,13 +107,17 @@ def solve_ruled(
         unboxed = _unboxed(question, rules)
         return solve_ruled(question, unboxed, free, time_limit_s=time_limit_s, seed=seed)
     work = started(
-        question, rules, bound_bytes=free.lower_bound_bytes, ends_s=monotonic() + time_limit_s,
-        seed=seed,
+        question, rules, bound_bytes=free.lower_bound_bytes,
+        ends_s=min(monotonic() + time_limit_s, end_s()), seed=seed,
     )  # fmt: skip
     if not free.interrupted:
-        with suppress(KeyboardInterrupt):
+        try:
             return _searched(work, free)
-    return _so_far(work, free)
+        except TimeUp:
+            return _so_far(work, free, interrupted=False)
+        except KeyboardInterrupt:
+            pass
+    return _so_far(work, free, interrupted=True)
 
 
 def solve_ruled_within(
@@ -129,15 +133,19 @@ def solve_ruled_within(
     return answer
 
 
-def _so_far(work: RuledWork, free: Answer) -> Answer:
-    """Return what an interrupted search has in hand, or can have at once.
+def _so_far(work: RuledWork, free: Answer, *, interrupted: bool) -> Answer:
+    """Return what a search that was cut short has in hand, or can have at once.
 
     Raises:
-        KeyboardInterrupt: that is nothing.
+        KeyboardInterrupt: that is nothing, and the user ended it.
+        SolverError: that is nothing, and the time was up.
     """
     if work.home is None:
         work.ends_s = monotonic() + _AT_ONCE_S
-        _offer_at_once(work, free)
+        with unhurried():
+            _offer_at_once(work, free)
+    if not interrupted:
+        return _found(work)
     if work.home is None:
         raise KeyboardInterrupt
     return work.answer(interrupted=True)
@@ -196,6 +204,15 @@ def _searched(work: RuledWork, free: Answer) -> Answer:
     )  # fmt: skip
     if not _offer_at_once(work, free) and not any(step(work) for step in steps):
         close(work)
+    return _found(work)
+
+
+def _found(work: RuledWork) -> Answer:
+    """Return the best seating.
+
+    Raises:
+        SolverError: there is none.
+    """
     if work.home is None:
         raise SolverError(
             f"no seating was found that keeps {said(work.rules)}, and none is proved impossible: "

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.clock import look
 from planner.place.question import Kind, coarsen, held_units, refine_home, whole_boxes
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class _Halving:
         key = (sides, inside)
         found = self.known.get(key)
         if found is None:
+            look()
             ways = self._ways(sides, inside)
             if len(self.known) >= _STATES_MOST:  # look no further than the two slabs
                 ways = [min(ways, key=lambda way: sum(map(self._leaf, _slabs(sides, *way))))]

@@ -3,7 +3,8 @@
 Every source of the lower bound is valid by itself, and the greatest is kept: the domain bound of
 ``bound.py``; with what domains share, of ``sharing.py``; the same on grids of boxes kept together,
 of ``merge.py``; and a solver's bound on such a grid, of ``finish.py``. Cheap rules come first, and
-whatever closes the gap ends the search. Only the solver watches the clock.
+whatever closes the gap ends the search. Its time limit is the solver's; the end of the whole run,
+of ``clock.py``, is every step's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from planner.errors import PlannerError
 from planner.place.answer import Answer, Progress, Proof
 from planner.place.baselines import baselines
 from planner.place.bound import lower_bound
+from planner.place.clock import TimeUp, end_s, look, unhurried
 from planner.place.fill import filled, ways_to_fill
 from planner.place.improve import improved
 from planner.place.merge import MET, bound_by_merging
@@ -55,6 +57,7 @@ def solve_question(
     """Return the best seating found, its bound, and how that was proved.
 
     Ctrl-C once a seating is in hand ends the search: the answer is the best so far, with its gap.
+    So does the end of the whole run, by then with the baselines at least.
 
     Args:
         question: the grid, its charges, the domains' capacities.
@@ -72,6 +75,10 @@ def solve_question(
         if not work.seatings:
             raise
         return work.answer(interrupted=True)
+    except TimeUp:
+        if not work.seatings:
+            with unhurried():
+                _offered(work, _baselines(question, seed))
     return work.answer()
 
 
@@ -223,11 +230,11 @@ def _search(work: Work, time_limit_s: float) -> None:
     question, starts_s = work.question, monotonic()
     if _ruled(work):
         return
-    ends_s, near = starts_s + time_limit_s, False
+    ends_s, near = min(starts_s + time_limit_s, end_s()), False
     if time_limit_s > 0:
         from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - a solver
 
-        if by_few_parts(work, starts_s + _FEW_SHARE * time_limit_s):
+        if by_few_parts(work, starts_s + _FEW_SHARE * (ends_s - starts_s)):
             return
         near = work.open_share <= _NEAR_SHARE  # what domains share has little left to prove then
         if (not near and _bettered(work)) or by_few_patterns(work, ends_s):
@@ -259,7 +266,11 @@ def _ruled(work: Work) -> bool:
 
 
 def _offered(work: Work, seatings: Iterator[tuple[NDArray[np.int64], str]]) -> bool:
-    return any(work.offer(home, method) for home, method in seatings)
+    for home, method in seatings:
+        if work.offer(home, method):
+            return True
+        look()
+    return False
 
 
 def _bettered(work: Work) -> bool:
@@ -271,6 +282,7 @@ def _bettered(work: Work) -> bool:
 def _exchanged(work: Work) -> bool:
     """Better the best few by exchanges of cells."""
     for start in tuple(work.seatings):
+        look()
         home = improved(work.question, start.home, seed=work.seed)
         if work.offer(home, f"{start.method}, then exchanges"):
             return True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from planner.errors import InputError, PlannerError
 from planner.place.answer import Proof
 from planner.place.bound import lower_bound
+from planner.place.clock import TimeUp, unhurried
 from planner.place.inside import sunk
 from planner.place.kept import holdings, whole_boxes
 from planner.place.kept_inside import inside_bound
@@ -148,14 +149,11 @@ def seat_tiers(
         favoured: homes that go before any other seating of the same cuts; none if left out.
         ends_s: start no further search when ``time.monotonic()`` is past this [s].
 
-    Ctrl-C ends the search, too: the answer is the best so far.
+    Ctrl-C and the end of the whole run end the search, too: the answer is the best so far.
     """
     order = importance(len(tree.names), asked)
     questions = [replace(question, capacities=capacities) for capacities in tree.capacities]
-    bounds = [
-        lower_bound(q) if len(q.capacities) > 1 and holdings(q) <= _HOLDINGS_MOST else 0.0
-        for q in questions
-    ]
+    bounds = [_at_least(q) for q in questions]
     bounds[asked] = max(bounds[asked], asked_bound.lower_bound_bytes)
     state = Search(
         questions=questions,
@@ -173,11 +171,23 @@ def seat_tiers(
                 grow(state, asked, favoured)
             search(state, asked, home)
         return _judged(state, asked, asked_bound)
-    except KeyboardInterrupt:  # the asked tier is seated: the others are, in order
-        state.labour.ends_s = -inf
+    except (KeyboardInterrupt, TimeUp) as ended:  # the asked tier is seated, others are in order
+        interrupted = isinstance(ended, KeyboardInterrupt)
+    state.labour.ends_s = -inf
+    with unhurried():
         if state.home is None:
             state.offer(sunk(question, tree, asked, home, labour=state.labour))
-    return replace(_judged(state, asked, asked_bound), interrupted=True)
+        return replace(_judged(state, asked, asked_bound), interrupted=interrupted)
+
+
+def _at_least(question: Question) -> float:
+    """Return the quick bound of one tier, 0 where that takes too long [bytes]."""
+    if len(question.capacities) == 1 or holdings(question) > _HOLDINGS_MOST:
+        return 0.0
+    try:
+        return lower_bound(question)
+    except TimeUp:
+        return 0.0
 
 
 def _judged(state: Search, asked: int, asked_bound: TierBound) -> SeatedTiers:

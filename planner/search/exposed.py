@@ -11,6 +11,8 @@ shorter another could be at most, ``least_placed.py`` says.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from planner.errors import PlannerError
@@ -105,6 +107,7 @@ def place_exposed(
     step_of: Callable[[Sequence[int]], Step],
     rounds: int = _ROUNDS,
     least_s: float = 0.0,
+    ends_s: float = inf,
 ) -> Exposed:
     """Return the placement with the shortest step among those that exposed bytes lead to.
 
@@ -118,11 +121,12 @@ def place_exposed(
         rounds: placements that are made at most [1].
         least_s: what every placement's step takes at least, of ``least_placed_s``; 0 if that is
             not known [s].
+        ends_s: place no more when ``time.monotonic()`` is past this [s].
 
     Raises:
         PlannerError: a step is shorter than *least_s*: a fault of ours, not a proof.
     """
-    walk = _Walk(families, seat, step_of, rounds)
+    walk = _Walk(families, seat, step_of, rounds, ends_s)
     total = seat(families)
     walk.see(total.rank_to_gpu, "total", dict.fromkeys(walk.digits, 1.0), total.objective_bytes)
     if total.interrupted:
@@ -151,15 +155,21 @@ class _Walk:
         seat: Callable[[Sequence[Family]], Placement],
         step_of: Callable[[Sequence[int]], Step],
         rounds: int,
+        ends_s: float,
     ) -> None:
         self.families, self.seat, self.step_of = families, seat, step_of
-        self.left = rounds
+        self.left, self.ends_s = rounds, ends_s
         self.digits = tuple(sorted({family.digit for family in families}))
         self.steps: dict[Seats, Step] = {}
         self.rounds: list[Round] = []
         self.seats: list[Seats] = []
         self.answers: dict[tuple[float, ...], Placement] = {}
         self.stopped = False
+
+    @property
+    def over(self) -> bool:
+        """Whether no more may be placed."""
+        return self.stopped or monotonic() > self.ends_s
 
     def stop(self) -> None:
         """Place no more: the user ended the search."""
@@ -198,7 +208,7 @@ class _Walk:
         half way between the shares last asked and those that came back is asked.
         """
         asked: dict[str, float] | None = None
-        while self.left > 0:
+        while self.left > 0 and not self.over:
             back = self.shares(seats)
             if asked is not None and _key(asked) == _key(back):
                 return
@@ -232,7 +242,7 @@ class _Walk:
         kept = self.kept()
         seats, origin = self.seats[kept], self.rounds[kept].origin
         shares = self.shares(seats)
-        if _key(shares) not in self.answers and not self.stopped:
+        if _key(shares) not in self.answers and not self.over:
             self.left += 1
             self._placed(shares)
             kept = self.kept()

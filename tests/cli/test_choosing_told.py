@@ -223,7 +223,7 @@ def test_of_racks_with_dead_gpus_no_part_is_told(
     filed = GENERIC.read_text(encoding="utf-8")
     file.write_text(f"{filed.replace('gpus: 1024', 'gpus: 32', 1).rstrip()}\n{odd}", "utf-8")
 
-    ran = planner("place", "--cluster", str(file), "--model", "llama-3.1-8b", "--time-limit", "1",
+    ran = planner("place", "--cluster", str(file), "--model", "llama-3.1-8b", "--time-limit", "60",
                   "--json")  # fmt: skip
 
     assert ran.code == 0, ran.err
@@ -246,7 +246,7 @@ def test_no_part_is_told_that_needs_more_racks_than_the_network_joins(
     file.write_text(f"{filed}{network}", encoding="utf-8")
 
     ran = planner("place", "--cluster", str(file), "--model", "llama-3.1-8b", "--global-batch",
-                  "48", "--time-limit", "1", "--json")  # fmt: skip
+                  "48", "--time-limit", "60", "--json")  # fmt: skip
 
     assert ran.code == 0, ran.err
     assert "part_used" not in json.loads(ran.out)

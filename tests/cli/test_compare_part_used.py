@@ -35,7 +35,7 @@ def test_what_a_part_of_each_rack_brings_is_in_the_document_and_on_its_page(
 
     assert planner("compare", *asked, "--json", "--out", str(file)).code == 0
     plan = tmp_path / "plan.json"
-    assert planner("place", *asked, "--time-limit", "1", "--json", "--out", str(plan)).code == 0
+    assert planner("place", *asked, "--time-limit", "30", "--json", "--out", str(plan)).code == 0
     placed = json.loads(plan.read_text(encoding="utf-8"))
     page = html.unescape(planner("report", str(file)).out)
     plan_page = html.unescape(planner("report", str(plan)).out)

@@ -40,7 +40,7 @@ def test_a_plan_of_a_free_list_tells_the_size_of_its_racks_and_what_is_bought(
 
     placed = planner(
         "place", "--supernode", "24", "--gpus", "96", "--free", str(free), "--model",
-        "llama-3.1-8b", "--tp", "8", "--dp", "8", "--micro-batch", "1", "--time-limit", "1",
+        "llama-3.1-8b", "--tp", "8", "--dp", "8", "--micro-batch", "1", "--time-limit", "30",
         "--out", str(file),
     )  # fmt: skip
     page = html.unescape(planner("report", str(file)).out)
@@ -64,7 +64,7 @@ def test_of_parts_of_racks_that_differ_each_is_told_and_none_is_called_short(
     placed = planner(
         "place", "--supernode", "24", "--gpus", "96", "--free", str(free), "--model",
         "llama-3.1-8b", "--tp", "8", "--dp", "7", "--micro-batch", "1", "--global-batch", "56",
-        "--time-limit", "1",
+        "--time-limit", "30",
     )  # fmt: skip
 
     said = " ".join(placed.out.split())

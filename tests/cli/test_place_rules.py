@@ -19,7 +19,7 @@ Planner = Callable[..., Ran]
 SCHEMA = Path(__file__).parents[2] / "cli" / "schemas" / "place.json"
 JOB = ("--model", "llama-3.1-8b", "--tp", "2", "--cp", "1", "--dp", "4", "--pp", "4", "--vpp", "1",
        "--zero", "1", "--micro-batch", "1", "--global-batch", "64", "--ignore-memory",
-       "--time-limit", "1")  # fmt: skip
+       "--time-limit", "30")  # fmt: skip
 SMALL = ("--supernode", "8", "--gpus", "32", *JOB)
 
 
@@ -146,7 +146,7 @@ def test_a_wrong_free_list_ends_with_2_and_names_its_lines(
 
 def test_the_page_names_the_gpus_that_are_left_idle(planner: Planner) -> None:
     asked = ("--cluster", "cloudmatrix384-3x384", "--tp", "8", "--dp", "8", "--pp", "16",
-             "--ignore-memory", "--time-limit", "2")  # fmt: skip
+             "--ignore-memory", "--time-limit", "30")  # fmt: skip
 
     document = documented(planner, *asked)
     page = planner("place", *asked).out
@@ -185,7 +185,7 @@ def test_the_reports_command_asks_for_the_same_plan_again(planner: Planner, tmp_
 def test_where_no_second_answer_keeps_the_rules_the_page_says_so(planner: Planner) -> None:
     # Two supernodes of two GPUs, TP pinned inside: replicas are all there is to seat.
     job = ("--supernode", "2", "--gpus", "4", "--model", "llama-3.1-8b", "--tp", "2", "--cp", "1",
-           "--dp", "2", "--pp", "1", "--global-batch", "64", "--ignore-memory", "--time-limit", "1",
+           "--dp", "2", "--pp", "1", "--global-batch", "64", "--ignore-memory",
            "--rule", "tp within supernode", "--alternatives", "3")  # fmt: skip
 
     page = " ".join(planner("place", *job).out.split())
