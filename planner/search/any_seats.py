@@ -82,12 +82,16 @@ class AnySeats:
         used = [c for c in self._capacities if c > self._spare]
         self._shared = min(used, default=self._capacities[0])
         self._known: dict[int, tuple[float, float]] = {}
+        self._changed = {change: self}
 
     def under(self, change: Change) -> AnySeats:
         """Return the same on the cluster's network under *change*; its length is not looked at."""
-        found = AnySeats(self._fabric, self._gpus, change)
-        found._known = self._known
-        return found
+        network = replace(change, seq=1.0)
+        if network not in self._changed:
+            found = AnySeats(self._fabric, self._gpus, network)
+            found._known, found._changed = self._known, self._changed
+            self._changed[network] = found
+        return self._changed[network]
 
     def least_s(
         self, model: ModelSpec, machine: Machine, space: Space, fixed: Mapping[str, Any],

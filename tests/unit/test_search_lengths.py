@@ -113,9 +113,8 @@ def test_a_comparison_of_gpus_that_do_not_divide_the_length_is_answered(
     planner: Callable[..., Ran],
 ) -> None:
     found = planner(
-        "compare", "--supernode", "2,4", "--gpus", "12", "--model", "llama-2-7b", "--seq", "2048",
-        "--global-batch", "24", "--zero", "1", "--micro-batch", "1", "--recompute", "selective",
-        "--json",
+        "compare", "--supernode", "2,12", "--gpus", "12", "--model", "llama-2-7b", "--seq", "2048",
+        "--global-batch", "48", "--zero", "1", "--json",
     )  # fmt: skip
 
     assert found.code == 0, found.err
