@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from math import lcm, prod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _DEGREES = ("tp", "cp", "dp", "pp")
 _EVEN_GPUS = 16  # a number of GPUs that degrees divide is a multiple of this
+_IDLE_SHARE = 1 / 16  # of the GPUs, that may stay idle so that the given degrees divide the rest
 DEFAULT_GPUS = 1024
 
 
@@ -28,16 +29,22 @@ def filed_gpus(asked: Asked, given: GivenLayout) -> int:
 
 
 def whose_gpus(asked: Asked, fabric: Fabric | None, given: GivenLayout) -> str:
-    """Return where the number of GPUs comes from, to be read after "the 1,056 GPUs"."""
+    """Return where the number of GPUs comes from, to be read after "the 1,056 GPUs".
+
+    And how another is asked for, with the most that the cluster has and the given degrees divide.
+    """
+    width = _width(given.fields)
+    most = 0 if fabric is None or width < 2 else len(fabric.gpus) // width * width
+    other = "--gpus N takes another number" + (f", such as {most}" if most else "")
     if given.launch is not None and filed_gpus(asked, given):
-        return f"that {given.launch.provenance} runs on; --gpus N takes another number"
+        return f"that {given.launch.provenance} runs on; {other}"
     if asked.gpus is not None or fabric is None:
         return "asked for"
     if asked.free is not None:
-        return f"that {asked.free} leaves free; --gpus N takes another number"
+        return f"that {asked.free} leaves free; {other}"
     if asked.cluster is not None:
-        return f"of {fabric.name}; --gpus N takes another number"
-    return "taken where --gpus does not say; --gpus N takes another number"
+        return f"of {fabric.name}; {other}"
+    return f"taken where --gpus does not say; {other}"
 
 
 def contradicted(asked: Asked, given: GivenLayout, ranks: int) -> list[str]:
@@ -97,8 +104,9 @@ def gpus_of(asked: Asked, fabric: Fabric | None, stated: GivenLayout) -> tuple[i
     """Return how many GPUs to seat, and why where that is neither asked nor the default.
 
     Degrees that are all given say it, else the launch file that stands as the layout. A cluster
-    that lost GPUs is left with an awkward number, of which the largest multiple of 16 is taken: the
-    rest would buy a pipeline of prime length.
+    that lost GPUs, or never had a round number, is left with an awkward one, of which the largest
+    multiple of 16 is taken: the rest would buy a pipeline of prime length. Unless the degrees that
+    are given divide another number better.
     """
     of_cluster = asked.free is not None and asked.cluster is None
     given, filed = stated.fields, filed_gpus(asked, stated)
@@ -115,13 +123,36 @@ def gpus_of(asked: Asked, fabric: Fabric | None, stated: GivenLayout) -> tuple[i
     if 0 < ranks <= len(fabric.gpus):
         return ranks, why if ranks != fabric.job_gpus or not asked.cluster else ""
     usable = min(fabric.job_gpus, len(fabric.gpus))
-    even = usable // _EVEN_GPUS * _EVEN_GPUS
     if (asked.cluster or asked.free) and usable % _EVEN_GPUS and usable > 4 * _EVEN_GPUS:
-        return even, (
-            f"{even}: of {usable} usable GPUs, {usable - even} idle, so that degrees divide; "
-            "--gpus says otherwise"
-        )
+        even = _divided(usable, _width(given))
+        if even < usable:
+            return even, (
+                f"{even}: of {usable} usable GPUs, {usable - even} idle, so that degrees divide; "
+                "--gpus says otherwise"
+            )
     return usable, ""
+
+
+def _width(given: Mapping[str, Any]) -> int:
+    """Return the product of the degrees that are given [1]."""
+    return prod(d for name in _DEGREES if isinstance(d := given.get(name), int) and d > 0)
+
+
+def _divided(usable: int, width: int) -> int:
+    """Return how many of *usable* GPUs are taken where the given degrees' product is *width* [1].
+
+    Multiples of 16 first, and all before a part that leaves more than a sixteenth idle.
+
+    >>> [_divided(1001, width) for width in (1, 8, 3, 11, 1001, 9, 700)]
+    [992, 992, 960, 1001, 1001, 999, 992]
+    """
+    even = usable // _EVEN_GPUS * _EVEN_GPUS
+    both = lcm(_EVEN_GPUS, width)
+    least = (1 - _IDLE_SHARE) * usable
+    for gpus in (even, usable, usable // both * both, usable // width * width):
+        if gpus % width == 0 and gpus >= least:
+            return gpus
+    return even
 
 
 def launch_words(launch: LaunchFileRead, option: str) -> str:

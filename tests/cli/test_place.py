@@ -225,7 +225,6 @@ REFUSED = {
     "an unknown model": (["--model", "llama-3.1-405"], "", "llama-3.1-405b", 2),
     "an unknown tier": (["--tier", "rack"], "", "rack", 2),
     "an unknown order": (["--order", "tp-dp"], "", "order='tp-dp'", 2),
-    "a supernode larger than the cluster": (["--supernode", "32"], "", "supernode=32", 2),
     "a key given twice": (["--layout", "{layout}", "--tp", "2"], "tp: 4\n", "given twice", 2),
     "a precision the GPU does not have": (
         ["--cluster", "hgx-a100", "--precision", "fp8"], "", "precision=fp8", 2,
