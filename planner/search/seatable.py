@@ -107,10 +107,9 @@ class Seatable:
         Raises:
             SpentError: no more may be seated.
         """
-        layout = self.pool.layout(row)
-        self._effort.take(layout.gpus)
+        longer = self._longer(row, change)
+        self._effort.take(longer.gpus)
         self.tried.add(row)
-        longer = replace(layout, seq=round(layout.seq * change.seq))
         return self.seats.quick_s(self.pool.model, longer, replace(change, seq=1.0))
 
     def promised(self, change: Change, below_s: float) -> Promised:
@@ -141,7 +140,7 @@ class Seatable:
         Raises:
             SpentError: no more may be seated.
         """
-        layout = replace(self.pool.layout(row), seq=round(self.pool.layout(row).seq * change.seq))
+        layout = self._longer(row, change)
         if layout not in self._placed:
             self._effort.take(layout.gpus // _PLACED_PARTS)
             every = self.seats.quick_spreads(self.pool.model, layout)
@@ -151,6 +150,11 @@ class Seatable:
         there = self._any.under(change)
         least_s = there.placed_s(self.pool.model, self.pool.machine, columns, spreads)
         return float(least_s.min()) * (1.0 - ROUNDING) <= enough_s
+
+    def _longer(self, row: int, change: Change) -> Layout:
+        """Return the layout of one row at the length under *change*, at which it runs."""
+        today = int(self.pool.whole.fixed["seq"])
+        return replace(self.pool.layout(row), seq=round(today * change.seq))
 
     def _in_own_seats(self, pool: Pool, change: Change) -> Floats:
         """Return what rows take at least in the seats that *pool* has [s]."""

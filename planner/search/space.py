@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,8 +160,13 @@ class Space:
         return np.flatnonzero(alike)
 
     def layout(self, row: int, fixed: Mapping[str, Any]) -> Layout:
-        """Return the layout of one row with the *fixed* fields."""
+        """Return the layout of one row with the *fixed* fields.
+
+        Of a length that its ranks cannot share: at the next one that they can.
+        """
         chosen: dict[str, Any] = {name: int(column[row]) for name, column in self.table.items()}
+        if fixed.get("seq", 0) % chosen["cp"]:
+            chosen["seq"] = lcm(fixed["seq"], chosen["tp"] * chosen["cp"])
         for name, words in _WORDS.items():
             chosen[name] = words[chosen[name]]
         return Layout(**{**fixed, **chosen})
@@ -178,6 +184,8 @@ class Space:
         varied["overlap_tensor"] = varied["sequence_parallel"]
         shard = varied.pop("dp_shard")
         varied["shard_gpus"] = varied["cp"] * shard if np.any(shard) else 0.0
+        if "seq" in fixed:
+            varied["seq"] = float(fixed["seq"])
         return replace(columns_of(self.layout(0, fixed)), **varied)
 
 
