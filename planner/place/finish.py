@@ -28,7 +28,7 @@ from planner.place.shapes import shape_rules, whole_bound
 from planner.place.stage_choice import choice_of
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_seats import seated
-from planner.place.stages import staged
+from planner.place.stages import patterns_of, staged
 from planner.place.whole_numbers import PROMPT_S, Effort
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> boo
             left_s = ends_s - monotonic()
             if left_s <= 0 or work.best.cut_bytes < before_bytes * (1 - MET):
                 break
-            chosen = choice_of(of, priced, before_bytes, left_s / 2, effort)
+            known = patterns_of(of, grid.home)
+            chosen = choice_of(of, priced, before_bytes, left_s / 2, effort, known)
             if work.believe(chosen.bound_bytes):
                 return True
             if chosen.held is not None and _take_stages(work, of, grid, chosen.held):

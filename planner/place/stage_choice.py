@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.errors import PlannerError
 from planner.place.stage_rings import ring_rules
 from planner.place.stages import pattern_bytes, piece_rows
 from planner.place.whole_numbers import Model, least_choice
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from planner.place.stages import Staged
     from planner.place.whole_numbers import Effort
 
+_SURE = 1e-6  # relative; a pattern at the limit may be left out by rounding
 _MET = 1e-9  # relative; by which patterns are listed beyond the slack
 _SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01)  # of the slack, till patterns are few enough
 
@@ -45,7 +47,12 @@ class Choice:
 
 
 def choice_of(
-    of: Staged, priced: Priced, cut_bytes: float, limit_s: float, effort: Effort
+    of: Staged,
+    priced: Priced,
+    cut_bytes: float,
+    limit_s: float,
+    effort: Effort,
+    known: NDArray[np.int64] | None = None,
 ) -> Choice:
     """Choose a pattern for every domain, in whole numbers.
 
@@ -55,11 +62,19 @@ def choice_of(
         cut_bytes: of the best seating known; patterns of no better one are left out [bytes].
         limit_s: seconds that the solver may take [s].
         effort: where there are more patterns to choose from, less is proved.
+        known: cells of every stage that each domain holds in a seating that cuts no more than
+            *cut_bytes*, shape [domains, stages]; its patterns are looked for in the list.
+
+    Raises:
+        PlannerError: one is not there, though it is cheap enough: that nothing can be chosen from
+            the list would prove nothing.
     """
     slack = max(cut_bytes - priced.bound_bytes, _MET * cut_bytes) * (1 + _MET)
     listed = _listed(of, priced, slack, effort.listed)
     if listed is None:
         return Choice(held=None, bound_bytes=0.0, all=False)
+    if known is not None:
+        _refuse_incomplete(of, priced, listed, known, slack)
     model = _model(of, listed)
     unit_bytes = max(cut_bytes - listed.base_bytes, slack)  # rings may count in the choice alone
     solved = least_choice(model, unit_bytes, limit_s, effort)
@@ -146,6 +161,25 @@ def _listed(of: Staged, priced: Priced, slack_bytes: float, most: int) -> _Liste
         base_bytes=float(least @ counts) + given,
         share=share,
     )
+
+
+def _refuse_incomplete(
+    of: Staged, priced: Priced, listed: _Listed, known: NDArray[np.int64], slack_bytes: float
+) -> None:
+    sizes, _ = of.domains
+    held = np.column_stack([np.searchsorted(sizes, of.question.capacities), known])
+    held = np.unique(held[known.any(axis=1)], axis=0)
+    there = set(map(bytes, np.column_stack([listed.classes, listed.rows])))
+    for row in held:
+        if bytes(row) in there:
+            continue
+        pays = float(pattern_bytes(of, row[None, 1:])[0] - row[1:] @ priced.prices.cell_bytes)
+        above = pays - priced.patterns.least(int(sizes[row[0]]))
+        if above < listed.share * slack_bytes * (1 - _SURE):
+            raise PlannerError(
+                f"the choice of stages leaves out {row[1:].tolist()} cells, which the placement in "
+                "hand has: this is a fault of the planner, and the placement is withheld"
+            )
 
 
 def _dealt(of: Staged, listed: _Listed, times: NDArray[np.int64]) -> NDArray[np.int64]:
