@@ -14,8 +14,8 @@ from planner.place.sheet_choice import allowed_bytes, part_choice
 from planner.place.sheet_cuttings import Cuttings
 from planner.place.sheet_lines import begun_bytes, line_axes, line_prices, lined
 from planner.place.sheet_names import named_choice
-from planner.place.sheet_parts import sheet_axes, sheeted
-from planner.place.sheet_prices import sheet_prices
+from planner.place.sheet_parts import sheet_axes, sheeted, wide_axes
+from planner.place.sheet_prices import SheetPrices, sheet_prices
 from planner.place.sheet_seats import seated_parts
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from planner.place.merge import Kept
     from planner.place.sheet_choice import PartChoice
-    from planner.place.sheet_prices import SheetPrices
     from planner.place.solve import Work
     from planner.place.whole_numbers import Effort
 
@@ -71,6 +70,18 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
         if (k < _KINDS_SEATED and one.chosen(part_choice, ends_s)) or (
             one.chosen(named_choice, ends_s)
         ):
+            return True
+    return work.proved
+
+
+def by_wide_sheets(work: Work) -> bool:
+    """Raise the bound by sheets that are cut into large parts; return whether that proves.
+
+    A part has the price that it pays inside a sheet: what is left is how sheets can be cut at all.
+    """
+    for axes in wide_axes(work.question):
+        of = sheeted(work.question, axes)
+        if work.raise_bound(SheetPrices(of=of, price_bytes=of.part_bytes).bound_bytes):
             return True
     return work.proved
 

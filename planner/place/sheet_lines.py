@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +56,7 @@ class Lined:
         cuttings = Fillings(piece_bytes[None, :], lines.sheet.cells)
         inside = lines.given_bytes - lines.sheets * cuttings.least(lines.sheet.cells)
         pays_bytes = pieces.all_least + of.across_bytes
+        pays_bytes[of.sheets :] = inf  # a domain has one part of each sheet at most
         if of.traces:
             pays_bytes[0] = np.maximum(pays_bytes[0], first.all_least + of.alone_bytes)
         return LinedAt(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SHEET_LEAST, _SHEET_MOST = 4, 512  # cells of a sheet; a stage of 512 is cut in few seconds
-_PART_MOST = 96  # cells of a part, past which what it pays takes too long to work out
+_PART_MOST = 96  # cells of a part, past which a sharp bound of what it pays takes too long
 _RANKS = 12  # of parts that are told apart; what further ones pay is what the last of these does
 _SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with a sharp bound
 
@@ -62,7 +62,8 @@ class Sheeted:
         part_bytes: the same without further families [bytes].
         across_bytes: what it pays besides for families across sheets, by the rank of the part, the
             largest first, and its cells; shape [ranks, cells + 1]; the last row is of all further.
-        pays_bytes: both together, no less than their sum; shape [ranks, cells + 1].
+        pays_bytes: both together, no less than their sum, inf for more parts than there are sheets;
+            shape [ranks, cells + 1].
         alone_bytes: of *across_bytes*, what a first part pays for families without a trace; shape
             [cells + 1].
         traces: what a first part pays for the others, as families of a sheet.
@@ -142,11 +143,17 @@ class Sheeted:
 def _inside(sheet: Question, most: int, more: tuple[Charge, ...]) -> NDArray[np.float64]:
     """Return what parts of 0, 1, … cells pay at least, these families of the sheet included."""
     joint = replace(sheet, charges=(*sheet.charges, *more))
-    return np.array([domain_bound(joint, k) for k in range(most + 1)])
+    bound = domain_bound if most <= _PART_MOST else loose_bound
+    return np.array([bound(joint, k) for k in range(most + 1)])
 
 
-def sheet_axes(question: Question) -> list[tuple[int, ...]]:
-    """Return the axes of sheets worth a look: those of the families that are dearest to split."""
+def sheet_axes(question: Question, *, part_most: int = _PART_MOST) -> list[tuple[int, ...]]:
+    """Return the axes of sheets worth a look: those of the families that are dearest to split.
+
+    Args:
+        question: the whole.
+        part_most: cells of the largest part that a domain can hold [1].
+    """
     live = {i for i, n in enumerate(question.sizes) if n > 1}
     charges = [c for c in question.charges if question.group_size(c.axes) > 1]
     charges.sort(key=lambda c: (-least_split(question, c), c.axes))
@@ -155,13 +162,22 @@ def sheet_axes(question: Question) -> list[tuple[int, ...]]:
     for charge in charges:
         wider = axes | (live & set(charge.axes))
         cells = prod(question.sizes[i] for i in wider)
-        if cells > _SHEET_MOST or min(cells, max(question.capacities)) > _PART_MOST:
+        if cells > _SHEET_MOST or min(cells, max(question.capacities)) > part_most:
             continue  # of a family that no sheet can hold
         axes = wider
         one = tuple(sorted(axes))
         if one not in found and _SHEET_LEAST <= cells < question.cells:
             found.append(one)
     return found
+
+
+def wide_axes(question: Question) -> list[tuple[int, ...]]:
+    """Return the axes of sheets that no domain can hold, in parts too large for all but a look."""
+    largest = max(question.capacities)
+    if largest <= _PART_MOST:
+        return []
+    wide = sheet_axes(question, part_most=_SHEET_MOST)
+    return [axes for axes in wide if question.group_size(axes) > largest]
 
 
 def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
@@ -197,6 +213,7 @@ def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
     pays_bytes = part_bytes + across_bytes
     if traces:
         pays_bytes[0] = np.maximum(pays_bytes[0], inside(tuple(traces)) + alone_bytes)
+    pays_bytes[question.cells // cells :] = inf  # a domain has one part of each sheet at most
     rest = Question(sizes=question.sizes, charges=cut.beside, capacities=question.capacities)
     return Sheeted(
         question=question,

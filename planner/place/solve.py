@@ -232,8 +232,11 @@ def _search(work: Work, time_limit_s: float) -> None:
         return
     ends_s, near = min(starts_s + time_limit_s, end_s()), False
     if time_limit_s > 0:
-        from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - a solver
+        from planner.place.by_sheets import by_wide_sheets  # noqa: PLC0415 - imports a solver
+        from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - as above
 
+        if work.open_share > _NEAR_SHARE and by_wide_sheets(work):
+            return
         if by_few_parts(work, starts_s + _FEW_SHARE * (ends_s - starts_s)):
             return
         near = work.open_share <= _NEAR_SHARE  # what domains share has little left to prove then

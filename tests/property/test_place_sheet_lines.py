@@ -47,7 +47,7 @@ def _undercut(seeds: range, ways: int) -> list[str]:
         every = list(_all_lines(question))
         for i in random.permutation(len(every))[:ways].tolist():
             both = every[i]
-            of, scale = both.of, float(both.of.pays_bytes.max())
+            of, scale = both.of, float(both.of.pays_bytes[0].max())
             prices = line_prices(both, sheet_prices(of, inf), inf)
             drawn = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
             pieces = np.append(0.0, random.normal(scale=scale / 4, size=both.lines.largest))

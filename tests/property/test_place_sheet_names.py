@@ -42,7 +42,7 @@ def _undercut(seeds: range) -> list[str]:
         best = brute_force_cut(question)
         random = np.random.default_rng(question.cells)
         for of in _sheets(question):
-            scale = float(of.pays_bytes.max())
+            scale = float(of.pays_bytes[0].max())
             drawn = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
             for prices in (sheet_prices(of, inf), SheetPrices(of=of, price_bytes=drawn)):
                 limit = 1.2 * best + 1e-3

@@ -59,7 +59,7 @@ def _undercut(seeds: range) -> list[str]:
         random = np.random.default_rng(len(found))
         for of in _sheets(question):
             priced = sheet_prices(of, inf)
-            scale = float(of.pays_bytes.max())
+            scale = float(of.pays_bytes[0].max())
             any_price = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
             bounds = [priced.bound_bytes, SheetPrices(of=of, price_bytes=any_price).bound_bytes]
             choice = part_choice(priced, Cuttings(of), 1.5 * best + 1e-3, monotonic() + 60.0, MANY)

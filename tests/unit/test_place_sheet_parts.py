@@ -339,7 +339,7 @@ def test_a_choice_from_few_fillings_says_no_more_than_what_was_left_out_allows(
         random = np.random.default_rng(question.cells)
         for axis in range(len(question.sizes) if best else 0):
             of = sheeted(question, (axis,))
-            off = random.normal(scale=float(of.pays_bytes.max()) / 3, size=of.largest)
+            off = random.normal(scale=float(of.pays_bytes[0].max()) / 3, size=of.largest)
             drawn = SheetPrices(of=of, price_bytes=np.append(0.0, off))
             for prices in (sheet_prices(of, inf), drawn):
                 for listed, above in ((6, 1.5), (9, 1.0), (9, 4.0)):
