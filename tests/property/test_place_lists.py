@@ -110,7 +110,8 @@ def _columns(of: Sheeted, listed: Listed, home: NDArray[np.int64]) -> Counter[in
     """Return how often a seating takes every column of a list; or what the list is without."""
     held = np.zeros((len(of.question.capacities), of.sheets), dtype=np.int64)
     np.add.at(held, (home, _sheets_of(of)), 1)
-    named, columns, start = len(listed.alike) > 1, {}, 0
+    named, start = len(listed.alike) > 1, 0
+    columns: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
     for k, each in enumerate(listed.fillings):
         columns |= {(k, one.parts, one.sheets): start + j for j, one in enumerate(each)}
         start += len(each)
