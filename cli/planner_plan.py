@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
 from time import monotonic
@@ -15,6 +15,7 @@ from planner.network.incast import IncastGate, fabric_gates
 from planner.network.wiring import Wiring
 from planner.place import place
 from planner.place.answer import Placement, Progress
+from planner.place.interrupts import held_back
 from planner.place.rings import laid
 from planner.search.exposed import Exposed, place_exposed
 from planner.search.least_placed import least_placed_s
@@ -109,31 +110,35 @@ def make_plan(
         placement = _told_what_was_chosen(
             inputs, rules, lambda: seat(families, objective, time_limit_s)
         )
-    price = placement.rule_price
-    return Plan(
-        inputs=inputs,
-        families=families,
-        placement=placement,
-        step=step_of(tuple(placement.rank_to_gpu)),
-        memory=layout_memory(inputs.model, inputs.layout, inputs.fabric.accelerator),
-        baseline_steps_s={
-            baseline.name: float(step_of(tuple(baseline.rank_to_gpu)).total_s)
-            for baseline in placement.baselines
-        },
-        incast=fabric_gates(
-            inputs.fabric,
-            [
-                (family.name, family.collective, family.members(inputs.layout))
-                for family in families
-            ],
-            placement.rank_to_gpu,
-        ),
-        exposed=exposed,
-        reductions=reductions,
-        free_step_s=None
-        if price is None
-        else float(step_of(tuple(price.free_rank_to_gpu)).total_s),
-    )
+    with held_back() as held:
+        price = placement.rule_price
+        plan = Plan(
+            inputs=inputs,
+            families=families,
+            placement=placement,
+            step=step_of(tuple(placement.rank_to_gpu)),
+            memory=layout_memory(inputs.model, inputs.layout, inputs.fabric.accelerator),
+            baseline_steps_s={
+                baseline.name: float(step_of(tuple(baseline.rank_to_gpu)).total_s)
+                for baseline in placement.baselines
+            },
+            incast=fabric_gates(
+                inputs.fabric,
+                [
+                    (family.name, family.collective, family.members(inputs.layout))
+                    for family in families
+                ],
+                placement.rank_to_gpu,
+            ),
+            exposed=exposed,
+            reductions=reductions,
+            free_step_s=None
+            if price is None
+            else float(step_of(tuple(price.free_rank_to_gpu)).total_s),
+        )
+    if held.interrupted:
+        return replace(plan, placement=replace(placement, interrupted=True))
+    return plan
 
 
 def _told_what_was_chosen(

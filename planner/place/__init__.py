@@ -29,6 +29,7 @@ from planner.place.check import CheckedEntry, checked_cuts
 from planner.place.check_border import checked_border_s
 from planner.place.clock import ending, left_s
 from planner.place.expand import seats
+from planner.place.interrupts import held_back
 from planner.place.large import LARGE_CELLS, solve_large
 from planner.place.objective import by_border, least_busy
 from planner.place.question import Question, ask, cut_bytes
@@ -158,19 +159,25 @@ def _placed(
     rates = [domain.uplink_bytes_per_s for domain in fabric.tier(tier).domains]
     favoured = None
     if objective == "total" and not large:  # a large one is seated by blocks, not cells
-        best = on_best_uplinks(question, np.array(answer.home), rates)
+        with held_back() as held:
+            best = on_best_uplinks(question, np.array(answer.home), rates)
+        interrupted = interrupted or held.interrupted
         if best.tolist() != list(answer.home):
             favoured, answer = best, replace(answer, home=tuple(best.tolist()))
     if objective == "bottleneck":
         border = least_busy(question, rates, answer, time_limit_s=time_limit_s, seed=seed)
         interrupted = interrupted or border.interrupted
         answer = by_border(question, answer, border)
-    rivals = [
-        Baseline(
-            name=name, cut_bytes=cut_bytes(question, home), rank_to_gpu=seats(home, fabric, tier)
-        )
-        for name, home in baselines(question, seed)
-    ]
+    with held_back() as held:
+        rivals = [
+            Baseline(
+                name=name,
+                cut_bytes=cut_bytes(question, home),
+                rank_to_gpu=seats(home, fabric, tier),
+            )
+            for name, home in baselines(question, seed)
+        ]
+    interrupted = interrupted or held.interrupted
     asked = tree.names.index(tier)
     seated = seat_tiers(
         question,
@@ -188,52 +195,55 @@ def _placed(
         favoured=favoured,
         ends_s=-inf if interrupted else monotonic() + max(_TIERS_LIMITS * time_limit_s, _TIERS_S),
     )
-    rank_to_gpu = seats(seated.home, fabric, tree.names[0])
-    checked = _checked(layout, families, fabric, rank_to_gpu)
-    for name, bound, counted in zip(tree.names, seated.bounds, checked, strict=True):
-        _agree(name, bound.cut_bytes, counted.total_bytes)
-    first = seated.bounds[asked]
-    if border is not None:
-        _agree_on_border(layout, families, fabric, tier, rank_to_gpu, border.objective_s)
-    placement = Placement(
-        rank_to_gpu=rank_to_gpu,
-        tier=tier,
-        objective=objective,
-        objective_bytes=first.cut_bytes,
-        lower_bound_bytes=first.lower_bound_bytes,
-        proof=first.proof if border is None else border.proof,
-        method=seated.method or answer.method,
-        checked_bytes=checked[asked].total_bytes,
-        by_family={
-            family.name: crossed
-            for family, crossed in zip(families, checked[asked].by_entry, strict=True)
-        },
-        domains=_domains(fabric, tier, rank_to_gpu),
-        tiers=tuple(
-            replace(
-                cut,
-                lower_bound_bytes=bound.lower_bound_bytes,
-                proof=bound.proof,
-                among=bound.among,
-                checked_bytes=counted.total_bytes,
-            )
-            for cut, bound, counted in zip(
-                tier_cuts(layout, families, fabric, rank_to_gpu),
-                seated.bounds,
-                checked,
-                strict=True,
-            )
-        ),
-        baselines=tuple(rivals),
-        seed=seed,
-        ways=tiers,
-        tier_order=tuple(tree.names[t] for t in seated.order if len(tree.capacities[t]) > 1),
-        weighted_s=seated.weighted_s,
-        weighted_bound_s=seated.weighted_bound_s,
-        objective_s=0.0 if border is None else border.objective_s,
-        lower_bound_s=0.0 if border is None else border.lower_bound_s,
-        interrupted=interrupted or seated.interrupted,
-    )
+    with held_back() as held:
+        rank_to_gpu = seats(seated.home, fabric, tree.names[0])
+        checked = _checked(layout, families, fabric, rank_to_gpu)
+        for name, bound, counted in zip(tree.names, seated.bounds, checked, strict=True):
+            _agree(name, bound.cut_bytes, counted.total_bytes)
+        first = seated.bounds[asked]
+        if border is not None:
+            _agree_on_border(layout, families, fabric, tier, rank_to_gpu, border.objective_s)
+        placement = Placement(
+            rank_to_gpu=rank_to_gpu,
+            tier=tier,
+            objective=objective,
+            objective_bytes=first.cut_bytes,
+            lower_bound_bytes=first.lower_bound_bytes,
+            proof=first.proof if border is None else border.proof,
+            method=seated.method or answer.method,
+            checked_bytes=checked[asked].total_bytes,
+            by_family={
+                family.name: crossed
+                for family, crossed in zip(families, checked[asked].by_entry, strict=True)
+            },
+            domains=_domains(fabric, tier, rank_to_gpu),
+            tiers=tuple(
+                replace(
+                    cut,
+                    lower_bound_bytes=bound.lower_bound_bytes,
+                    proof=bound.proof,
+                    among=bound.among,
+                    checked_bytes=counted.total_bytes,
+                )
+                for cut, bound, counted in zip(
+                    tier_cuts(layout, families, fabric, rank_to_gpu),
+                    seated.bounds,
+                    checked,
+                    strict=True,
+                )
+            ),
+            baselines=tuple(rivals),
+            seed=seed,
+            ways=tiers,
+            tier_order=tuple(tree.names[t] for t in seated.order if len(tree.capacities[t]) > 1),
+            weighted_s=seated.weighted_s,
+            weighted_bound_s=seated.weighted_bound_s,
+            objective_s=0.0 if border is None else border.objective_s,
+            lower_bound_s=0.0 if border is None else border.lower_bound_s,
+            interrupted=interrupted or seated.interrupted,
+        )
+    if held.interrupted:
+        placement = replace(placement, interrupted=True)
     if kept is None:
         return placement
     return under_rules(

@@ -18,6 +18,7 @@ from planner.place.answer import Proof
 from planner.place.bound import lower_bound
 from planner.place.clock import TimeUp, unhurried
 from planner.place.inside import sunk
+from planner.place.interrupts import held_back
 from planner.place.kept import holdings, whole_boxes
 from planner.place.kept_inside import inside_bound
 from planner.place.kept_stages import stage_boxes
@@ -153,7 +154,8 @@ def seat_tiers(
     """
     order = importance(len(tree.names), asked)
     questions = [replace(question, capacities=capacities) for capacities in tree.capacities]
-    bounds = [_at_least(q) for q in questions]
+    with held_back() as held:
+        bounds = [_at_least(q) for q in questions]
     bounds[asked] = max(bounds[asked], asked_bound.lower_bound_bytes)
     state = Search(
         questions=questions,
@@ -161,7 +163,7 @@ def seat_tiers(
         order=order,
         bounds=bounds,
         weights=weights,
-        labour=Labour(ends_s=ends_s),
+        labour=Labour(ends_s=-inf if held.interrupted else ends_s),
     )
     try:
         if fixed:
@@ -170,7 +172,7 @@ def seat_tiers(
             if favoured is not None:
                 grow(state, asked, favoured)
             search(state, asked, home)
-        return _judged(state, asked, asked_bound)
+        return replace(_judged(state, asked, asked_bound), interrupted=held.interrupted)
     except (KeyboardInterrupt, TimeUp) as ended:  # the asked tier is seated, others are in order
         interrupted = isinstance(ended, KeyboardInterrupt)
     state.labour.ends_s = -inf
