@@ -22,8 +22,8 @@ STAGES = Question(
 """Two stages of 128 in three domains of 97, 35 seats to spare.
 
 Each stage is split: 16 tensor groups of 8 into two parts are 1,600, 8 groups of 16 would be 8,000.
-Of the hops none need cross if tensor groups of both stages are split alike, and some must, for three
-parts would cost as much again: so the cut is above 3,200.
+Hops need not cross where both stages are split alike, but three parts of a stage would cost as much
+again: so the cut is above 3,200.
 """
 
 
