@@ -182,8 +182,8 @@ def best_of(
         for parts in dict.fromkeys(best.cuttings):
             if monotonic() < ends_s:
                 learned |= cuttings.learn(parts)
-        if among is not None and not learned and monotonic() < ends_s:
-            learned = among.learn(best)
+        if among is not None and not learned:
+            learned = among.learn(best, ends_s)
         if not learned or (effort.sheet_s <= 0 and cuttings.seats > _SEATS_MOST):
             break
     return best

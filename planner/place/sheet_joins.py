@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,8 +70,13 @@ class Joins:
         tuple[float, tuple[float, ...]], dict[frozenset[tuple[Together, int]], float]
     ] = field(default_factory=dict)
 
-    def learn(self, choice: PartChoice) -> bool:
-        """Work out what a choice costs more; return whether that is a rule for the next."""
+    def learn(self, choice: PartChoice, ends_s: float) -> bool:
+        """Work out what a choice costs more; return whether that is a rule for the next.
+
+        Args:
+            choice: of named parts.
+            ends_s: begin no further join when ``time.monotonic()`` is past this [s].
+        """
         learned = False
         for join in self.joins:
             held: Counter[Together] = Counter()
@@ -79,8 +85,8 @@ class Joins:
             held.pop((Held(),) * len(join.sheets), None)
             known = self.more_bytes.setdefault((join.hop_bytes, join.shares), {})
             key = frozenset(held.items())
-            if key not in known:
-                known[key] = self._more(join, held)
+            if key not in known and monotonic() < ends_s:
+                known[key] = self._more(join, held, ends_s)
                 learned |= known[key] > 0
         return learned
 
@@ -140,7 +146,7 @@ class Joins:
                 found.setdefault(self._of(join, one.parts, one.sheets), []).append(i)
         return found
 
-    def _more(self, join: Join, held: Counter[Together]) -> float:
+    def _more(self, join: Join, held: Counter[Together], ends_s: float) -> float:
         """Return what these parts of the sheets of a join cost above what is known [bytes]."""
         of = self.names.of
         known = 0.0
@@ -149,7 +155,7 @@ class Joins:
             cutting = tuple(k for k in parts if k)
             known += share * (self.cuttings.more_bytes.get(cutting, 0.0) - of.inside_given_bytes)
             known += share * sum(n * _known(of, one[r]) for one, n in held.items())
-        return least_more(of, join, held, known, self.slack_bytes)
+        return least_more(of, join, held, known, self.slack_bytes, ends_s)
 
 
 def _known(of: Sheeted, part: Held) -> float:

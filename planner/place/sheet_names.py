@@ -104,6 +104,8 @@ class Names:
         of: the question cut into sheets.
         paid_bytes: for one place of each outer question, by the sheets touched, in the order of
             their numbers [bytes].
+        joined_bytes: what a part pays jointly inside its sheet and across, by what one group of
+            every trace pays; shape [cells + 1] [bytes].
     """
 
     of: Sheeted

@@ -116,10 +116,11 @@ class Sheeted:
     def joined_bytes(self, weights_bytes: tuple[float, ...]) -> NDArray[np.float64]:
         """Return what parts pay above *part_bytes* and the fewest groups of every trace [bytes].
 
-        No more than the first part does, which cuttings of sheets are known to be charged for.
+        No more than the first part does, which cuttings of sheets are known to be charged for;
+        shape [cells + 1].
 
         Args:
-            weights_bytes: of one group of every trace.
+            weights_bytes: of one group of every trace [bytes].
         """
         most = self.joint_bytes
         weighted = zip(self.traces, weights_bytes, strict=True)

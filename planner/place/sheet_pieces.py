@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, combinations
 from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from planner.place.bound import domain_bound, rebate_bytes
 from planner.place.sheet_lines import one_sheet
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import Fillings
-from planner.place.whole_numbers import Effort, Model, least_choice
+from planner.place.whole_numbers import Chosen, Effort, Model, least_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _PIECED_MOST = 600  # ways to make a part of pieces, and cuttings of lines: more take seconds
 _TRIED = 5  # times as many ways to lay parts upon each other are looked at
+_STEPS_MOST = 20_000  # in search of cuttings; where few pieces fit together all are in vain
 _EFFORT = Effort(listed=0, nodes=500, solve_s=5.0)  # of one question; nodes end it first
 _MET = 1e-9  # relative; of what two sums may differ by
 
@@ -39,7 +41,7 @@ class Held:
 
     Args:
         cells: of it; 0 if the domain holds none [1].
-        weights_bytes: what it pays for one more group of every trace.
+        weights_bytes: what it pays for one more group of every trace [bytes].
         joined_bytes: what it is known to pay jointly inside the sheet and across [bytes].
     """
 
@@ -57,8 +59,9 @@ class Join:
 
     Args:
         sheets: one, or two that follow each other, by number.
-        hop_bytes: what a place pays that is in one domain in the first, in another in the second.
-        shares: of each sheet, how much of what is paid inside it counts here.
+        hop_bytes: what a place pays that is in one domain in the first, in another in the second;
+            0 of one sheet [bytes].
+        shares: of each sheet, how much of what is paid inside it counts here [1].
     """
 
     sheets: tuple[int, ...]
@@ -67,7 +70,12 @@ class Join:
 
 
 def least_more(
-    of: Sheeted, join: Join, held: Counter[Together], known_bytes: float, slack_bytes: float
+    of: Sheeted,
+    join: Join,
+    held: Counter[Together],
+    known_bytes: float,
+    slack_bytes: float,
+    ends_s: float = inf,
 ) -> float:
     """Return by how much the parts of joined sheets cost more than is known [bytes].
 
@@ -75,15 +83,16 @@ def least_more(
         of: the question cut into sheets.
         join: the sheets.
         held: what domains hold of them, and how many do.
-        known_bytes: what is known, constants taken off.
-        slack_bytes: more than that need not be told.
+        known_bytes: what is known, constants taken off [bytes].
+        slack_bytes: more than that need not be told [bytes].
+        ends_s: look at no further lines when ``time.monotonic()`` is past this [s].
     """
     best = 0.0
     for axes in _line_axes(of.sheet):
         lines, _ = _lines(one_sheet(of, ()), axes)
         pieced = _Pieced(of=of, join=join, axes=axes, lines=lines)
         best = max(best, pieced.least(held, known_bytes, slack_bytes))
-        if best >= slack_bytes:
+        if best >= slack_bytes or monotonic() > ends_s:
             break
     return best
 
@@ -109,8 +118,8 @@ class _Pieced:
 
         Args:
             held: what domains hold, and how many do.
-            known_bytes: what the choice charges for it.
-            slack_bytes: what is left out costs more than that above what is known.
+            known_bytes: what the choice charges for it [bytes].
+            slack_bytes: what is left out costs more than that above what is known [bytes].
         """
         cheapest = sum(n * self._cheapest(one) for one, n in held.items())
         below = known_bytes + sum(self.join.shares) * self._given_bytes - cheapest
@@ -123,15 +132,29 @@ class _Pieced:
             if found is None:
                 return 0.0
             ways.append(found)
-        cuttings = self._cuttings(ways, list(held.values()))
-        if cuttings is None:
-            return 0.0
-        model = self._model(ways, list(held.values()), cuttings, room)
-        chosen = least_choice(model, room, _EFFORT.solve_s, _EFFORT)
+        chosen = self._chosen(ways, list(held.values()), room)
         if chosen.least == -inf:
             return 0.0
         more = chosen.sure(sum(held.values())) * room - below - _MET * abs(known_bytes)
         return max(0.0, more)
+
+    def _chosen(
+        self, ways: list[list[tuple[tuple[Parts, ...], float]]], times: list[int], room: float
+    ) -> Chosen:
+        """Return what a solver says of the least that domains pay above their cheapest pieces.
+
+        Args:
+            ways: of each kind of domain.
+            times: how many domains of each kind there are [1].
+            room: what is one to the solver [bytes].
+        """
+        if not all(ways):
+            return Chosen(times=None, least=1.0)  # no such domain is as cheap as that
+        cuttings = self._cuttings(ways, times)
+        if cuttings is None:
+            return Chosen(times=None, least=-inf)
+        model = self._model(ways, times, cuttings, room)
+        return least_choice(model, room, _EFFORT.solve_s, _EFFORT)
 
     def _priced(self, part: Held) -> tuple[Sheeted, Fillings]:
         weighted = zip(self.of.traces, part.weights_bytes, strict=False)
@@ -150,7 +173,7 @@ class _Pieced:
         return told + sum(share * _beside(self.lines.beside, part.cells) for part, share in parts)
 
     def _ways(self, one: Together, room: float) -> list[tuple[tuple[Parts, ...], float]] | None:
-        """Return the pieces that a domain may hold, and their cost above the cheapest."""
+        """Return the pieces that a domain may hold, and what they cost more; None if too many."""
         several: list[list[tuple[Parts, float]]] = []
         for part, share in zip(one, self.join.shares, strict=True):
             if not part.cells:
@@ -189,18 +212,21 @@ class _Pieced:
     def _cuttings(
         self, ways: list[list[tuple[tuple[Parts, ...], float]]], times: list[int]
     ) -> list[tuple[Parts, ...]] | None:
-        """Return all ways to cut a line, of all sheets at once, into such pieces."""
+        """Return the ways to cut a line, of all sheets at once, into these; None if too many."""
         supply: Counter[Parts] = Counter()
         for found, n in zip(ways, times, strict=True):
             most: Counter[Parts] = Counter()
             for laid, _ in found:
                 most |= Counter(laid)
             supply += Counter({piece: n * m for piece, m in most.items()})
-        pieces, cuttings = sorted(supply, reverse=True), []
+        pieces, cuttings, steps = sorted(supply, reverse=True), [], 0
         whole = (self.lines.sheet.cells,) * len(self.join.sheets)
         stack: list[tuple[int, Parts, tuple[Parts, ...]]] = [(0, whole, ())]
         while stack:
             start, left, taken = stack.pop()
+            steps += 1
+            if steps > _STEPS_MOST:
+                return None
             if not any(left):
                 cuttings.append(taken)
                 if len(cuttings) > _PIECED_MOST:

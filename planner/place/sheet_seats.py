@@ -7,7 +7,7 @@ as long as that is cheaper for the families that run across.
 
 from __future__ import annotations
 
-from itertools import combinations, permutations, product
+from itertools import combinations, islice, permutations, product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _TRIES = 3000  # changes of rows and sheets that are priced at most
 _TRADES = 6000  # pieces that trade places, each with a change of rows, that are priced at most
+_TRADED_MOST = 20_000  # pieces that may trade places, of rows along one axis; 2 s in 1024 cells
 _MET = 1e-12  # relative; less is no better
 
 
@@ -175,9 +176,14 @@ class _Grid:
             return False
         question, start = self.of.question, self.homes
         best, tries = cut_bytes(question, self.home), 0
-        trades = {axis: list(self._trades(axis)) for axis in self.movable}
+        trades = {axis: list(islice(self._trades(axis), _TRADED_MOST)) for axis in self.movable}
         for axis in sorted(self.movable, key=lambda axis: len(trades[axis])):
-            for traded in trades[axis]:
+            for sheet, one, other in trades[axis]:
+                traded = start.copy()
+                traded[sheet, one], traded[sheet, other] = (
+                    start[sheet, other[0]],
+                    start[sheet, one[0]],
+                )
                 self.homes = traded
                 if cut_bytes(question, self.home) > best * (1 + _MET):
                     continue
@@ -192,10 +198,9 @@ class _Grid:
         self.homes = start
         return False
 
-    def _trades(self, axis: int) -> Iterator[NDArray[np.int64]]:
-        """Yield homes where two domains change pieces of equal size of two rows of one sheet."""
-        start = self.homes
-        for r, homes in enumerate(start):
+    def _trades(self, axis: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield sheets and pieces of equal size of two of its rows, in two domains."""
+        for r, homes in enumerate(self.homes):
             pieces = [
                 [np.flatnonzero(row & (homes == s)) for s in np.unique(homes[row])]
                 for row in self._row_masks(axis)
@@ -204,9 +209,7 @@ class _Grid:
             for first, second in combinations(shared, 2):
                 for one, other in product(first, second):
                     if len(one) == len(other) and homes[one[0]] != homes[other[0]]:
-                        changed = start.copy()
-                        changed[r, one], changed[r, other] = homes[other[0]], homes[one[0]]
-                        yield changed
+                        yield r, one, other
 
     def _row_masks(self, axis: int) -> Iterator[NDArray[np.bool_]]:
         sizes = self.of.sheet.sizes
