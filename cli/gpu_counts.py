@@ -38,6 +38,8 @@ def whose_gpus(asked: Asked, fabric: Fabric | None, given: GivenLayout) -> str:
     other = "--gpus N takes another number" + (f", such as {most}" if most else "")
     if given.launch is not None and filed_gpus(asked, given):
         return f"that {given.launch.provenance} runs on; {other}"
+    if asked.free is not None and asked.cluster is None and asked.gpus is not None:
+        return f"that {asked.free} leaves free"  # --gpus is then the whole cluster's
     if asked.gpus is not None or fabric is None:
         return "asked for"
     if asked.free is not None:

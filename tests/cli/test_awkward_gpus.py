@@ -47,6 +47,19 @@ def test_the_given_degrees_say_how_many_of_the_gpus_are_taken(
     assert [one["capacity"] for one in document["placement"]["domains"]] == [72] * 13 + [65]
 
 
+def test_what_a_free_list_leaves_is_not_called_asked_for(planner: Planner, tmp_path: Path) -> None:
+    free = tmp_path / "free.txt"
+    free.write_text("sn[00-03].board00:0-5", encoding="utf-8")
+
+    ran = planner(
+        "place", "--supernode", "8", "--gpus", "64", "--free", str(free), "--model",
+        "llama-3.1-8b", "--tp", "16", "--dp", "2", "--ignore-memory",
+    )  # fmt: skip
+
+    assert ran.code == 2
+    assert f"32 does not divide the 24 GPUs that {free} leaves free" in ran.err
+
+
 def test_degrees_that_would_leave_much_idle_are_refused_with_the_most_they_divide(
     planner: Planner, tmp_path: Path
 ) -> None:
