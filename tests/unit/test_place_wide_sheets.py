@@ -6,9 +6,13 @@ from math import inf
 
 import pytest
 
+from planner.place import sheet_parts
 from planner.place.question import Charge, Kind, Question
 from planner.place.sheet_parts import sheeted, wide_axes
+from planner.place.sheet_prices import SheetPrices
 from planner.place.solve import solve_question
+from tests.oracles import brute_force_cut
+from tests.small_questions import Drawn
 
 STAGES = Question(
     sizes=(8, 16, 2),
@@ -52,3 +56,28 @@ def test_no_domain_has_more_parts_than_there_are_sheets(sheets: int) -> None:
     pays = sheeted(question, (0, 1)).pays_bytes
     assert (pays[sheets:] == inf).all()
     assert (pays[:sheets] < inf).all()
+
+
+def test_no_seating_of_a_small_question_cuts_less_than_its_wide_sheets_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All sheets count as wide that no domain can hold."""
+    monkeypatch.setattr(sheet_parts, "_PART_MOST", 1)
+    monkeypatch.setattr(sheet_parts, "_SHEET_LEAST", 2)
+    drawn = Drawn(
+        first_seed=880_000,
+        grids=((2, 2, 3), (4, 3), (2, 3, 2), (3, 2, 2), (2, 2, 2), (2, 5), (3, 4)),
+        kinds=(Kind.TOUCH, Kind.TOUCH, Kind.RING, Kind.PAIRS, Kind.CHAIN, Kind.ENDS),
+        spare_share=0.5,
+    )
+    bounds = reached = 0
+    for question in drawn.questions(range(900)):
+        for axes in wide_axes(question):
+            of = sheeted(question, axes)
+            bound = SheetPrices(of=of, price_bytes=of.part_bytes).bound_bytes
+            best = brute_force_cut(question)
+            assert bound <= best * (1 + 1e-9) + 1e-6, question
+            bounds += 1
+            reached += bound >= best * (1 - 1e-6) > 0
+    assert bounds > 20
+    assert reached > 0
