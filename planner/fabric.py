@@ -162,6 +162,8 @@ class Tier:
         in_network_reduction: the tier's switches can reduce (NVLS, SHARP).
         pair_bytes_per_s: rate between two given GPUs; below *bytes_per_s* in a mesh or torus,
             where a GPU's links lead to different neighbours; 0 stands for *bytes_per_s* [bytes/s].
+        has_switch_links: whether its GPUs meet over links between switches, which alone can be
+            oversubscribed: not below one leaf, or one on each rail.
     """
 
     name: str
@@ -171,6 +173,7 @@ class Tier:
     latency_s: float
     in_network_reduction: bool = False
     pair_bytes_per_s: float = 0.0
+    has_switch_links: bool = True
 
     def __post_init__(self) -> None:
         if self.pair_bytes_per_s == 0:

@@ -117,7 +117,11 @@ class MeshPlan:
         hops = sum((n - 1) / n for n in self.network.dims) * boxes / max(1, boxes - 1)
         latency_s = self.spec.endpoint_latency_s + hops * self.network.hop_latency_s
         everything = np.zeros_like(self.seats.supernode)
-        return (Level(name="cluster", of_gpu=everything, latency_s=latency_s),)
+        return (
+            Level(
+                name="cluster", of_gpu=everything, latency_s=latency_s, has_switch_links=boxes > 1
+            ),
+        )  # fmt: skip
 
     def uplinks(self, domain: Ints, domains: int) -> Floats:
         """Return its NICs, for a supernode never more than its bundles to neighbours."""
@@ -207,7 +211,9 @@ class TorusPlan:
         hops = sum(mean_axis_hops(n, True) for n in self.dims)
         latency_s = self.spec.endpoint_latency_s + hops * self.spec.supernode.latency_s
         everything = np.zeros_like(self.seats.supernode)
-        return (Level(name="cluster", of_gpu=everything, latency_s=latency_s),)
+        return (
+            Level(name="cluster", of_gpu=everything, latency_s=latency_s, has_switch_links=False),
+        )
 
     def uplinks(self, domain: Ints, domains: int) -> Floats:
         """Return the links between usable GPUs that leave each domain."""

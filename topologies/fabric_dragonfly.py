@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,7 @@ class DragonflyPlan(FatTreePlan):
         if self.wiring.pod[-1] == 0 or self.network.core is None:
             return leaf, pod, cluster
         latency_s = pod.latency_s + self.network.core.hop_latency_s
-        return leaf, pod, Level(name="cluster", of_gpu=cluster.of_gpu, latency_s=latency_s)
+        return leaf, pod, replace(cluster, latency_s=latency_s)
 
     def _add_cores(  # a group's spines are joined to other groups' instead
         self,

@@ -58,17 +58,16 @@ class FatTreePlan:
     def _kept(self) -> Ints:
         """Return which GPUs stay together below leaves: supernodes, or all where that is no use.
 
-        It is of use where leaf groups or pods are domains, which hold whole supernodes, and where
-        leaves block. Elsewhere it would leave ports empty: 8 of 64 used by every second leaf of
-        supernodes of 72. There leaves are filled in order, as they are bought.
+        It is of use where leaf groups or pods are domains, which hold whole supernodes. Elsewhere
+        it would leave ports empty: 8 of 64 used by every second leaf of supernodes of 72. There
+        leaves are filled in order, as they are bought, however slow their uplinks are: networks
+        that differ in nothing but that are cabled alike.
         """
         network, levels = self.network, self.spec.levels
         rows = -(-self.spec.supernode.size // network.rails)
-        below = network.leaf.holds * self.spec.nic.line_bytes_per_s / network.planes
-        blocks = network.spine is not None and self._leaf_uplink_bytes_per_s < below
         has_pods = network.core is not None or (network.spine is not None and network.spine.holds)
         leaves_are_domains = "leaf" in levels and rows <= network.leaf.holds
-        if leaves_are_domains or ("pod" in levels and has_pods) or blocks:
+        if leaves_are_domains or ("pod" in levels and has_pods):
             return self.seats.supernode
         return np.zeros_like(self.seats.supernode)
 
@@ -107,11 +106,14 @@ class FatTreePlan:
         core_s = spine_s + (2 * network.core.hop_latency_s if network.core else 0)
         pod_s = spine_s if w.group[-1] > 0 else leaf_s
         top_s = core_s if w.cores else pod_s
-        return (
-            Level(name="leaf", of_gpu=w.group, latency_s=leaf_s),
-            Level(name="pod", of_gpu=w.pod, latency_s=pod_s),
-            Level(name="cluster", of_gpu=np.zeros_like(w.group), latency_s=top_s),
-        )
+        everything = np.zeros_like(w.group)
+        return tuple(
+            Level(name=name, of_gpu=of_gpu, latency_s=latency_s,
+                  has_switch_links=bool(of_gpu[-1] < w.group[-1]))
+            for name, of_gpu, latency_s in (
+                ("leaf", w.group, leaf_s), ("pod", w.pod, pod_s), ("cluster", everything, top_s)
+            )
+        )  # fmt: skip
 
     @cached_property
     def _nic_bytes_per_s(self) -> Floats:

@@ -347,6 +347,8 @@ class FabricBuild:
     ) -> tuple[Tier, ...]:
         sets = Sets()
         links = [(a, b, d["tier"], d["capacity_bytes_per_s"]) for a, b, d in graph.edges(data=True)]
+        at_end = {name for name, kind in graph.nodes(data="kind") if kind in {"gpu", "nic"}}
+        switched = {at for a, b, at, _ in links if a not in at_end and b not in at_end}
         made: list[Tier] = []
         known = tuple(dict.fromkeys(host.supernode for host in self._hosts()))
         inner_share = self.scale_up_bytes_per_s
@@ -384,6 +386,7 @@ class FabricBuild:
                     if depth == 0
                     else self.endpoint_s + 2 * height * self.hop_s,
                     in_network_reduction=self.in_network_reduction and depth == 0,
+                    has_switch_links=not set(tiers[1 : depth + 1]).isdisjoint(switched),
                 )
             )
             if not last:

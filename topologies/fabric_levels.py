@@ -32,11 +32,13 @@ class Level:
         name: ``leaf``, ``pod`` or ``cluster``.
         of_gpu: group of each GPU; shape (gpus,), never decreasing.
         latency_s: start-up between GPUs that meet at this level [s].
+        has_switch_links: whether they meet over links between switches.
     """
 
     name: str
     of_gpu: Ints
     latency_s: float
+    has_switch_links: bool
 
 
 class NetworkPlan(Protocol):
@@ -168,6 +170,7 @@ def outer_tiers(
                 latency_s=level.latency_s,
                 in_network_reduction=spec.in_network_reduction,
                 pair_bytes_per_s=plan.pair_bytes_per_s,
+                has_switch_links=level.has_switch_links,
             )
         )
     return tiers

@@ -54,6 +54,7 @@ class TierNumbers:
             fills the pipeline [bytes].
         pair_bytes_per_s: rate between one pair of GPUs where that is less than *bytes_per_s*
             (full mesh without a switch); infinite where a switch joins them.
+        has_switch_links: as of ``planner.fabric.Tier``: whether it can be oversubscribed.
     """
 
     name: str
@@ -65,6 +66,7 @@ class TierNumbers:
     reduction_share: ArrayLike = 1.0
     reduction_chunk_bytes: ArrayLike = 0.0
     pair_bytes_per_s: ArrayLike = float("inf")
+    has_switch_links: bool = True
 
     def alone_bytes_per_s(self) -> Any:
         """Return the rate of one GPU alone, after efficiency [bytes/s]."""
@@ -225,6 +227,7 @@ def links_of(
                 efficiency_share=inside_efficiency_share if position == 0 else nic_efficiency_share,
                 in_network_reduction=tier.in_network_reduction,
                 pair_bytes_per_s=tier.pair_bytes_per_s or float("inf"),
+                has_switch_links=tier.has_switch_links,
             )
         )
     return LinkNumbers(tiers=tuple(tiers), launch_s=launch_s, issue_s=issue_s, protocols=protocols)

@@ -23,7 +23,7 @@ class Change:
         nic_rate: of the NICs' line rate and all links outside the supernode [1].
         nic_latency: of every start-up outside the supernode [1].
         in_flight: of the transactions a NIC may have outstanding [1].
-        crowding: of the oversubscription outside the supernode [1].
+        crowding: of the oversubscription of links between switches, outside the supernode [1].
         scale_up_rate: of the rates inside the supernode [1].
         seq: of the sequence length [1].
     """
@@ -77,7 +77,9 @@ def changed_links(
         crowded = float(np.asarray(tier.shared_bytes_per_s)) * change.nic_rate
         # A tier that nothing crowds takes all that its GPUs send, however much that becomes.
         free = float(np.asarray(tier.shared_bytes_per_s)) >= float(np.asarray(tier.bytes_per_s))
-        shared = (alone if free else min(crowded, alone)) / change.crowding
+        shared = alone if free else min(crowded, alone)
+        if tier.has_switch_links:
+            shared /= change.crowding
         tiers.append(
             replace(
                 tier, bytes_per_s=alone, shared_bytes_per_s=min(shared, alone),

@@ -113,6 +113,8 @@ def _later(tier: TierNumbers, factor: float) -> TierNumbers:
 
 
 def _more_crowded(tier: TierNumbers, factor: float) -> TierNumbers:
+    if not tier.has_switch_links:
+        return tier
     return replace(tier, shared_bytes_per_s=np.divide(tier.shared_bytes_per_s, factor))
 
 

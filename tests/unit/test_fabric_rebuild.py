@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from planner.errors import SpecError
 from topologies.fabric_catalogue import generic_cluster, load_cluster, load_spec
 from topologies.fabric_network_spec import MeshSpec, TorusSpec
+
+CATALOGUE = Path(__file__).parents[2] / "topologies" / "catalogue"
 
 
 @pytest.mark.parametrize(
@@ -39,18 +43,24 @@ def test_only_the_supernode_size_differs_between_generic_clusters() -> None:
         assert fabric.nic == clusters[0].nic
 
 
+@pytest.mark.parametrize(("uplinks", "spines"), [(64, 8), (16, 2)])
 @pytest.mark.parametrize("supernode", [8, 24, 48, 64, 72, 384])
-def test_leaves_of_the_generic_family_are_filled_whatever_the_supernode(supernode: int) -> None:
-    graph = generic_cluster(supernode, 1024).graph
+def test_leaves_of_the_generic_family_are_filled_whatever_the_supernode(
+    supernode: int, uplinks: int, spines: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.yaml"
+    text = (CATALOGUE / "generic.yaml").read_text()
+    file.write_text(text.replace("    uplinks: 64\n", f"    uplinks: {uplinks}\n"))
+    graph = load_cluster(str(file), supernode=supernode, gpus=1024).graph
     nics = {
         leaf: sum(graph.nodes[other]["kind"] == "nic" for other in graph[leaf])
         for leaf, kind in graph.nodes(data="kind")
         if kind == "leaf"
     }
 
-    # 1,024 NICs on half of 128 ports each, the other half up to 8 spines of 128.
+    # 1,024 NICs on half of 128 ports each; 16 x 64 links up, or 16 x 16, to spines of 128.
     assert list(nics.values()) == [64] * 16
-    assert sum(kind == "spine" for _, kind in graph.nodes(data="kind")) == 8
+    assert sum(kind == "spine" for _, kind in graph.nodes(data="kind")) == spines
 
 
 def test_leaves_that_are_domains_keep_supernodes_whole_below_them() -> None:

@@ -29,8 +29,10 @@ CHANGES = [
 ]  # fmt: skip
 
 
-def built(path: Path, nic: float = 1.0, uplink: float = 1.0, in_flight: int = 8) -> Fabric:
-    """Return two leaves of 64 GPUs in supernodes of 8, with other rates outside them."""
+def built(
+    path: Path, supernode: int, nic: float = 1.0, uplink: float = 1.0, in_flight: int = 8
+) -> Fabric:
+    """Return two leaves of 64 GPUs in supernodes, with other rates outside them."""
     cluster: dict[str, Any] = yaml.safe_load((CATALOGUE / "generic.yaml").read_text())
     cluster["nic"]["rate"] = f"{400 * nic} Gb/s"
     cluster["nic"]["pcie"] = f"{63 * nic} GB/s"  # a faster NIC is taken to have a faster way to it
@@ -38,7 +40,7 @@ def built(path: Path, nic: float = 1.0, uplink: float = 1.0, in_flight: int = 8)
     for tier in ("leaf", "spine"):
         cluster["network"][tier]["uplink_rate"] = f"{400 * uplink} Gb/s"
     path.write_text(yaml.safe_dump(cluster))
-    return read_fabric(Asked(cluster=str(path), supernode=8, gpus=128))
+    return read_fabric(Asked(cluster=str(path), supernode=supernode, gpus=128))
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -53,6 +55,7 @@ def test_a_changed_fabric_has_the_changed_links(change: Change) -> None:
             assert getattr(one, name) == pytest.approx(float(np.asarray(getattr(other, name))))
 
 
+@pytest.mark.parametrize("supernode", [8, 72])  # 72 lie on both leaves
 @pytest.mark.parametrize(
     ("change", "so"),
     [
@@ -65,12 +68,46 @@ def test_a_changed_fabric_has_the_changed_links(change: Change) -> None:
     ],
 )
 def test_changed_links_reach_what_those_of_such_a_cluster_do(
-    tmp_path: Path, change: Change, so: dict[str, Any]
+    tmp_path: Path, change: Change, so: dict[str, Any], supernode: int
 ) -> None:
-    now, then = built(tmp_path / "now.yaml"), built(tmp_path / "then.yaml", **so)
+    now = built(tmp_path / "now.yaml", supernode)
+    then = built(tmp_path / "then.yaml", supernode, **so)
 
     found = changed_wiring(wiring_of(now, outer_share=0.9), now.nic, change)
 
     wanted = wiring_of(then, outer_share=0.9)
     assert found.links.vertices == wanted.links.vertices
     assert found.reached_bytes_per_s == pytest.approx(wanted.reached_bytes_per_s)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus"),
+    [
+        ("generic", 128),  # two leaves
+        ("generic", 16),  # one leaf, whose uplinks nothing takes
+        ("hgx-h100", 1024),  # leaves are domains, of 8 rails
+        ("hpn", 1024),  # one leaf on each rail: ranks that exchange never leave it
+    ],
+)
+def test_a_tier_is_oversubscribed_only_where_its_gpus_meet_over_uplinks(
+    tmp_path: Path, name: str, gpus: int
+) -> None:
+    cluster: dict[str, Any] = yaml.safe_load((CATALOGUE / f"{name}.yaml").read_text())
+    path = tmp_path / "then.yaml"
+    for tier in ("leaf", "spine"):
+        rate, unit = cluster["network"][tier].get("uplink_rate", "400 Gb/s").split()
+        cluster["network"][tier]["uplink_rate"] = f"{float(rate) / 4} {unit}"
+    path.write_text(yaml.safe_dump(cluster))
+    now, then = (read_fabric(Asked(cluster=one, gpus=gpus)) for one in (name, str(path)))
+
+    found = changed_fabric(now, Change(crowding=4.0))
+
+    assert {one.name: one.oversubscription for one in found.tiers} == pytest.approx(
+        {one.name: one.oversubscription for one in then.tiers}
+    )
+
+
+def test_a_torus_has_no_switches_to_oversubscribe() -> None:
+    fabric = read_fabric(Asked(cluster="tpu-torus"))
+
+    assert links_of(changed_fabric(fabric, Change(crowding=8.0))) == links_of(fabric)
