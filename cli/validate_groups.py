@@ -42,9 +42,14 @@ def group_table(groups: tuple[Group, ...], smooth: tuple[Group, ...]) -> Table:
             Text(f"{group.pairs:,}"),
             Text(percent(_right_share(group))),
             Text(percent(smooth_share.get(group.name, math.nan))),
-            Text(percent(group.regret_share)),
+            Text(percent(_regret_share(group))),
         )
     return table
+
+
+def _regret_share(group: Group) -> float:
+    """Return the regret, not a number where no two layouts are far enough apart to regret one."""
+    return group.regret_share if group.pairs else math.nan
 
 
 def _right_share(group: Group) -> float:

@@ -36,7 +36,8 @@ class Score:
         published_share: mean error of the predictions published for these rows, NaN if none.
         pairs: pairs of one group that differ by more than 2 % [1].
         pairs_right_share: of them, in the right order [1]; NaN where there are none.
-        regret_share: the largest regret of a group with at least three layouts [1]; NaN if none.
+        regret_share: the largest regret of a group with a pair and at least three layouts [1];
+            NaN if there is none.
     """
 
     source: str
@@ -108,7 +109,8 @@ def _score(source: str, runs: Sequence[Run], step_s: NDArray[np.float64]) -> Sco
     groups = orders(mine, step_s[rows])
     pairs = sum(group.pairs for group in groups)
     right = sum(group.right for group in groups)
-    regrets = [group.regret_share for group in groups if group.layouts >= LEAST_PICKED]
+    picks = [group for group in groups if group.layouts >= LEAST_PICKED and group.pairs]
+    regrets = [group.regret_share for group in picks]
     return Score(
         source=source,
         rows=len(rows),
