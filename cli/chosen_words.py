@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.search.defaults import TOO_LARGE, WHOLE_FITS
 from planner.search.given import spelled_layout
+from planner.search.training import usual_batch
 from planner.units import format_share
 from planner.words import counted
 
@@ -49,14 +50,16 @@ def taken_words(inputs: Inputs) -> str:
 def chosen_words(inputs: Inputs, memory: Memory) -> str:
     """Return what was given of the layout, and from what and how the rest of it was taken.
 
+    Nothing where there was nothing to choose from: :func:`given_words` says then who gave it.
+
     Args:
         inputs: with the layout that was taken.
         memory: of that layout; where it does not fit, others were counted whether they fit or not.
     """
-    choice, given = inputs.choice, inputs.given
-    stated = f"{', '.join(given)} given" if given else "none of it given"
+    choice = inputs.choice
     if choice.considered == 1:
-        return stated
+        return ""
+    stated = f"{', '.join(inputs.given_by)} given" if inputs.given_by else "none of it given"
     text = (
         f"{stated}; of {choice.considered:,} {_CONSIDERED[choice.ways]} {choice.feasible:,} "
         f"{'fit' if memory.fits else 'can run, in memory or not'}; "
@@ -73,7 +76,27 @@ def chosen_words(inputs: Inputs, memory: Memory) -> str:
             + (f"{format_share(abs(apart))} {'slower' if apart > 0 else 'faster'}"
                if abs(apart) >= 5e-4 else "as fast")
         )  # fmt: skip
-    return text
+    return text + _batch_to_type(inputs)
+
+
+def _batch_to_type(inputs: Inputs) -> str:
+    """Return the batch to give beside the degrees, where these would round it otherwise."""
+    layout = inputs.layout
+    typed = {name: getattr(layout, name) for name in ("dp", "pp", "vpp", "micro_batch", "seq")}
+    rounded = usual_batch(inputs.model, layout.gpus, typed).global_batch
+    if "global_batch" not in inputs.assumed or rounded == layout.global_batch:
+        return ""
+    return (
+        f". To type it back add --global-batch {layout.global_batch}, for with its degrees given "
+        f"the batch is rounded to {rounded:,}"
+    )
+
+
+def given_words(inputs: Inputs) -> str:
+    """Return what gave a layout that was not chosen; nothing where one was."""
+    if inputs.choice.considered > 1:
+        return ""
+    return f"given by {', '.join(inputs.given_by)}" if inputs.given_by else "the only one"
 
 
 def _sure(choice: Choice) -> str:

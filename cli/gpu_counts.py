@@ -77,9 +77,20 @@ def too_few(asked: Asked, fabric: Fabric | None, stated: GivenLayout, gpus: int)
         whose = f"; {stated.launch.provenance} runs on {gpus}: --gpus N takes another number"
     fault = (
         f"{gpus} ranks do not fit on the {len(fabric.gpus)} {which} of {fabric.name}: "
-        f"{gpus - len(fabric.gpus)} too few{whose}"
+        f"{gpus - len(fabric.gpus)} too few{whose or _that_would_do(asked, fabric, stated)}"
     )
     return [fault]
+
+
+def _that_would_do(asked: Asked, fabric: Fabric, stated: GivenLayout) -> str:
+    """Return the number of GPUs to ask for instead, where the given degrees divide one."""
+    usable, width = len(fabric.gpus), _width(stated.fields)
+    even = _divided(usable, width)
+    fits = usable // width * width if even % width else even
+    if product(stated.fields) or not fits:
+        return f"; degrees with a product of at most {usable} would do" if width > 1 else ""
+    unasked = ", and is taken without --gpus" if asked.cluster and width == 1 else ""
+    return f"; --gpus {fits} would do{unasked}"
 
 
 def product(given: Mapping[str, Any]) -> int:

@@ -22,6 +22,12 @@ _LONGEST_LINE = 4000
 """Characters of one line; the longest that we write ourselves lists forty names."""
 
 _LONGEST_VALUE = 40
+_ON_FREE = "  planner place --free FILE --out plan.json seats the job on them, then "
+_BY_PLAN = {  # commands that know what is free from a plan alone
+    "step": [f"{_ON_FREE}planner step --placement plan.json"],
+    "compare": [f"{_ON_FREE}planner compare plan.json OTHER.json"],
+    "search": ["  planner place --free FILE chooses the layout for what is free"],
+}
 _CHOICES = re.compile(r" is not one of (.+?)\.?$")
 
 _USERS_OS_ERRORS = {
@@ -82,6 +88,8 @@ def misuse_lines(error: TyperException) -> list[str]:
         ]
         if "--cluster" in known:
             hints = _behind_the_file(option) or hints
+        if option == "--free" and context is not None:
+            hints = _BY_PLAN.get(context.info_name, hints)
     lines = [f"error: {message[:1].lower()}{message[1:]}", *hints]
     if context is not None:
         lines.append(f"  see '{context.command_path} --help'")

@@ -41,6 +41,7 @@ from topologies.own_efficiency import OwnFits, reached_by
 
 DEFAULT_SUPERNODE = 64
 DEFAULT_ORDER = "tp-cp-ep-dp-pp"
+_TYPED = {"zero_stage": "zero"}  # fields whose option is called otherwise
 # The largest dense Llama 3 that so many GPUs train with room to spare.
 _DEFAULT_MODELS = ((512, "llama-3.1-405b"), (64, "llama-3.1-70b"), (1, "llama-3.1-8b"))
 
@@ -97,6 +98,7 @@ class Question:
         gpus: GPUs of the job [1].
         cluster: what the cluster was asked for as.
         given: names of the fields of the layout that the user gave.
+        given_by: the layout file and the options that gave them, as they are typed.
         fixed: the fields of ``Layout`` that every layout shares: those given, the batch and the
             precision.
         efficiency: what was fitted on this accelerator, where anything was.
@@ -110,6 +112,7 @@ class Question:
     gpus: int
     cluster: str
     given: tuple[str, ...]
+    given_by: tuple[str, ...]
     fixed: Mapping[str, Any]
     efficiency: Efficiency | None
     assumed: Mapping[str, str]
@@ -200,7 +203,7 @@ def read_question(asked: Asked) -> Question:
         assumed["efficiency"] = reached.why
     return Question(
         fabric=fabric, model=model, gpus=gpus, cluster=asked.cluster or "generic",
-        given=tuple(sorted(given)), fixed=MappingProxyType(fixed),
+        given=tuple(sorted(given)), given_by=_given_by(asked), fixed=MappingProxyType(fixed),
         efficiency=reached.efficiency, assumed=MappingProxyType(assumed), own_fits=reached.own,
         launch=stated.launch,
     )  # fmt: skip
@@ -280,6 +283,14 @@ def _given_layout(asked: Asked) -> GivenLayout:
     given = {name: value for name, value in asked.layout.items() if value is not None}
     order = {} if asked.order == DEFAULT_ORDER else {"order": asked.order}
     return given_layout({**given, **order}, asked.layout_file)
+
+
+def _given_by(asked: Asked) -> tuple[str, ...]:
+    """Return the layout file and the options that give something of the layout, as typed."""
+    options = [name for name, value in asked.layout.items() if value is not None]
+    options += [] if asked.order == DEFAULT_ORDER else ["order"]
+    typed = [f"--{_TYPED.get(name, name).replace('_', '-')}" for name in options]
+    return (*([str(asked.layout_file)] if asked.layout_file else []), *typed)
 
 
 def _what_was_left_out(

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cli.chosen_words import chosen_words
+from cli.chosen_words import chosen_words, given_words
 from cli.page_tables import labelled, memory_table, path_table
 from cli.part_used_words import used_part_words
 from cli.place_extras import explain_lines, idle_line, missing_others, other_rows, rule_lines
@@ -56,6 +56,7 @@ _DOMAINS_SHOWN = 8
 _WIDE = 100  # columns from which every baseline has one of its own
 _NARROW_SEATINGS = 4  # the plan, rank order, greedy and random
 _ASSUMED_SHOWN = 5
+_MOST_ODD = 6  # supernodes of other sizes than most that are written out
 _ALWAYS_SHOWN = ("all", "step")
 _OVER = 1.005  # to 1: less would be told as 1:1
 _LEAST_NAME = 14  # columns for the name of a second answer
@@ -211,9 +212,14 @@ def _asked_lines(plan: Plan) -> list[tuple[str, str]]:
             f"{tokens / 1e6:.3g} million tokens a step"
             + (" (assumed)" if "global_batch" in inputs.assumed else ""),
         ),
-        ("layout", f"{spelled_layout(layout)}, {layout.precision}, ranks {layout.order}"),
+        (
+            "layout",
+            f"{spelled_layout(layout)}, {layout.precision}, ranks {layout.order}"
+            + (f"; {given}" if (given := given_words(inputs)) else ""),
+        ),
     ]
-    return [*lines, ("chosen", chosen_words(inputs, plan.memory))]
+    chosen = chosen_words(inputs, plan.memory)
+    return [*lines, ("chosen", chosen)] if chosen else lines
 
 
 def _unfilled(fabric: Fabric) -> list[tuple[str, str]]:
@@ -252,9 +258,14 @@ def _sizes(capacities: tuple[int, ...]) -> str:
         return "+".join(map(str, capacities))
     most = max(set(capacities), key=lambda c: (capacities.count(c), c))
     rest = [c for c in capacities if c != most]
-    return f"{most} ({capacities.count(most)} of them) and {'+'.join(map(str, rest[:4]))}" + (
-        f" and {len(rest) - 4} more" if len(rest) > 4 else ""
+    told, left = (rest, []) if len(rest) <= _MOST_ODD else (rest[:4], rest[4:])
+    return f"{most} ({capacities.count(most)} of them) and {'+'.join(map(str, told))}" + (
+        f" and {len(left)} supernodes more with {_span(left)}" if left else ""
     )
+
+
+def _span(sizes: list[int]) -> str:
+    return f"{min(sizes)} to {max(sizes)}" if min(sizes) < max(sizes) else str(sizes[0])
 
 
 def _also_tried(plan: Plan, crossed: CrossedBytes, shown: int) -> str:

@@ -164,15 +164,15 @@ def search(
     }  # fmt: skip
     rules = parse_rules(where or ())
     if sweep is not None or into is not None or resume:
+        from cli.search_sweep import SEATING_LIMIT_S, Way, refuse_beside_sweep
+
         if sweep is None or into is None:
             raise typer.BadParameter("--sweep, --into and --resume go together: --sweep and --into")
-        if cluster or supernode or gpus or model or layout or csv or prices or tokens or plot:
-            raise typer.BadParameter(
-                "with --sweep the file names models, clusters, supernodes and gpus; only the "
-                "layout's own options may be given beside it"
-            )
-        from cli.search_sweep import SEATING_LIMIT_S, Way
-
+        refuse_beside_sweep({
+            "--cluster": cluster, "--supernode": supernode, "--gpus": gpus, "--model": model,
+            "--layout": layout, "--csv": csv, "--prices": prices, "--tokens": tokens,
+            "--plot": plot,
+        })  # fmt: skip
         if workers and scheduler:
             raise typer.BadParameter("--workers starts processes here: not beside --scheduler")
         _sweep(

@@ -107,6 +107,23 @@ def read_sweep(path: Path) -> Sweep:
     return found
 
 
+def refuse_beside_sweep(options: Mapping[str, object]) -> None:
+    """Refuse what *options*, option to value, ask for that a sweep does not take.
+
+    Raises:
+        InputError: those that have a value.
+    """
+    if idle := [option for option, value in options.items() if value]:
+        listed = [option for option in idle if f"{option[2:].removesuffix('s')}s" in _LISTS]
+        raise InputError(
+            f"{', '.join(idle)}: not beside --sweep"
+            + (f", whose file lists {', '.join(_LISTS)}" if listed else "")
+            + "; beside it stand --into, --resume, --workers, --scheduler, --parquet, --out, "
+            "--json, --seed, --time-limit, --efficiency, --where and the layout's own "
+            "options, such as --tp"
+        )
+
+
 def sweep_document(
     sweep: Sweep,
     into: Path,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from cli.chosen_words import chosen_words, taken_words
+from cli.chosen_words import chosen_words, given_words, taken_words
 from cli.inputs_document import inputs_document
 from cli.interval_words import basis_words, fit_lines
 from cli.page_tables import labelled, memory_table, path_table, simple_table
@@ -244,10 +244,13 @@ def _choice_lines(body: StepBody) -> list[tuple[str, str]]:
     timed = ""
     if own is not None:
         timed = f"; timed with {own.name}: by what ships another may be the fastest"
+    chosen, given = chosen_words(inputs, body.memory), given_words(inputs)
+    from_here = seated.source in _SEATED
     lines = {
+        "layout": given if from_here else "",
         "taken": taken_words(inputs),
         "not full": part_of_one_words(inputs.fabric),
-        "chosen": f"{chosen_words(inputs, body.memory)}{timed}" if seated.source in _SEATED else "",
+        "chosen": f"{chosen}{timed}" if chosen and from_here else "",
         "straddling": straddling_words(inputs.layout, seated.rank_to_gpu, inputs.fabric),
     }
     return [(name, text) for name, text in lines.items() if text]

@@ -84,3 +84,26 @@ def test_a_rule_is_priced_in_seconds_and_as_a_share_of_the_step(
     report = planner("report", str(out)).out
     assert "In time: " in report
     assert "keeping the rule: pp within supernode" in report
+
+
+@pytest.mark.parametrize(
+    ("free", "told"),
+    [
+        (["0-7"] * 4 + ["0-6"] * 3 + ["0-3"] * 2, "8 (4 of them) and 7+7+7+4+4 free"),
+        (["0-7"] * 4 + ["0-6"] * 3 + ["0-4", "0-3", "0-3", "0-1"],
+         "8 (4 of them) and 7+7+7+5 and 3 supernodes more with 2 to 4 free"),
+    ],
+)  # fmt: skip
+def test_supernodes_of_which_a_part_is_free_are_told_with_how_much(
+    planner: Planner, tmp_path: Path, free: list[str], told: str
+) -> None:
+    file = tmp_path / "free.txt"
+    lines = [f"sn{i:02}.board00:{part}\n" for i, part in enumerate(free)]
+    file.write_text("".join(lines), encoding="utf-8")
+    layout = ("--tp", "1", "--cp", "1", "--pp", "1", "--dp", "48", "--micro-batch", "1")
+
+    ran = planner("place", "--supernode", "8", "--gpus", "128", "--free", str(file), "--model",
+                  "llama-3.1-8b", *layout, "--ignore-memory", "--time-limit", "5")  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    assert f"in them {told}; " in " ".join(ran.out.split())

@@ -30,7 +30,7 @@ def test_a_page_says_what_was_taken_and_of_which_peak_the_share_is(planner: Plan
 
     assert re.search(r"MFU [\d.]+ % of the 16-bit peak, ", page)
     assert re.search(r" taken dp 128, micro-batch \d+, ZeRO \d, \w+ recomputation chosen ", page)
-    assert "chosen cp, ep, global_batch, pp, precision, seq, tp given; of " in page
+    assert "chosen --tp, --cp, --ep, --pp, --global-batch, --seq, --precision given; of " in page
     assert "straddling" not in page
 
 
