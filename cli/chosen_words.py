@@ -96,7 +96,8 @@ def given_words(inputs: Inputs) -> str:
     """Return what gave a layout that was not chosen; nothing where one was."""
     if inputs.choice.considered > 1:
         return ""
-    return f"given by {', '.join(inputs.given_by)}" if inputs.given_by else "the only one"
+    by = f"given by {', '.join(inputs.given_by)}" if inputs.given_by else "the only one"
+    return by + _batch_to_type(inputs)
 
 
 def _sure(choice: Choice) -> str:

@@ -147,3 +147,19 @@ def test_a_chosen_layout_typed_back_as_its_page_says_has_the_same_numbers(
     assert words_of(back.out).startswith(verdict)
     assert not words_of(other.out).startswith(verdict)
     assert "To type it back" not in back.out
+
+
+def test_replicas_that_are_left_to_the_rest_are_typed_back_with_their_batch(
+    planner: Planner, damaged: Path
+) -> None:
+    job = ("step", "--cluster", str(damaged), "--gpus", "224", "--model", "llama-3.1-70b", "--tp",
+           "8", "--cp", "1", "--pp", "2", "--vpp", "8", "--zero", "1", "--micro-batch", "2",
+           "--recompute", "selective")  # fmt: skip
+
+    page = words_of(planner(*job).out)
+    back = words_of(planner(*job, "--dp", "14", "--global-batch", "2240").out)
+
+    # 2,048 to whole micro-batches of all 224 GPUs, 448; of 14 replicas in turns of 2 stages, 56
+    assert "To type it back add --global-batch 2240" in page
+    assert "rounded to 2,072" in page
+    assert back.startswith(page.split(" The interval")[0])
