@@ -47,6 +47,8 @@ WIDE = (CROWDED, *(replace(SMALL, model=one, fixed=()) for one in ("llama-3.1-8b
 LATE = Job(model="llama-3.1-8b", sizes=(4, 8), gpus=16, batch=16, seq=256,
            fixed=(*FEW.items(), ("tp", 8)))  # fmt: skip
 """Short sequences whose tensor groups cross supernodes of 4: every start-up is felt."""
+ACROSS = Job(model="llama-3.1-8b", sizes=(4, 12), gpus=32, batch=64)
+"""Supernodes of 12 that share leaves of 8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +199,10 @@ def test_both_sides_of_a_flip_of_the_nic_are_what_a_comparison_of_such_clusters_
     [
         pytest.param(job, name, id=f"{job.model}-{job.sizes[0]}-{job.batch}-{name}")
         for job in WIDE for name in (*NETWORK, "seq", "experts")
-    ] + [pytest.param(LATE, "nic_latency", id="late")],
+    ] + [
+        pytest.param(LATE, "nic_latency", id="late"),
+        pytest.param(ACROSS, "oversubscription", id="across-leaves"),
+    ],
 )  # fmt: skip
 def test_both_sides_of_a_flip_of_anything_are_what_a_comparison_there_finds(
     told: Callable[[Job], Told], tmp_path: Path, job: Job, name: str
