@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import TYPE_CHECKING
 
 from cli.compare_tried import tokens_words
 from cli.report_words import LONG_DAYS, power_words, shorter_run_words
 from planner.procure.budget import format_money
 from planner.search.training import usual_batch
-from planner.units import format_number, format_power, format_share
+from planner.units import format_power, format_share
 
 if TYPE_CHECKING:
     from cli.compare_report import Comparison
@@ -54,12 +55,16 @@ def batch_line(found: Comparison) -> str:
 
 def long_run_line(found: Comparison) -> str:
     """Return how to ask for the GPUs of a run that takes longer than any does; else nothing."""
-    days = [run.days for run in found.runs if run.days is not None]
+    days = [
+        run.days * min(1.0, found.best_token_s(one) / one.finalist.token_s)
+        for one, run in zip(found.compared.ranked, found.runs, strict=True)
+        if run.days is not None
+    ]
     goal = found.asked.sizes.goal
     if goal.equal != "gpus" or found.tokens is None or min(days, default=0.0) <= LONG_DAYS:
         return ""
     return (
-        f"{tokens_words(found.tokens)} tokens take {format_number(min(days))} days or more on "
+        f"{tokens_words(found.tokens)} tokens take {floor(min(days)):,} days or more on "
         f"these: {shorter_run_words(found.tokens)}."
     )
 
@@ -82,8 +87,11 @@ def _sized_lines(found: Comparison) -> list[str]:
         each = ", ".join(f"{n} {s.gpus:,}" for n, s in zip(names, sizes.each, strict=True))
         text = (
             f"GPUs that train {(goal.tokens or 0.0) / 1e12:,.4g} trillion tokens in "
-            f"{goal.days:g} days, {lost_time(found)}, in whole supernodes: {each}."
+            f"{goal.days:g} days, {lost_time(found)}, in {_units(found)}: {each}."
         )
+        if some := [n for n, s in zip(names, sizes.each, strict=True) if not s.all_tried]:
+            of = "" if len(some) == len(names) else f" of {', '.join(some)}"
+            text += f" The fewest{of} of the sizes tried: others may do with a little less."
         return [text, *_run_budget_lines(found)]
     currency = found.prices.currency if found.prices else ""
 
@@ -109,6 +117,14 @@ def _sized_lines(found: Comparison) -> list[str]:
     if goal.equal == "power":
         lines += _joule_lines(found)
     return lines
+
+
+def _units(found: Comparison) -> str:
+    """Return what a cluster grows by; supernodes that dead GPUs left unlike are not all whole."""
+    sizes = [one.fabric.capacities("supernode") for one in found.asked.candidates]
+    if all(len(set(one)) == 1 for one in sizes):
+        return "whole supernodes"
+    return "multiples of the GPUs of the largest supernode"
 
 
 def _run_budget_lines(found: Comparison) -> list[str]:

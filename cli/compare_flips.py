@@ -12,6 +12,7 @@ from cli.property_words import (
     factor_words,
     grid_words,
     property_value,
+    property_values,
     property_words,
     span_words,
 )
@@ -83,10 +84,8 @@ def _table(flips: list[Flip], found: Comparison) -> Table:
         column.no_wrap = True
     currency = found.prices.currency if found.prices else ""
     for one in flips:
-        held, value = (
-            property_value(one.name, flip_value(replace(one, factor=factor), found), currency)
-            for factor in (one.held_factor, one.factor)
-        )
+        held_now = flip_value(replace(one, factor=one.held_factor), found)
+        held, value = property_values(one.name, held_now, flip_value(one, found), currency)
         table.add_row(
             f"  {property_words(one.name)}", *((held,) if asked else ()), value,
             factor_words(one.factor), one.after,

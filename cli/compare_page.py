@@ -130,8 +130,22 @@ def _layout_words(found: Comparison) -> str:
     if not all(one.finalist.memory.fits for one in found.compared.ranked):
         words.append("!: beyond the memory of a GPU")
     if len(found.compared.ranked) > 1:
-        words.append("fewer: how many fewer tokens a second than the first")
+        words.append(_against_words(found))
     return f"{'; '.join(words)}."
+
+
+def _against_words(found: Comparison) -> str:
+    """Return the order of the rows and what their share of tokens a second is of."""
+    if found.asked.sizes.goal.equal != "run":
+        beyond = not all(one.finalist.memory.fits for one in found.compared.ranked)
+        more = "; +: how many more, of one that does not fit" if beyond else ""
+        return f"fewer: how many fewer tokens a second than the first{more}"
+    paid = all(run.cost is not None for run in found.runs)
+    order = "least money of the run" if paid else "fewest GPUs"
+    return (
+        f"rows: {order} first; vs first: tokens a second more (+) or fewer (-) than the first "
+        "row's, of the layouts shown"
+    )
 
 
 def _unfilled_lines(found: Comparison) -> list[str]:
@@ -192,10 +206,12 @@ def _ranked_lines(found: Comparison) -> list[str]:
 def _ranked_table(found: Comparison) -> Table:
     alike = same_work(found)
     with_fastest = alike and found.compared.fastest
+    by_need = found.asked.sizes.goal.equal == "run"
+    against = "vs first" if by_need else "fewer"
     table = simple_table(
         "  cluster", "layout", *(() if alike else ("GPUs", "batch")), "step",
         *(("fastest",) if with_fastest else ()),
-        *(("fewer", "tie", "MFU") if alike else ("tokens/s", "fewer")), "memory", left=2,
+        *((against, "tie", "MFU") if alike else ("tokens/s", against)), "memory", left=2,
     )  # fmt: skip
     table.columns[1].min_width = 11 if alike else 9  # in less, it takes many lines
     table.columns[0].no_wrap = True
@@ -208,7 +224,7 @@ def _ranked_table(found: Comparison) -> Table:
             format_time(f.step_s),
             *((format_time(_fastest_s(one, found)),) if with_fastest else ()),
             *(() if alike else (tokens_words(float(f.step.tokens_per_s)),)),
-            "" if f is first else _more(1.0 - first_s / token_s),
+            "" if f is first else _against(first_s / token_s - 1.0, signed=by_need),
             *(
                 ("" if f is first else "yes" if is_tie(first, f) else "no",
                  format_share(float(f.step.mfu)))
@@ -232,10 +248,13 @@ def _ranked_by_s(one: Entry, found: Comparison) -> float:
     return found.best_token_s(one)
 
 
-def _more(share: float) -> str:
-    if abs(share) < 5e-6:
+def _against(more_share: float, *, signed: bool) -> str:
+    """Return how many more tokens a second than the first; fewer without a sign but *signed*."""
+    if abs(more_share) < 5e-6:
         return "0 %"
-    return format_share(share) if share > 0 else f"-{format_share(-share)}"
+    if more_share > 0:
+        return f"+{format_share(more_share)}"
+    return f"{'-' if signed else ''}{format_share(-more_share)}"
 
 
 def _front_title(found: Comparison) -> str:

@@ -16,6 +16,7 @@ from cli.planner_inputs import (
     Question,
     job_of,
     read_fabric,
+    read_inputs,
     read_question,
 )
 from planner.errors import InfeasibleError, InputError, LayoutError, SpecError
@@ -23,7 +24,13 @@ from planner.procure.bill import Bill, bill_of_materials
 from planner.procure.budget import Cost, format_money, money_of, parse_amount, power_of
 from planner.procure.run import DAY_S, run_of
 from planner.search.defaults import best_layout
-from planner.search.sizing import best_within, least_for, most_within
+from planner.search.sizing import (
+    best_within,
+    least_between,
+    least_for,
+    most_within,
+    untried_below,
+)
 from planner.search.stages import Stage, Tell, untold
 from planner.units import format_power, parse_power
 
@@ -35,6 +42,7 @@ MOST_GPUS = 131_072
 RUN_COST = "cost of the run"
 _PART_GPUS = 64
 _MOST_W = 1e12  # a third of what the world generates; more is a slip of the pen
+_SEATED_TRIED = 8  # sizes between the usual ones of which layouts are seated: seconds each
 _UNSPENT_SHARE = 0.1  # of a budget; more than this is spent on part of a supernode
 
 
@@ -66,11 +74,13 @@ class Sized:
         gpus: of the job [1].
         spent: what it costs of the budget, None at equal GPUs.
         why_unspent: why the rest of the budget buys nothing more, empty without a budget.
+        all_tried: whether every smaller size that might do the run was tried; None of no run.
     """
 
     gpus: int
     spent: float | None
     why_unspent: str = ""
+    all_tried: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +176,16 @@ class _Cluster:
         rate_per_s = choice.layout.global_batch * choice.layout.seq / choice.fastest_s
         self.tried.rates[gpus] = rate_per_s
         return rate_per_s
+
+    def seated_per_s(self, count: int) -> float:
+        """Return tokens a second of the layout that is taken with *count* units, as seated."""
+        self._tell(Stage(what=f"sizing {self.name}", now=f"seating {count * self.unit:,} GPUs"))
+        try:
+            choice = read_inputs(replace(self._asked, gpus=count * self.unit)).choice
+        except (InfeasibleError, LayoutError):
+            return 0.0
+        step_s = choice.seated_s or choice.step_s
+        return choice.layout.global_batch * choice.layout.seq / step_s
 
 
 def cost_of(fabric: Fabric, gpus: int, goal: Goal) -> Cost:
@@ -336,7 +356,25 @@ def _for_run(one: _Cluster, goal: Goal) -> Sized:
     count = least_for(one.rate_of, wanted, one.most, max(1, min(start, one.most)))
     if not count:
         one.tried.none_in_time(goal.tokens, goal.days, one.most * one.unit, goal.goodput_share)
-    return Sized(gpus=count * one.unit, spent=None)
+    each_per_s = max(rate / gpus for gpus, rate in one.tried.rates.items()) * one.unit
+
+    close: set[int] = set()
+    seated = 0
+
+    def does(fewer: int) -> bool:
+        nonlocal seated
+        if one.rate_of(fewer) < wanted:
+            return False
+        if seated >= _SEATED_TRIED:
+            close.add(fewer)
+            return False
+        seated += 1
+        return one.seated_per_s(fewer) >= wanted
+
+    count = least_between(does, count, wanted, each_per_s)
+    tried = {gpus // one.unit for gpus in (*one.tried.rates, *one.tried.unfit, *one.tried.unbuilt)}
+    more = untried_below(count, tried - close, wanted, each_per_s)
+    return Sized(gpus=count * one.unit, spent=None, all_tried=not more)
 
 
 def sizes_document(sizes: Sizes, inputs: tuple[Question, ...]) -> Mapping[str, Any]:
@@ -349,6 +387,7 @@ def sizes_document(sizes: Sizes, inputs: tuple[Question, ...]) -> Mapping[str, A
         "goodput_share": sizes.goal.goodput_share,
         "spent": [one.spent for one in sizes.each],
         "why_unspent": [one.why_unspent or None for one in sizes.each],
+        "all_tried": [one.all_tried for one in sizes.each],
         "gpus": [one.gpus for one in inputs],
         "global_batch": [one.fixed["global_batch"] for one in inputs],
     }

@@ -18,6 +18,7 @@ _SPANS = {
     "in_flight": "in flight: 1 at least",  # a NIC that sends has a transaction in flight
 }
 _PRICE = "price "
+_MOST_DIGITS = 10
 
 
 def property_words(name: str) -> str:
@@ -63,7 +64,21 @@ def factor_words(factor: float) -> str:
     return f"{factor:.5g}" if abs(factor - 1.0) < 0.01 else f"{factor:.3g}"
 
 
-def property_value(name: str, value: float, currency: str) -> str:
+def property_values(name: str, held: float, value: float, currency: str) -> tuple[str, str]:
+    """Return up to where a property holds and where it changes, by digits that tell them apart.
+
+    >>> property_values("nic_rate", 3.8041e9, 3.8003e9, "")
+    ('3.804 GB/s', '3.800 GB/s')
+    """
+    digits = 3
+    while True:
+        before, after = (property_value(name, at, currency, digits) for at in (held, value))
+        if before != after or held == value or digits == _MOST_DIGITS:
+            return before, after
+        digits += 1
+
+
+def property_value(name: str, value: float, currency: str, digits: int = 3) -> str:
     """Return a property's value on the winner as people read it.
 
     >>> property_value("oversubscription", 1.4, ""), property_value("nic_rate", 35.8e9, "")
@@ -72,15 +87,17 @@ def property_value(name: str, value: float, currency: str) -> str:
     ('1,500 USD each', '0.09 USD a kWh')
     """
     if name == "nic_rate":
-        return format_rate(value)
+        return format_rate(value, digits=digits)
     if name == "nic_latency":
-        return format_time(value)
+        return format_time(value, digits=digits)
     if name.startswith(_PRICE):
         return f"{format_money(value, currency)} {_priced_by(name.removeprefix(_PRICE))}"
     if name == "oversubscription":
-        return f"{value:.3g} : 1"
+        return f"{value:.{digits}g} : 1"
     unit = {"seq": " tokens", "in_flight": " in flight"}.get(name, "")
-    return f"{value:,.0f}{unit}" if name in {"seq", "experts"} else f"{value:.3g}{unit}"
+    if name in {"seq", "experts"}:
+        return f"{value:,.{digits - 3}f}{unit}"
+    return f"{value:.{digits}g}{unit}"
 
 
 def _priced_by(item: str) -> str:

@@ -11,6 +11,7 @@ from cli.property_words import (
     factor_words,
     grid_words,
     property_value,
+    property_values,
     property_words,
     span_words,
 )
@@ -162,8 +163,7 @@ def _flips(document: Mapping[str, Any]) -> str:
     first = _flips_from(document)
     rows: list[list[str | Num]] = [
         [property_words(one["property"]),
-         property_value(one["property"], one["held_value"], currency),
-         property_value(one["property"], one["value"], currency),
+         *property_values(one["property"], one["held_value"], one["value"], currency),
          Num(one["factor"], f"x {factor_words(one['factor'])}"), _changes(one, first),
          one["before"], one["after"], _with_seats(one)]
         for one in document["flips"]

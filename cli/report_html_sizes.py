@@ -47,8 +47,11 @@ def _sized(document: Mapping[str, Any]) -> list[str]:
         each = [f"{one['cluster']} {one['gpus']:,}" for one in clusters]
         text = (
             f"Asked: {format_number(inputs['tokens'] / 1e12, digits=4)} trillion tokens in "
-            f"{sizes['days']:g} days, which takes so many GPUs in whole supernodes: {listed(each)}."
+            f"{sizes['days']:g} days, which takes so many GPUs, in multiples of the largest "
+            f"supernode: {listed(each)}."
         )
+        if not all(sizes.get("all_tried", [False])):
+            text += " Not all sizes were tried: a little less may do."
         return [text, *_kept(document, sizes["budget"], currency)]
 
     def shown(amount: float) -> str:

@@ -1,19 +1,23 @@
 """How large a cluster becomes: within so much money or power, or for so many tokens a second.
 
 A cluster grows by whole supernodes, in numbers whose odd part is small, so that parallel degrees
-divide them: up to 16 each, beyond that eight sizes between a power of two and the next.
+divide them: up to 16 each, beyond that eight sizes between a power of two and the next. Between
+the size that is enough for a run and smaller ones that may be, ``least_between`` tries more.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from math import ceil
 
 SIZES_TRIED = 4
 _STEPS = 16
 UNEVEN_SHARE = 0.3
 """Of the rate of a count that degrees divide well, what one that they divide badly loses at most,
 as far as is looked [1]: a pipeline or a batch of one part in three or four that stands idle."""
+BETWEEN_TRIED = 24
+"""Counts tried below the one that is enough, before those beside the first that is, too [1]."""
 
 
 def supernode_counts(most: int) -> list[int]:
@@ -115,3 +119,52 @@ def least_for(
         each_per_s = max(each_per_s, rate_per_s / counts[fewer])
         high = fewer if rate_per_s >= wanted_per_s else high
     return counts[high]
+
+
+def least_between(
+    does: Callable[[int], bool], enough: int, wanted_per_s: float, each_per_s: float
+) -> int:
+    """Return the fewest supernodes of those tried, up to *enough*, with which *does* is true.
+
+    All counts from where the best rate of a supernode would just do are tried, lowest first; where
+    they are more than ``BETWEEN_TRIED``, multiples of a power of two, then by halves what lies
+    between the first that does and the one before it.
+
+    Args:
+        does: whether so many supernodes are enough.
+        enough: supernodes that are [1].
+        wanted_per_s: tokens a second [1/s].
+        each_per_s: highest rate that a supernode was seen to have [1/s].
+
+    >>> least_between(lambda count: count in {151, 155, 156}, 160, 450.0, 3.0)
+    151
+    >>> least_between(lambda count: count >= 1501, 1600, 4200.0, 3.0)
+    1501
+    """
+    low = max(1, ceil(wanted_per_s / each_per_s * (1.0 - 1e-9)))
+    stride = 1
+    while (enough - low) // stride > BETWEEN_TRIED:
+        stride *= 2
+    tried = range(ceil(low / stride) * stride, enough, stride)
+    high = next((count for count in tried if does(count)), enough)
+    low = max(low - 1, (high - 1) // stride * stride)  # too few, or not tried as hopeless
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if does(middle) else (middle, high)
+    return high
+
+
+def untried_below(count: int, tried: set[int], wanted_per_s: float, each_per_s: float) -> bool:
+    """Return whether fewer supernodes than *count* that were not tried might be enough.
+
+    Args:
+        count: supernodes that are [1].
+        tried: all counts that were.
+        wanted_per_s: tokens a second [1/s].
+        each_per_s: highest rate that a supernode was seen to have [1/s].
+
+    >>> untried_below(8, {6, 7, 8}, 23.0, 3.0), untried_below(8, {6, 8}, 23.0, 3.0)
+    (False, True)
+    """
+    lowest = ceil(wanted_per_s * (1.0 - UNEVEN_SHARE) / each_per_s)
+    return any(one not in tried for one in range(max(1, lowest), count))

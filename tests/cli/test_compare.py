@@ -111,13 +111,21 @@ def test_the_first_of_the_ranking_is_where_flips_start(experts: Run) -> None:
     assert "Ranked by 'fastest', the step of the fastest layout found on each cluster" in said
 
 
-def test_a_rounded_batch_is_said_before_the_ranking(planner: Planner) -> None:
+def test_a_rounded_batch_is_said_before_the_ranking(planner: Planner, tmp_path: Path) -> None:
     asked = ("--gpus", "6", "--supernode", "6", "--model", "llama-3.1-8b", "--tp", "2", "--dp", "3")
-    head = " ".join(planner("compare", *asked, "--tokens", "15T").out.split("Ranked")[0].split())
+    out = tmp_path / "out.json"
+    ran = planner("compare", *asked, "--tokens", "15T", "--out", str(out))
+    head = " ".join(ran.out.split("Ranked")[0].split())
 
     # Llama 3's 2,048 sequences of 8,192 tokens are no multiple of 3; 2,046 and 2,049 are.
     assert re.search(r"whole micro-batches: 2,049 for 2,048 sequences; --global-batch", head)
-    assert re.search(r"15T tokens take [\d,]+ days or more on these: planner compare", head)
+    told = re.search(r"15T tokens take ([\d,]+) days or more on these: planner compare", head)
+    assert told
+    (one,) = json.loads(out.read_text())["ranked"]
+    layout = one["fastest"]["layout"]
+    rate_per_s = layout["global_batch"] * layout["seq"] / one["fastest"]["step_s"]
+    days = min(one["run"]["days"], 15e12 / rate_per_s / 86_400)
+    assert 0 <= days - int(told[1].replace(",", "")) < 1
 
 
 def test_flips_are_told_by_what_changes(experts: Run) -> None:

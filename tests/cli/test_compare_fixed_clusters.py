@@ -84,10 +84,15 @@ def test_a_cluster_that_cannot_be_built_smaller_is_not_sized_by_money(
 
 
 def test_a_run_is_sized_below_where_a_cluster_ends(planner: Planner, hurt: str) -> None:
-    ran = planner("compare", "--cluster", hurt, *JOB, "--days", "60", "--tokens", "1T", "--json")
+    out = Path(hurt).with_suffix(".json")
+    ran = planner("compare", "--cluster", hurt, *JOB, "--days", "60", "--tokens", "1T", "--out",
+                  str(out))  # fmt: skip
 
     assert ran.code == 0, ran.err
-    (one,) = json.loads(ran.out)["ranked"]
+    head = " ".join(ran.out.split("Ranked")[0].split())
+    assert "in multiples of the GPUs of the largest supernode: hurt" in head
+    assert "whole supernodes" not in head
+    (one,) = json.loads(out.read_text())["ranked"]
     assert one["gpus"] <= 56
     assert one["run"]["days"] <= 60
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from cli.compare_sizes import Goal, sizes_of
-from cli.planner_inputs import Asked
+from cli.planner_inputs import Asked, read_inputs
 from planner.procure.price_file import read_prices
 from tests.cli.test_compare import FEW, NARROW, SCHEMA, documented
 from tests.conftest import Ran
@@ -188,6 +189,39 @@ def test_as_many_gpus_as_do_the_run_in_time_and_not_an_eighth_fewer(planner: Pla
         assert one["run"]["days"] <= 30 < one["run"]["days"] * one["gpus"] / fewer * 1.02
     gpus = [one["gpus"] for one in document["ranked"]]
     assert gpus == sorted(gpus)
+
+
+def test_a_run_takes_no_more_whole_supernodes_than_one_of_another_number_does() -> None:
+    """234 supernodes of 8 do it in 89.41 days: by asking with --gpus 1872 --tokens 15T."""
+    asked = Asked(supernode=8, gpus=8, model="deepseek-v3")
+
+    sized = sizes_of([asked], Goal(equal="run", tokens=15e12, days=90)).each[0]
+
+    assert sized.gpus <= 1_872
+    assert sized.gpus % 8 == 0
+    assert sized.all_tried is False
+    inputs = read_inputs(replace(asked, gpus=sized.gpus))  # the layout that is shown does it, too
+    tokens_per_s = inputs.layout.global_batch * inputs.layout.seq / inputs.choice.seated_s
+    assert 15e12 / tokens_per_s / 86_400 <= 90
+
+
+def test_a_run_says_how_rows_stand_and_which_sizes_were_tried(
+    planner: Planner, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    ran = planner("compare", "--supernode", "4,16", "--model", "llama-3.1-8b", "--tokens", "600B",
+                  "--days", "30", "--out", str(out), *FEW, *NARROW)  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    document = json.loads(out.read_text())
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    page = " ".join(ran.out.split())
+    assert "rows: fewest GPUs first; vs first: tokens a second more (+) or fewer (-)" in page
+    first, second = (one["step"]["tokens_per_s"] for one in document["ranked"])
+    more = 100 * (second / first - 1)
+    assert f" {more:+.3g} % " in page
+    all_tried = document["inputs"]["sizes"]["all_tried"]
+    assert ("of the sizes tried: others" in page) == (not all(all_tried))
 
 
 def test_time_lost_to_faults_takes_days_and_money_in_proportion(

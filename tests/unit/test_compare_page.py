@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.property_words import factor_words, property_value
+from cli.property_words import factor_words, property_value, property_values
 from planner.procure.budget import format_money
 
 
@@ -31,3 +31,19 @@ def test_a_factor_that_is_not_one_is_not_written_as_one() -> None:
 def test_large_amounts_are_in_words_and_not_in_powers() -> None:
     assert format_money(3.92185e7, "EUR") == "39.22 million EUR"
     assert format_money(1.5e9, "EUR") == "1.5 billion EUR"
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "value"),
+    [("nic_rate", 3.8041e9, 3.8003e9), ("nic_latency", 1.90012e-6, 1.90034e-6),
+     ("oversubscription", 1.4001, 1.4002), ("in_flight", 1.37004, 1.37009),
+     ("seq", 8220.1, 8220.3)],
+)  # fmt: skip
+def test_where_a_flip_holds_and_where_it_changes_are_told_apart(
+    name: str, held: float, value: float
+) -> None:
+    before, after = property_values(name, held, value, "")
+
+    assert before != after
+    assert len(before) <= len(f"{held:,}") + 10
+    assert property_values(name, held, held, "")[0] == property_value(name, held, "")

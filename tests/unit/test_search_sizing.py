@@ -14,7 +14,13 @@ from planner.procure.bill import Bill, BillLine, bill_of_materials
 from planner.procure.budget import BOUGHT, OWNED, RENT, money_of, parse_amount, power_of
 from planner.procure.prices import Price, PriceList
 from planner.search.price_flips import Bid, cheapest, price_flips
-from planner.search.sizing import best_within, least_for, most_within, supernode_counts
+from planner.search.sizing import (
+    best_within,
+    least_between,
+    least_for,
+    most_within,
+    supernode_counts,
+)
 from topologies.fabric_catalogue import generic_cluster
 
 
@@ -183,3 +189,24 @@ def test_what_cannot_be_built_larger_is_bought_as_large_as_it_can_be() -> None:
         return 10.0 * count if count <= 20 else inf
 
     assert most_within(cost, 1e9, 1000) == 20
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_between_two_sizes_the_fewest_that_do_are_found(seed: int) -> None:
+    random = Random(seed)
+    rates = {one: 3.0 * one * random.choice([0.72, 0.97, 1.0]) for one in range(1, 161)}
+    wanted = 3.0 * random.randint(141, 158)
+    first = next((one for one in range(1, 160) if rates[one] >= wanted), 160)
+
+    assert least_between(lambda count: rates[count] >= wanted, 160, wanted, 3.0) == first
+
+
+def test_between_far_sizes_few_are_tried() -> None:
+    asked: list[int] = []
+
+    def does(count: int) -> bool:
+        asked.append(count)
+        return count >= 15_301
+
+    assert least_between(does, 16_384, 42_000.0, 3.0) == 15_301
+    assert len(asked) <= 40
