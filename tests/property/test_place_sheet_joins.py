@@ -23,7 +23,7 @@ from tests.oracles import brute_force_cut, digit_groups, slow_cut_bytes
 
 FEW = Effort(listed=600, nodes=100, solve_s=10.0)
 SOLVER = 2e-6
-TENSOR = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=1000.0)
+TENSOR = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=10_000.0)
 
 
 def _bound(question: Question, limit: float) -> float:
@@ -48,7 +48,7 @@ HOPS = Question(
 
 Groups held whole but for one: two domains hold a group of one stage and half a group of the other.
 Both halves are of one group, which lies upon the whole group of one of the two domains only: of the
-four hops it alone keeps one, 1000 + 3. Each by itself could keep one.
+four hops it alone keeps one, 10,000 + 3. Each by itself could keep one.
 """
 
 TRACES = Question(
@@ -105,7 +105,7 @@ def _undercut(seeds: range) -> list[str]:
     found = []
     for question in filter(None, map(_drawn, seeds)):
         best = brute_force_cut(question)
-        for limit in (best, best * 1.004 + 1.0):
+        for limit in (best, best * 1.0008 + 1.0):
             bound = _bound(question, limit)
             if bound > best * (1 + SOLVER) + SOLVER:
                 found.append(f"{bound} > {best}: {question}")
