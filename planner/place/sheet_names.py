@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _SHEETS_MOST = 16  # of 32 there are too many names, and their lists take seconds
 _NAMED_MOST = 6000  # fillings with names: a solver chooses from more only after minutes
 _COLUMNS = 4  # times as many cuttings, of all sheets together
-_JOINED_SHARE = 0.001  # of the cut; where more is open, joins are not what is missing, and take time
+_JOINED_SHARE = 0.001  # of the cut, past which joins are not what is missing, and take time
 _TRIED = 20  # times as many names are looked at as may be listed
 
 
