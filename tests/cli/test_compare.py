@@ -140,7 +140,7 @@ def test_flips_are_told_by_what_changes(experts: Run) -> None:
         title = "No layout fits any longer" if ends else asked[one["kind"]]
         told = flips.split(title)[1:]
         assert any(one["before"] in f"{title}{part.splitlines()[0]}" for part in told)
-        assert any(one["after"] in part for part in told)
+        assert any(one["after"] in " ".join(part.split()) for part in told)  # wrapped cells
 
 
 def test_no_name_is_broken_over_lines_and_memory_is_that_of_the_document(experts: Run) -> None:

@@ -138,6 +138,7 @@ def _fabric(accelerator: str) -> Fabric:
         return SimpleNamespace(
             name=name, bytes_per_s=rate, shared_bytes_per_s=rate, latency_s=1 * US,
             in_network_reduction=name == "supernode", pair_bytes_per_s=rate,
+            has_switch_links=name != "supernode",
         )  # fmt: skip
 
     nic = Nic(line_bytes_per_s=50 * GB, in_flight=512, transaction_bytes=4096, turnaround_s=2 * US)

@@ -25,6 +25,7 @@ def _tier(name: str, rate: float, shared: float, latency: float, reduces: bool =
         latency_s=latency,
         in_network_reduction=reduces,
         pair_bytes_per_s=rate,
+        has_switch_links=True,
     )
 
 
