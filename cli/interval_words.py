@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from planner.steptime.step import Step
 
 OF_KNOWN_TABLES = (
-    "The interval is set on published tables: it holds 95 % of 210 steps outside the fits; set "
-    "before they were known, it held 32 % of the 19 gathered last."
+    "The interval is set on published tables: it holds 95 % of 210 steps outside the fits. "
+    "Predicted before they were looked at, 45 of the 46 gathered last were in it, of the 19 before "
+    "them 6."
 )
 """``docs/steps.md``, *The interval*; the tests there hold the figures against the tables."""
 

@@ -24,7 +24,7 @@ that nothing is fitted on (``tests/accuracy``). So far one machine and its softw
 from those that were fitted on; all of its layouts have it in common, so that it says nothing of
 which is the faster. The 34 are those whose rows in the interval are counted: set on all tables but
 the one in question, the width holds as many of their 199 rows, 89 %. With the 0.13 of the 41 means
-known before, it held 6 of the 19 rows that were gathered last. Four of the 34 are GH200's, as on
+known before, it held 6 of the 19 rows that were gathered next. Four of the 34 are GH200's, as on
 an H100: that chip has a fit of its own since.
 """
 
