@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.question import coarsen, refine_home, whole_boxes
-from planner.place.seat_line import box_bytes
+from planner.place.seat_line import boxes_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,6 +99,7 @@ class _Cutting:
 
     def __init__(self, question: Question, large: int, small: int, count: int) -> None:
         self.question, self.large, self.small, self.count = question, large, small, count
+        self.boxes_bytes = boxes_bytes(question)
         self.known: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
     def boxes(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -127,7 +128,7 @@ class _Cutting:
         return min(self.count, volume // (self.small + 1))
 
     def _leaf(self, sides: tuple[int, ...]) -> float:
-        return sum((box_bytes(self.question, c, sides) for c in self.question.charges), 0.0)
+        return self.boxes_bytes.item(*[n - 1 for n in sides])
 
     def _gather(
         self,

@@ -3,7 +3,8 @@
 A box of the grid gets a stretch of the line. If that lies in one domain the box is seated;
 otherwise the box is cut across one axis, at or next to where a domain ends, and both slabs go on.
 What a domain pays for boxes is additive but for groups that two of its boxes share, so the cheapest
-way to cut is found by dynamic programming over boxes and stretches.
+way to cut is found by dynamic programming over boxes and stretches. What a stretch pays at least,
+in whatever boxes, tells which cuts need not be looked into.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import accumulate, permutations
-from math import gcd, prod
+from math import gcd, inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,13 +25,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from planner.place.question import Charge, Question
+    from planner.place.question import Question
 
 _STATES_MOST = 4000  # boxes and stretches looked at, for one seating
 _STATES_OF_ALL = 4000  # the same, after which no finer grid is tried
 _ALL_ORDERS = 4  # domains up to which they stand along the line in every order
 _SCRAP_SHARES = (1.0, 0.3)
+_SCRAP = 4  # a box of less than this part of its domain is scrap
 _FEW = 2  # domains' ends in a stretch up to which every way to cut is tried
+_SIGNIFICANT_BITS = 3  # of a count of cells, rounded up, for which prices are worked out
+_ROUNDING = 1e-9  # relative; of sums of prices
+_NOT_NOW = -1.0  # the price of nothing: a bound will do
+
+
+_Stretch = tuple[tuple[int, ...], tuple[int, ...], tuple[int, int]]
+"""Sides of a box, domains' ends inside, and how much is scrap in the first and last domain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +65,13 @@ def line_fillings(question: Question, held: Sequence[int]) -> Iterator[NDArray[n
             continue
         volume = prod(sides)
         coarse = coarsen(question, sides, [question.cells // volume])
+        boxes = _Boxes(coarse)
+        halvings = [_Halving(boxes, share) for share in _SCRAP_SHARES]
         for order in orders:
-            for share in _SCRAP_SHARES:
-                home, states = _filled(coarse, [held[s] // volume for s in order], share)
+            for halving in halvings:
+                home = halving.filled([held[s] // volume for s in order])
                 yield refine_home(question, sides, np.array(order)[home])
-                left -= states
+                left -= halving.looked
         if left <= 0:
             return
 
@@ -89,31 +100,36 @@ def line_filling(
     >>> line_filling(Question(sizes=(2, 2), charges=(lines,), capacities=(2, 2)), (2, 2)).tolist()
     [0, 0, 1, 1]
     """
-    return _filled(question, held, scrap_share)[0]
-
-
-def _filled(
-    question: Question, held: Sequence[int], scrap_share: float
-) -> tuple[NDArray[np.int64], int]:
-    """Return (the seating of ``line_filling``, boxes and stretches looked at)."""
-    taken = [s for s, cells in enumerate(held) if cells]
-    halving = _Halving(question, [held[s] for s in taken], scrap_share)
-    home = np.empty(tuple(reversed(question.sizes)), dtype=np.int64)
-    halving.seat(home, question.sizes, 0)
-    return np.array(taken)[home.ravel()], len(halving.known)
+    return _Halving(_Boxes(question), scrap_share).filled(held)
 
 
 class _Halving:
-    """The best cut of every box and stretch met so far."""
+    """The best cut of every box and stretch met so far, along several lines of domains.
 
-    def __init__(self, question: Question, held: Sequence[int], scrap_share: float) -> None:
-        self.question = question
+    Args:
+        boxes: of the grid.
+        scrap_share: as of ``line_filling``.
+    """
+
+    def __init__(self, boxes: _Boxes, scrap_share: float) -> None:
+        self.boxes = boxes
         self.scrap_share = scrap_share
-        self.ends = list(accumulate(held))
-        self.known: dict[tuple[tuple[int, ...], tuple[int, ...]], _Cut] = {}
-        self.leaf_costs: dict[tuple[int, ...], float] = {}
+        self.looked = 0  # boxes and stretches, for the line in hand
+        self.held: list[int] = []
+        self.ends: list[int] = []
+        self.known: dict[_Stretch, _Cut] = {}
+        self.least_bytes: dict[_Stretch, float] = {}
 
-    def seat(self, home: NDArray[np.int64], sides: tuple[int, ...], start: int) -> None:
+    def filled(self, held: Sequence[int]) -> NDArray[np.int64]:
+        """Return a seating of *held* cells a domain, in their order along the line."""
+        taken = [s for s, cells in enumerate(held) if cells]
+        self.held = [held[s] for s in taken]
+        self.ends, self.looked = list(accumulate(self.held)), 0
+        home = np.empty(tuple(reversed(self.boxes.sizes)), dtype=np.int64)
+        self._seat(home, self.boxes.sizes, 0)
+        return np.array(taken)[home.ravel()]
+
+    def _seat(self, home: NDArray[np.int64], sides: tuple[int, ...], start: int) -> None:
         """Write the domains of a box that begins at seat *start* into *home*, its part of the grid.
 
         Args:
@@ -121,41 +137,92 @@ class _Halving:
             sides: cells along each axis.
             start: first seat of the stretch.
         """
-        cut = self._best(sides, start)
-        if cut.side == 0:
-            home[...] = bisect_right(self.ends, start)
+        first, last = self._domains(sides, start)
+        if first == last:
+            home[...] = first
             return
-        first, rest = _slabs(sides, cut.axis, cut.side)
-        place = len(sides) - 1 - cut.axis
-        head, tail = np.split(home, [cut.side], axis=place)
-        self.seat(head, first, start)
-        self.seat(tail, rest, start + prod(first))
+        self._bytes(sides, start, inf)
+        cut = self.known[self._stretch(sides, start, first, last)]
+        head, tail = np.split(home, [cut.side], axis=len(sides) - 1 - cut.axis)
+        one, other = _slabs(sides, cut.axis, cut.side)
+        self._seat(head, one, start)
+        self._seat(tail, other, start + prod(one))
 
-    def _best(self, sides: tuple[int, ...], start: int) -> _Cut:
-        volume = prod(sides)
-        first = bisect_right(self.ends, start)
-        last = bisect_left(self.ends, start + volume)
-        inside = tuple(end - start for end in self.ends[first:last])
-        if not inside:
-            scrap = 4 * volume < self.ends[first] - (self.ends[first - 1] if first else 0)
-            return _Cut(cost_bytes=self._leaf(sides) * (self.scrap_share if scrap else 1.0))
-        key = (sides, inside)
-        found = self.known.get(key)
-        if found is None:
+    def _domains(self, sides: tuple[int, ...], start: int) -> tuple[int, int]:
+        """Return the first and the last domain of a box that begins at seat *start*."""
+        return bisect_right(self.ends, start), bisect_left(self.ends, start + prod(sides))
+
+    def _stretch(self, sides: tuple[int, ...], start: int, first: int, last: int) -> _Stretch:
+        """Return all that the price of a box depends on."""
+        inside = tuple([end - start for end in self.ends[first:last]])
+        if self.scrap_share == 1.0:
+            return sides, inside, (0, 0)
+        return sides, inside, (_scrap(self.held[first]), _scrap(self.held[last]))
+
+    def _bytes(self, sides: tuple[int, ...], start: int, most: float) -> float:
+        """Return the price of a box in its cheapest cutting; above *most*, a bound that is too."""
+        first, last = self._domains(sides, start)
+        if first == last:
+            scrap = prod(sides) <= _scrap(self.held[first])
+            return self.boxes.bytes_of(sides) * (self.scrap_share if scrap else 1.0)
+        stretch = self._stretch(sides, start, first, last)
+        found = self.known.get(stretch)
+        if found is not None:
+            return found.cost_bytes
+        least = self.least_bytes.get(stretch)
+        if least is None:
+            least = self._least(sides, start, first, last)
+        if least <= most:
             look()
-            ways = self._ways(sides, inside)
-            if len(self.known) >= _STATES_MOST:  # look no further than the two slabs
-                ways = [min(ways, key=lambda way: sum(map(self._leaf, _slabs(sides, *way))))]
-            cuts = [self._priced(sides, start, *way) for way in ways]
-            found = min(cuts, key=lambda cut: cut.cost_bytes)
-            self.known[key] = found
-        return found
+            self.looked += 1
+            least = max(least, self._searched(stretch, start, most))
+        self.least_bytes[stretch] = least
+        return least
 
-    def _priced(self, sides: tuple[int, ...], start: int, axis: int, side: int) -> _Cut:
-        first, rest = _slabs(sides, axis, side)
-        cost = self._best(first, start).cost_bytes
-        cost += self._best(rest, start + prod(first)).cost_bytes
-        return _Cut(cost_bytes=cost, axis=axis, side=side)
+    def _least(self, sides: tuple[int, ...], start: int, first: int, last: int) -> float:
+        """Return what the parts of a stretch pay at least, each in boxes no larger than itself."""
+        least, at, end = 0.0, start, start + prod(sides)
+        for domain in range(first, last + 1):
+            to = min(self.ends[domain], end)
+            a_cell = self.boxes.least_a_cell(sides, to - at)
+            scrap = min(to - at, _scrap(self.held[domain]))
+            if scrap and self.scrap_share < 1.0:
+                a_cell = min(a_cell, self.scrap_share * self.boxes.least_a_cell(sides, scrap))
+            least += a_cell * (to - at)
+            at = to
+        return least
+
+    def _searched(self, stretch: _Stretch, start: int, most: float) -> float:
+        """Return the price as ``_bytes`` does, and keep the cheapest cut, the first of several."""
+        sides, inside, _ = stretch
+        ways = []
+        for index, (axis, side) in enumerate(self._ways(sides, inside)):
+            one, other = _slabs(sides, axis, side)
+            middle = start + prod(one)
+            rest = self._bytes(other, middle, _NOT_NOW)
+            least = self._bytes(one, start, _NOT_NOW) + rest
+            ways.append((least, index, rest, axis, side))
+        ways.sort()
+        if self.looked >= _STATES_MOST:  # look no further than the two slabs
+            del ways[1:]
+            most = inf
+        best, best_index, beyond = _Cut(cost_bytes=inf), 0, inf
+        for least, index, rest, axis, side in ways:
+            enough = min(best.cost_bytes, most) * (1 + _ROUNDING)
+            cost = least
+            if least <= enough:
+                one, other = _slabs(sides, axis, side)
+                price = self._bytes(one, start, enough - rest)
+                cost = price + rest
+                if cost <= enough:
+                    cost = price + self._bytes(other, start + prod(one), enough - price)
+            if cost > enough:
+                beyond = min(beyond, cost)
+            elif (cost, index) < (best.cost_bytes, best_index):
+                best, best_index = _Cut(cost_bytes=cost, axis=axis, side=side), index
+        if best.side:
+            self.known[stretch] = best
+        return min(beyond, best.cost_bytes)
 
     def _ways(self, sides: tuple[int, ...], inside: Sequence[int]) -> list[tuple[int, int]]:
         """Return (axis, side of the first slab) of the cuts worth trying."""
@@ -176,29 +243,65 @@ class _Halving:
             ways = [(axis, sides[axis] // 2)]
         return ways
 
-    def _leaf(self, sides: tuple[int, ...]) -> float:
+
+class _Boxes:
+    """What domains pay for boxes, of every size up to the grid's own."""
+
+    def __init__(self, question: Question) -> None:
+        self.sizes = question.sizes
+        self.cost_bytes = boxes_bytes(question)
+        self.volume: NDArray[np.int64] = np.prod(_sides(question.sizes), axis=0)
+        self.least: dict[int, NDArray[np.float64]] = {}
+
+    def bytes_of(self, sides: tuple[int, ...]) -> float:
         """Return what a domain pays for a box of its own [bytes]."""
-        cost = self.leaf_costs.get(sides)
-        if cost is None:
-            cost = sum(
-                (box_bytes(self.question, charge, sides) for charge in self.question.charges), 0.0
-            )
-            self.leaf_costs[sides] = cost
-        return cost
+        return self.cost_bytes.item(*[n - 1 for n in sides])
+
+    def least_a_cell(self, sides: tuple[int, ...], cells: int) -> float:
+        """Return the least price of a cell in a box within *sides*, of *cells* or less [bytes].
+
+        Or a little less than that, for a few cells more are allowed.
+        """
+        dropped = max(0, cells.bit_length() - _SIGNIFICANT_BITS)
+        about = -(-cells >> dropped) << dropped
+        least = self.least.get(about)
+        if least is None:
+            least = np.where(self.volume <= about, self.cost_bytes / self.volume, inf)
+            for axis in range(least.ndim):
+                np.minimum.accumulate(least, axis=axis, out=least)
+            self.least[about] = least
+        return least.item(*[n - 1 for n in sides])
 
 
-def box_bytes(question: Question, charge: Charge, sides: tuple[int, ...]) -> float:
-    """Return what a domain pays of *charge* that holds one box of *sides* cells [bytes]."""
-    size = question.group_size(charge.axes)
-    part = prod(sides[i] for i in charge.axes)
-    groups = prod(sides) // part
-    if size < 2 or charge.kind is Kind.ENDS:
-        return 0.0
-    if charge.kind in (Kind.PAIRS, Kind.COPIES):
-        return charge.weight_bytes * groups * held_units(charge, size)[part]
-    if charge.kind is Kind.RING and part == size:
-        return 0.0
-    return charge.weight_bytes * groups
+def boxes_bytes(question: Question) -> NDArray[np.float64]:
+    """Return what a domain pays for one box, that of a x b x ... cells at [a - 1, b - 1, ...].
+
+    Shape [sizes] [bytes].
+    """
+    sides = _sides(question.sizes)
+    paid_bytes = np.zeros(question.sizes)
+    for charge in question.charges:
+        size = question.group_size(charge.axes)
+        if size < 2 or charge.kind is Kind.ENDS:
+            continue
+        part = np.prod([sides[i] for i in charge.axes], axis=0)
+        groups = np.prod(sides, axis=0) // part
+        if charge.kind in (Kind.PAIRS, Kind.COPIES):
+            units = np.array(held_units(charge, size))[part]
+        else:  # a ring within one domain is free
+            units = np.where((part == size) & (charge.kind is Kind.RING), 0.0, 1.0)
+        paid_bytes += charge.weight_bytes * groups * units
+    return paid_bytes
+
+
+def _sides(sizes: tuple[int, ...]) -> list[NDArray[np.int64]]:
+    """Return the sides of boxes of every size, for each axis an array of shape [sizes]."""
+    return list(np.meshgrid(*(np.arange(1, n + 1) for n in sizes), indexing="ij"))
+
+
+def _scrap(held: int) -> int:
+    """Return up to how many cells a box is scrap in a domain of *held*."""
+    return -(-held // _SCRAP) - 1
 
 
 def _slabs(sides: tuple[int, ...], axis: int, side: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
