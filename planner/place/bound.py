@@ -8,7 +8,6 @@ one is where there are spare seats. It holds for every seating whatever. Proofs:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -16,18 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.clock import look
+from planner.place.fillings import Prices, cheapest, cheapest_filling, cheapest_parted
+from planner.place.floors import floors
 from planner.place.question import Question, coarsen
 from planner.place.spread import Share, closing_weights, plain_weights, tables
 from planner.place.together import beyond_bytes
 from planner.place.touch_search import least_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from planner.place.spread import Tables
     from planner.place.touch_search import Beyond
 
-DOMAINS_FEW = 8  # domains up to which a filling is cheap against the bounds of domains
+_FILLINGS_WORK = 3_000  # domains x holdings up to which fillings are cheap against bounds
 _FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
 _CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
 
@@ -115,7 +116,7 @@ def _bare(question: Question) -> Question:
 def lower_bound(
     question: Question,
     shares: Sequence[Share] = (),
-    known: Known | None = None,
+    known: Prices | None = None,
 ) -> float:
     """Return bytes that every seating of *question* crosses at least [bytes].
 
@@ -126,12 +127,13 @@ def lower_bound(
     """
     if len(question.capacities) == 1:
         return 0.0
-    bounds = _bounds(question, None, shares)
     if sum(question.capacities) == question.cells:
+        bounds = _bounds(question, None, shares)
         total = sum(bounds(capacity) for capacity in question.capacities)
-    elif len(question.capacities) <= DOMAINS_FEW:
-        total = _filling_as_needed(question, bounds, known or _loosely(question, shares))
+    elif filled_as_needed(question):
+        total = cheapest(question.capacities, question.cells, known or prices_of(question, shares))
     else:
+        bounds = _bounds(question, None, shares)
         total = cheapest_filling(question.capacities, question.cells, bounds)
     for share in shares:
         pieces = -(-question.group_size(share.axes) // share.most)
@@ -140,24 +142,37 @@ def lower_bound(
     return max(0.0, total - rebate - rebate * _CANCELLED)
 
 
-@dataclass(slots=True, kw_only=True)
-class Known:
-    """Bounds of domains by the cells that they hold.
+def filled_as_needed(question: Question) -> bool:
+    """Return whether filling the domains costs little against looking closely at one of them."""
+    return len(question.capacities) * len(holdings(question)) <= _FILLINGS_WORK
+
+
+def prices_of(
+    question: Question,
+    shares: Sequence[Share] = (),
+    *,
+    split_axis: int | None = None,
+    held: set[int] | None = None,
+) -> Prices:
+    """Return what a domain pays, roughly, by the cells that it may hold.
 
     Args:
-        exact_bytes: those worked out [bytes].
-        floors_bytes: lower bounds of the others [bytes].
+        question: the grid and its charges.
+        shares: priced rules of ``sharpened_bound``.
+        split_axis: the domain is known to hold a part, not all, of some line along it.
+        held: how many cells it may hold besides none; ``holdings`` if left out.
     """
-
-    exact_bytes: dict[int, float]
-    floors_bytes: Mapping[int, float]
-
-
-def _loosely(question: Question, shares: Sequence[Share]) -> Known:
-    """Return loose bounds for all cells that a domain may hold."""
-    return Known(
-        exact_bytes={},
-        floors_bytes={held: loose_bound(question, held, shares) for held in holdings(question)},
+    cells = np.array(sorted(holdings(question) if held is None else held), dtype=np.int64)
+    least = np.full(int(cells.max(initial=0)) + 1, inf)
+    least[0] = 0.0
+    if len(cells):
+        least[cells] = floors(question, cells, shares, split_axis)
+    return Prices(
+        least_bytes=least,
+        closer=(
+            lambda c: loose_bound(question, c, shares, split_axis),
+            lambda c: domain_bound(question, c, split_axis, shares),
+        ),
     )
 
 
@@ -169,43 +184,6 @@ def holdings(question: Question) -> set[int]:
         for c in set(question.capacities)
         for held in range(max(1, c - spare), min(c, question.cells) + 1)
     }
-
-
-def _filling_as_needed(question: Question, bound_of: Callable[[int], float], known: Known) -> float:
-    """Return the cheapest filling's price; only the domains that it holds are worked out."""
-    while True:
-        costs = {**known.floors_bytes, **known.exact_bytes}
-        total, holding = _filling(question.capacities, question.cells, costs)
-        missing = [held for held in holding if held and held not in known.exact_bytes]
-        if not missing:
-            return total
-        for held in missing:
-            known.exact_bytes[held] = bound_of(held)
-
-
-def _filling(
-    capacities: Sequence[int], cells: int, costs: Mapping[int, float]
-) -> tuple[float, set[int]]:
-    """Return the price of the cheapest filling and how many cells its domains hold."""
-    spare = sum(capacities) - cells
-    layers = [np.full(cells + 1, inf)]
-    layers[0][0] = 0.0
-    for capacity in capacities:
-        merged = np.full(cells + 1, inf)
-        for held in range(max(0, capacity - spare), min(capacity, cells) + 1):
-            cost = costs[held] if held else 0.0
-            merged[held:] = np.minimum(merged[held:], layers[-1][: cells + 1 - held] + cost)
-        layers.append(merged)
-    holding, left = set(), cells
-    for capacity, before, after in zip(
-        reversed(capacities), reversed(layers[:-1]), reversed(layers[1:]), strict=True
-    ):
-        for held in range(max(0, capacity - spare), min(capacity, left) + 1):
-            if before[left - held] + (costs[held] if held else 0.0) == after[left]:
-                holding.add(held)
-                left -= held
-                break
-    return float(layers[-1][cells]), holding
 
 
 def _bounds(
@@ -228,38 +206,33 @@ def split_bound(question: Question, axis: int) -> float:
     if len(capacities) < 2:
         return lower_bound(question)
     sides = tuple(n if i == axis else 1 for i in range(len(question.sizes)))
-    coarse = coarsen(question, sides, [question.cells // n])
-    if sum(capacities) == question.cells:
-        of_lines, parted = _bounds(coarse, None), _bounds(question, axis)
-    else:
-        of_lines = partial(loose_bound, coarse)
-        parted = partial(loose_bound, question, split_axis=axis)
     touch_bytes = plain_weights(question).get((axis,), 0.0)  # the coarse grid has no such groups
-
-    def lines(held: int) -> float:
-        return of_lines(held) + touch_bytes * held
-
-    spare = sum(capacities) - question.cells
-    if spare == 0:
-        return _split_full(question, n, lines, parted)
+    if sum(capacities) == question.cells:
+        of_lines = _bounds(coarsen(question, sides, [question.cells // n]), None)
+        return _split_full(
+            question, n, lambda c: of_lines(c) + touch_bytes * c, _bounds(question, axis)
+        )
     if len(capacities) * question.cells > _FILLING_WORK:
         return lower_bound(question)
-    best = np.full((3, question.cells + 1), inf)  # by domains that part a line, two or more alike
-    best[0, 0] = 0.0
-    for capacity in sorted(capacities):
-        merged = np.full_like(best, inf)
-        for held in range(max(0, capacity - spare), min(capacity, question.cells) + 1):
-            rest = question.cells + 1 - held
-            if held % n == 0:
-                merged[:, held:] = np.minimum(merged[:, held:], best[:, :rest] + lines(held // n))
-            if held:
-                cost = parted(held)
-                merged[1, held:] = np.minimum(merged[1, held:], best[0, :rest] + cost)
-                after = np.minimum(best[1, :rest], best[2, :rest])
-                merged[2, held:] = np.minimum(merged[2, held:], after + cost)
-        best = merged
+    held = holdings(question)
+    coarse = coarsen(question, sides, [question.cells // n])
+    whole = prices_of(coarse, held={c // n for c in held if c % n == 0})
+    lined = Prices(
+        least_bytes=whole.least_bytes + touch_bytes * np.arange(len(whole.least_bytes)),
+        closer=tuple(partial(_lined, closer, touch_bytes) for closer in whole.closer),
+    )
+    parted = prices_of(question, split_axis=axis, held=held)
+    if not filled_as_needed(question):
+        lined.look_closely()
+        parted.look_closely()
+    total = cheapest_parted(capacities, question.cells, n, lined, parted)
     rebate = rebate_bytes(question)
-    return max(0.0, float(best[2, question.cells]) - rebate - rebate * _CANCELLED)
+    return max(0.0, total - rebate - rebate * _CANCELLED)
+
+
+def _lined(bound_of: Callable[[int], float], touch_bytes: float, lines: int) -> float:
+    """Return what so many whole lines cost, their own groups included [bytes]."""
+    return bound_of(lines) + touch_bytes * lines
 
 
 def _split_full(
@@ -285,22 +258,3 @@ def _split_full(
     rebate = rebate_bytes(question)
     total += sum(sorted(extras)[:missing])
     return max(0.0, total - rebate - rebate * _CANCELLED)
-
-
-def cheapest_filling(
-    capacities: Sequence[int], cells: int, bound_of: Callable[[int], float]
-) -> float:
-    """Return min over fillings c_s <= capacities, sum c_s = cells, of sum_s f(c_s) [bytes]."""
-    best = np.full(cells + 1, inf)
-    best[0] = 0.0
-    spare = sum(capacities) - cells
-    for capacity in sorted(capacities):
-        least = max(0, capacity - spare)
-        held = np.arange(least, min(capacity, cells) + 1)
-        costs = [bound_of(int(c)) for c in held]
-        merged = np.full(cells + 1, inf)
-        for c, cost in zip(held, costs, strict=True):
-            if c <= cells:
-                merged[c:] = np.minimum(merged[c:], best[: cells + 1 - c] + cost)
-        best = merged
-    return float(best[cells])

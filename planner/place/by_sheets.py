@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from planner.place.clock import look
 from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
@@ -33,6 +35,7 @@ _KINDS_SEATED = 2  # of them, those with the best bounds
 _ALIKE = 1.1  # times the least that any kind leaves open, which is no difference
 _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open at most
 _TURNS = 4  # times that a better seating makes another choice worth while
+_TURNS_NEAR = 4  # turns after which parts of one cell more and less are looked at, too
 _METHOD = "parts of sheets chosen for all domains"
 
 
@@ -80,9 +83,19 @@ def by_wide_sheets(work: Work) -> bool:
     A part has the price that it pays inside a sheet: what is left is how sheets can be cut at all.
     """
     for axes in wide_axes(work.question):
-        of = sheeted(work.question, axes)
-        if work.raise_bound(SheetPrices(of=of, price_bytes=of.part_bytes).bound_bytes):
-            return True
+        of, close = sheeted(work.question, axes, rough=True), set[int]()
+        for turn in count():
+            near = turn // _TURNS_NEAR  # where one is used up, others of about its size come next
+            prices = SheetPrices(of=of, price_bytes=of.part_bytes)
+            if work.raise_bound(prices.bound_bytes):
+                return True
+            used = prices.used_parts - close
+            if not used:
+                break
+            look()
+            parts = {k for part in used for k in range(part - near, part + near + 1)} - close
+            of = of.looked_closer({k for k in parts if 0 < k <= of.largest})
+            close |= parts
     return work.proved
 
 

@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from planner.place.finner import covers
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _SPLITS_MOST = 200  # touches of a layer that are told apart; the square of it is what a layer costs
 _CLOSE = 1.15  # times the cells: touches with more room as a real box are not looked at
+_NONE = -(2**40)  # cells of touches below 0, far from what any sum makes up for
 _ROUNDING = 1e-9  # relative; keeps what there is room for on the safe side of floating point
 
 
@@ -114,13 +116,16 @@ def _most_in_layers(
     """
     one = _cells_of_a_layer(layer, sets, split, along)
     best, twice, left = np.zeros_like(one), one, layers
-    while left and best[split] < enough:
+    while left > 1 and best[split] < enough:
         if left & 1:
             best = np.maximum(twice, _together(best, twice))
         left >>= 1
-        if left and best[split] < enough:
+        if best[split] < enough:
             twice = _together(twice, twice)
-    return int(best[split])
+    if best[split] >= enough:
+        return int(best[split])
+    back = (slice(None, None, -1),) * best.ndim  # the last time, what is left of all touches
+    return int(max(twice[split], (best[back] + twice).max()))
 
 
 def _cells_of_a_layer(
@@ -151,12 +156,20 @@ def _cells_of_a_layer(
 
 def _together(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the most cells of two sets of layers by the touches of both."""
-    found = a.copy()
     more = b > 0  # what fewer touches hold as well is left out
     for axis in range(b.ndim):
-        more &= np.diff(b, axis=axis, prepend=0) > 0
-    for t in map(tuple, np.argwhere(more).tolist()):
-        to = tuple(slice(k, None) for k in t)
-        of = tuple(slice(None, n - k) for k, n in zip(t, b.shape, strict=True))
-        found[to] = np.maximum(found[to], a[of] + b[t])
+        here = (slice(None),) * axis
+        more[(*here, slice(1, None))] &= b[(*here, slice(1, None))] > b[(*here, slice(None, -1))]
+    of = _less(a)[more]
+    of += b[more].reshape(-1, *(1,) * b.ndim)
+    found: NDArray[np.int64] = np.maximum(a, of.max(axis=0, initial=0))
     return found
+
+
+def _less(a: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a[k - t] by t and k, shape [*a.shape, *a.shape]; far below 0 where k < t somewhere."""
+    padded = np.full([2 * n - 1 for n in a.shape], _NONE, dtype=np.int64)
+    first = tuple(slice(n - 1, None) for n in a.shape)
+    padded[first] = a
+    back = [-stride for stride in padded.strides]
+    return as_strided(padded[first], (*a.shape, *a.shape), (*back, *padded.strides))

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
+_PRICES_TRIED = 12  # of what domains share, which show whether more are worth while
+_NEAR_SHARE = 0.98  # of what is missing, from where on they are
 _GRIDS_TRIED = 6  # coarse grids whose bound is worked out where splitting their boxes may be cheap
 
 
@@ -203,7 +205,11 @@ def _with_split_lines(question: Question, axis: int, enough_bytes: float) -> flo
         return 0.0
     others = tuple(c for c in question.charges if c.axes != (axis,))
     rest = Question(sizes=question.sizes, charges=others, capacities=question.capacities)
-    return price + counted_bound(rest, enough_bytes - price)
+    missing = enough_bytes - price
+    bound = sharpened_bound(rest, missing, tries=_PRICES_TRIED)
+    if _NEAR_SHARE * missing < bound < missing * (1 - MET):
+        bound = max(bound, counted_bound(rest, missing))
+    return price + bound
 
 
 def least_split(question: Question, charge: Charge) -> float:

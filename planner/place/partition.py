@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.layout import groups_along
-from planner.place.bound import cheapest_filling, rebate_bytes
+from planner.place.bound import rebate_bytes
+from planner.place.fillings import cheapest_filling
 from planner.place.part_choice import Choices
 from planner.place.part_flow import Stock, alone_prices
 from planner.place.part_tables import (

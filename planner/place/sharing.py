@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import (
-    DOMAINS_FEW,
-    Known,
-    holdings,
-    loose_bound,
+    filled_as_needed,
     lower_bound,
     prices_by_axes,
+    prices_of,
 )
 from planner.place.finner import cheapest_real_box
 from planner.place.spread import Share
@@ -26,13 +24,16 @@ from planner.place.spread import Share
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from numpy.typing import NDArray
+
+    from planner.place.fillings import Prices
     from planner.place.question import Question
 
 _DOMAINS_PRICED = 1200  # bounds of single domains, over all prices tried
 _PEAK_STEPS = 12  # slopes met while looking for the best price of the sharing rule
 
 
-def sharpened_bound(question: Question, target_bytes: float) -> float:
+def sharpened_bound(question: Question, target_bytes: float, *, tries: int | None = None) -> float:
     """Return a bound that also counts what the domains must share [bytes].
 
     Whatever the parts n_s of a group of n, sum_s ceil(n_s / m) >= ceil(n / m): a group of which no
@@ -43,15 +44,18 @@ def sharpened_bound(question: Question, target_bytes: float) -> float:
     Args:
         question: the grid and its charges.
         target_bytes: stop when this is reached [bytes].
+        tries: prices tried at most; as many as are worked out soon if left out [1].
     """
-    return priced_shares(question, target_bytes)[0]
+    return priced_shares(question, target_bytes, tries=tries)[0]
 
 
-def priced_shares(question: Question, target_bytes: float) -> tuple[float, tuple[Share, ...]]:
+def priced_shares(
+    question: Question, target_bytes: float, *, tries: int | None = None
+) -> tuple[float, tuple[Share, ...]]:
     """Return the bound of ``sharpened_bound`` [bytes] and the prices that give it."""
     best = lower_bound(question)
     shares: tuple[Share, ...] = ()
-    left = _Work(_DOMAINS_PRICED // _holdings(question))
+    left = _Work(_DOMAINS_PRICED // _holdings(question) if tries is None else tries)
     prices = prices_by_axes(question)
     for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
@@ -99,7 +103,7 @@ class _Rule:
     shares: tuple[Share, ...]
     axes: tuple[int, ...]
     most: int
-    known_bytes: dict[float, dict[int, float]] = field(default_factory=dict)
+    known_bytes: dict[float, NDArray[np.float64]] = field(default_factory=dict)
 
     def bound_at(self, price_bytes: float) -> float:
         """Return the bound at a price [bytes].
@@ -107,11 +111,10 @@ class _Rule:
         What a domain pays is the least of lines in the price, hence concave: between two prices it
         is no less than the mean of what it pays there. So few domains need be worked out.
         """
-        shares = self._shares(price_bytes)
-        known = self._floors(price_bytes)
-        bound = lower_bound(self.question, shares, known)
+        known = self._known(price_bytes)
+        bound = lower_bound(self.question, self._shares(price_bytes), known)
         if known is not None:
-            self.known_bytes[price_bytes] = {**known.floors_bytes, **known.exact_bytes}
+            self.known_bytes[price_bytes] = known.least_bytes
         return bound
 
     def _shares(self, price_bytes: float) -> tuple[Share, ...]:
@@ -120,24 +123,20 @@ class _Rule:
         share = Share(axes=self.axes, most=self.most, price_bytes=price_bytes)
         return (*self.shares, share)
 
-    def _floors(self, price_bytes: float) -> Known | None:
-        spare = sum(self.question.capacities) - self.question.cells
-        if not spare or len(self.question.capacities) > DOMAINS_FEW:
+    def _known(self, price_bytes: float) -> Prices | None:
+        """Return what is known of domains at this price, by the prices on both sides too."""
+        question = self.question
+        if sum(question.capacities) == question.cells or not filled_as_needed(question):
             return None
-        return Known(
-            exact_bytes={},
-            floors_bytes={c: self._floor_bytes(c, price_bytes) for c in holdings(self.question)},
-        )
-
-    def _floor_bytes(self, held: int, price_bytes: float) -> float:
-        """Return what is known from prices on both sides, a loose bound if nothing is."""
-        prices = [price for price, exact in self.known_bytes.items() if held in exact]
-        below = max((p for p in prices if p <= price_bytes), default=None)
-        above = min((p for p in prices if p >= price_bytes), default=None)
-        if below is None or above is None:
-            return loose_bound(self.question, held, self._shares(price_bytes))
-        part = (price_bytes - below) / (above - below) if above > below else 0.0
-        return (1 - part) * self.known_bytes[below][held] + part * self.known_bytes[above][held]
+        known = prices_of(question, self._shares(price_bytes))
+        below = max((p for p in self.known_bytes if p <= price_bytes), default=None)
+        above = min((p for p in self.known_bytes if p >= price_bytes), default=None)
+        if below is not None and above is not None:
+            part = (price_bytes - below) / (above - below) if above > below else 0.0
+            may = np.isfinite(known.least_bytes)
+            mean = (1 - part) * self.known_bytes[below][may] + part * self.known_bytes[above][may]
+            known.least_bytes[may] = np.maximum(known.least_bytes[may], mean)
+        return known
 
 
 def _part_sizes(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import domain_bound, loose_bound, lower_bound, rebate_bytes
+from planner.place.floors import floors
 from planner.place.merge import least_split
 from planner.place.part_flow import Stock
 from planner.place.question import Charge, Kind, Question
@@ -139,11 +140,32 @@ class Sheeted:
         ranks = np.minimum(np.arange(len(parts)), len(self.pays_bytes) - 1)
         return float(self.pays_bytes[ranks, list(parts)].sum())
 
+    def looked_closer(self, parts: set[int]) -> Sheeted:
+        """Return the same with a closer bound of what these parts pay.
+
+        Args:
+            parts: their cells, of sheets that were looked at roughly [1].
+        """
+        part_bytes, pays_bytes = self.part_bytes.copy(), self.pays_bytes.copy()
+        joint = replace(self.sheet, charges=(*self.sheet.charges, *self.traces))
+        for k in parts:
+            plain = max(part_bytes[k], loose_bound(self.sheet, k))
+            pays_bytes[:, k] += plain - part_bytes[k]
+            part_bytes[k] = plain
+            if self.traces:
+                together = loose_bound(joint, k) + self.alone_bytes[k]
+                pays_bytes[0, k] = max(pays_bytes[0, k], together)
+        return replace(self, part_bytes=part_bytes, pays_bytes=pays_bytes)
+
 
 @lru_cache(maxsize=64)
-def _inside(sheet: Question, most: int, more: tuple[Charge, ...]) -> NDArray[np.float64]:
+def _inside(
+    sheet: Question, most: int, rough: bool, more: tuple[Charge, ...]
+) -> NDArray[np.float64]:
     """Return what parts of 0, 1, … cells pay at least, these families of the sheet included."""
     joint = replace(sheet, charges=(*sheet.charges, *more))
+    if rough:
+        return np.concatenate([[0.0], floors(joint, np.arange(1, most + 1))])
     bound = domain_bound if most <= _PART_MOST else loose_bound
     return np.array([bound(joint, k) for k in range(most + 1)])
 
@@ -181,14 +203,20 @@ def wide_axes(question: Question) -> list[tuple[int, ...]]:
     return [axes for axes in wide if question.group_size(axes) > largest]
 
 
-def sheeted(question: Question, axes: tuple[int, ...]) -> Sheeted:
-    """Return *question* cut into sheets along *axes*."""
+def sheeted(question: Question, axes: tuple[int, ...], *, rough: bool = False) -> Sheeted:
+    """Return *question* cut into sheets along *axes*.
+
+    Args:
+        question: the whole.
+        axes: along which the cells of a sheet vary.
+        rough: whether parts are looked at all at once and roughly: ``looked_closer`` follows.
+    """
     sizes = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
     cells, seats = prod(sizes), max(question.capacities)
     held = np.arange(min(seats, cells) + 1)
     cut = _sorted_out(question, set(axes))
     sheet = Question(sizes=sizes, charges=cut.inside, capacities=(cells,))
-    inside = partial(_inside, sheet, len(held) - 1)
+    inside = partial(_inside, sheet, len(held) - 1, rough)
     part_bytes = inside(())
     across_bytes = np.zeros((_RANKS, len(held)))
     given_bytes = rebate_bytes(sheet) * (question.cells // cells) - cut.never_given_bytes

@@ -13,8 +13,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from planner.place.bound import cheapest_filling
+from planner.place.fillings import cheapest_filling
 from planner.place.part_choice import Choices
 from planner.place.part_flow import alone_prices
 
@@ -73,23 +74,20 @@ class Fillings:
         self.rest_bytes = np.full((ranks, self.largest + 1, most + 1), inf)
         self.rest_bytes[:, :, 0] = 0.0
         last, top = self.rest_bytes[-1], min(self.largest, most // ranks)
-        for k in range(1, top + 1):
-            row, price = last[k], float(price_bytes[-1, k])
-            row[:] = last[k - 1]
-            for start in range(k, most + 1, k):  # one part of k more and more
-                row[start : start + k] = np.minimum(
-                    row[start : start + k], (row[start - k : start] + price)[: most + 1 - start]
-                )
-        last[top + 1 :] = last[top]
+        flat = last.reshape(-1)  # of which [k, cells - k] is at cells + k x most
+        for cells in range(1, most + 1 if top else 0):
+            fits = min(top, cells)
+            with_part = flat[cells + most :: most][:fits] + price_bytes[-1, 1 : fits + 1]
+            np.minimum.accumulate(with_part, out=last[1 : fits + 1, cells])
+            last[fits + 1 :, cells] = last[fits, cells]
         for rank in reversed(range(ranks - 1)):
             here, after = self.rest_bytes[rank], self.rest_bytes[rank + 1]
             top = min(self.largest, most // (rank + 1))
-            for k in range(1, top + 1):
-                here[k] = here[k - 1]
-                end = most - rank * k + 1
-                with_k = after[k, : end - k] + price_bytes[rank, k]
-                np.minimum(here[k, k:end], with_k, out=here[k, k:end])
-            here[top + 1 :] = here[top]
+            if top:
+                left = _less_part(after, top) + price_bytes[rank, 1 : top + 1, None]
+                np.minimum.accumulate(left, axis=0, out=left)
+                here[1 : top + 1, 1:] = left[:, 1:]
+                here[top + 1 :, 1:] = left[-1, 1:]
 
     def least(self, cells: int) -> float:
         """Return the price of the cheapest filling of *cells* [bytes]."""
@@ -146,6 +144,23 @@ class Fillings:
         return found
 
 
+def _less_part(rest_bytes: NDArray[np.float64], top: int) -> NDArray[np.float64]:
+    """Return what is paid for the rest of 0, 1, … cells less one part of 1 … *top* cells.
+
+    Args:
+        rest_bytes: by the largest part allowed and cells, shape [largest + 1, most + 1] [bytes].
+        top: cells of the largest part [1].
+
+    Returns:
+        Shape [top, most + 1]; infinite where the part is too large.
+    """
+    width = rest_bytes.shape[1]
+    padded = np.full((top, 2 * width), inf)
+    padded[:, width:] = rest_bytes[1 : top + 1]
+    row, cell = padded.strides  # the row of k begins k cells further left
+    return as_strided(padded[:, width - 1 :], (top, width), (row - cell, cell), writeable=False)
+
+
 @dataclass(frozen=True)
 class SheetPrices:
     """Prices of parts, and what they prove.
@@ -178,6 +193,14 @@ class SheetPrices:
         return self._bound(
             cheapest_filling(question.capacities, question.cells, lambda c: float(least[c]))
         )
+
+    @property
+    def used_parts(self) -> set[int]:
+        """Cells of the parts of the cheapest cutting, and of domains of each size [1]."""
+        used = set(self.sheets.cheapest(self.of.sheet.cells))
+        for held in self.cheapest_held:
+            used.update(self.domains.cheapest(held))
+        return used
 
     @cached_property
     def chosen_from_bytes(self) -> float:

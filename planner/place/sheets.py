@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import cheapest_filling, domain_bound, loose_bound, rebate_bytes
+from planner.place.bound import domain_bound, loose_bound, rebate_bytes
+from planner.place.fillings import cheapest_filling
 from planner.place.question import Question
 
 if TYPE_CHECKING:

@@ -146,9 +146,32 @@ def table(term: Term, held: int, floor: int = 1) -> NDArray[np.float64]:
     return costs
 
 
+def costs_of(
+    term: Term, held: NDArray[np.int64], split_axis: int | None = None
+) -> NDArray[np.float64]:
+    """Return ``table`` of several numbers of cells, shape [numbers, G + 1] [bytes].
+
+    Args:
+        term: the family.
+        held: cells of the domain, shape [numbers] [1].
+        split_axis: the domain is known to hold a part, not all, of some line along it.
+    """
+    t = np.arange(term.groups + 1)[None, :]
+    costs = paid(
+        term,
+        held[:, None],
+        t,
+        np.full(t.shape, term.size),
+        lambda _: np.full(t.shape, term.groups),
+    )
+    fewest = held // term.size + 1 if split_axis in term.axes else np.ones_like(held)
+    found: NDArray[np.float64] = np.where(t < fewest[:, None], np.inf, costs)
+    return found
+
+
 def paid(
     term: Term,
-    held: int,
+    held: int | NDArray[np.int64],
     t: NDArray[np.int64],
     part: NDArray[np.int64],
     most_holding: Callable[[int], NDArray[np.int64]],
