@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
-_PRICES_TRIED = 12  # of what domains share, which show whether more are worth while
-_NEAR_SHARE = 0.98  # of what is missing, from where on they are
+_PRICES_TRIED = ((0.85, 4), (0.95, 12))  # of what is missing, prices of what domains share
+_NEAR_SHARE = 0.98  # of what is missing, from where on all rules of what they share are tried
 _GRIDS_TRIED = 6  # coarse grids whose bound is worked out where splitting their boxes may be cheap
 
 
@@ -206,7 +206,10 @@ def _with_split_lines(question: Question, axis: int, enough_bytes: float) -> flo
     others = tuple(c for c in question.charges if c.axes != (axis,))
     rest = Question(sizes=question.sizes, charges=others, capacities=question.capacities)
     missing = enough_bytes - price
-    bound = sharpened_bound(rest, missing, tries=_PRICES_TRIED)
+    bound = lower_bound(rest)
+    for share, tries in _PRICES_TRIED:
+        if share * missing < bound < missing * (1 - MET):
+            bound = max(bound, sharpened_bound(rest, missing, tries=tries))
     if _NEAR_SHARE * missing < bound < missing * (1 - MET):
         bound = max(bound, counted_bound(rest, missing))
     return price + bound
