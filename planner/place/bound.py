@@ -19,14 +19,16 @@ from planner.place.fillings import Prices, cheapest, cheapest_filling, cheapest_
 from planner.place.floors import floors
 from planner.place.question import Question, coarsen
 from planner.place.spread import Share, closing_weights, plain_weights, tables
-from planner.place.together import beyond_bytes
+from planner.place.together import roomy, tied_bytes
 from planner.place.touch_search import least_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from planner.place.spread import Tables
-    from planner.place.touch_search import Beyond
+    from planner.place.touch_search import Beyond, Room
 
 _FILLINGS_WORK = 3_000  # domains x holdings up to which fillings are cheap against bounds
 _FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
@@ -85,7 +87,7 @@ def _loose_bound(
     question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
 ) -> float:
     look()
-    return _least_of(question, tables(question, held, split_axis, shares), None)
+    return _least_of(question, tables(question, held, split_axis, shares))
 
 
 @lru_cache(maxsize=20_000)
@@ -94,10 +96,19 @@ def _domain_bound(
 ) -> float:
     look()
     found = tables(question, held, split_axis, shares)
-    return _least_of(question, found, partial(beyond_bytes, found))
+    tied = partial(tied_bytes, found) if found.coupled else _nothing
+    return _least_of(question, found, tied, partial(roomy, found))
 
 
-def _least_of(question: Question, found: Tables, beyond: Beyond | None) -> float:
+def _nothing(touches: NDArray[np.int64], families: Sequence[int]) -> NDArray[np.float64]:
+    """Return what families cost beyond their tables where nothing ties them [bytes]."""
+    del families
+    return np.zeros(len(touches))
+
+
+def _least_of(
+    question: Question, found: Tables, beyond: Beyond | None = None, room: Room | None = None
+) -> float:
     return least_cost(
         question.sizes,
         tuple(term.axes for term in found.terms),
@@ -105,6 +116,7 @@ def _least_of(question: Question, found: Tables, beyond: Beyond | None) -> float
         found.held,
         found.totals if found.coupled else None,
         beyond,
+        room,
     )
 
 

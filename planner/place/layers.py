@@ -73,26 +73,39 @@ def _least_room(
 ) -> int:
     """Return the most cells by the axis that leaves the least room, or the first too little."""
     least = prod(sizes)
-    for axis, n in enumerate(sizes):
-        if n < 2:
-            continue
-        apart = sorted((k for k, f in enumerate(families) if axis not in f), key=lambda k: t[k])
+    for layers, layer, apart, along, sets in _ways_to_cut(sizes, families):
         split, work = [], 1
-        for k in apart:
-            if work * (t[k] + 1) > _SPLITS_MOST:
+        for k in sorted(apart, key=t.__getitem__):
+            work *= t[k] + 1
+            if work > _SPLITS_MOST:
                 break
             split.append(k)
-            work *= t[k] + 1
-        along = [k for k, f in enumerate(families) if axis in f and t[k] < held]
-        if not split or not along:
+        shared = [k for k in along if t[k] < held]
+        if not split or not shared:
             continue
-        layer = tuple(1 if a == axis else size for a, size in enumerate(sizes))
-        sets = tuple(tuple(a for a in families[k] if a != axis) for k in (*split, *along))
-        caps, shared = tuple(t[k] for k in split), tuple(t[k] for k in along)
-        least = min(least, _most_in_layers(layer, n, sets, caps, shared, held))
+        told = tuple([sets[k] for k in split + shared])
+        caps, wide = tuple([t[k] for k in split]), tuple([t[k] for k in shared])
+        least = min(least, _most_in_layers(layer, layers, told, caps, wide, held))
         if least < held:
             break
     return least
+
+
+@lru_cache(maxsize=256)
+def _ways_to_cut(
+    sizes: tuple[int, ...], families: tuple[tuple[int, ...], ...]
+) -> list[tuple[int, tuple[int, ...], list[int], list[int], list[tuple[int, ...]]]]:
+    """Return of each axis: layers, axis sizes of one, families apart and along it, their axes."""
+    ways = []
+    for axis, n in enumerate(sizes):
+        if n < 2:
+            continue
+        layer = tuple(1 if a == axis else size for a, size in enumerate(sizes))
+        apart = [k for k, f in enumerate(families) if axis not in f]
+        along = [k for k, f in enumerate(families) if axis in f]
+        sets = [tuple(a for a in f if a != axis) for f in families]
+        ways.append((n, layer, apart, along, sets))
+    return ways
 
 
 @lru_cache(maxsize=50_000)

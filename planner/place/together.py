@@ -54,6 +54,15 @@ def tied_bytes(
     return best
 
 
+def roomy(tables: Tables, touches: NDArray[np.int64], families: Sequence[int]) -> NDArray[np.bool_]:
+    """Return whether layers leave room for the domain's cells, shape [vectors].
+
+    Arguments as of ``tied_bytes``.
+    """
+    axes = [tables.terms[i].axes for i in families]
+    return room_for(tables.sizes, axes, touches, tables.held)
+
+
 def beyond_bytes(
     tables: Tables, touches: NDArray[np.int64], families: Sequence[int]
 ) -> NDArray[np.float64]:
@@ -63,8 +72,7 @@ def beyond_bytes(
     """
     more = np.zeros(len(touches))
     if len(touches) <= _ROOM_MOST:
-        axes = [tables.terms[i].axes for i in families]
-        more = np.where(room_for(tables.sizes, axes, touches, tables.held), 0.0, np.inf)
+        more = np.where(roomy(tables, touches, families), 0.0, np.inf)
     left = np.isfinite(more)
     if tables.coupled and left.any():
         more[left] += tied_bytes(tables, touches[left], families)

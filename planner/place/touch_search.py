@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
     Totals = Callable[[NDArray[np.int64], Sequence[int]], NDArray[np.float64]]
     Beyond = Totals
+    Room = Callable[[NDArray[np.int64], Sequence[int]], NDArray[np.bool_]]
 
 _VECTORS = 30_000  # partial vectors kept; past it the search stops at what is proved
 _FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
 _RAISED = 2.5  # times the excess, from one limit to the next
 _SHARPENINGS = 4  # times the limit is drawn in where not all families could be told
+_ROOM_BATCH = 4  # vectors whose room is looked at at a time
+_ROOM_MOST = 500  # of one batch, after which there may be room for all we know
 _BATCH = 50  # vectors for which the slow prices are asked first, then twice as many each time
 
 
@@ -39,6 +42,7 @@ def least_cost(
     held: int,
     totals: Totals | None = None,
     beyond: Beyond | None = None,
+    room: Room | None = None,
 ) -> float:
     """Return a lower bound of what any set of *held* cells pays [bytes].
 
@@ -52,6 +56,8 @@ def least_cost(
             [vectors]; at least the sum of their *cost_bytes*. Left out, that sum.
         beyond: the same, what these families cost beyond *totals*; asked for few vectors only,
             for it may be slow.
+        room: of the same, whether so many cells can lie in so many groups, as far as is known;
+            slower still, and asked only of vectors that would be the cheapest.
 
     Returns:
         The least over all integer vectors that satisfy Finner's inequality, or, should the search
@@ -61,7 +67,7 @@ def least_cost(
     >>> least_cost((2, 16, 4), ((0,), (1,), (2,)), lines, 8)
     19.6
     """
-    search = _search(sizes, families, cost_bytes, held, totals, beyond)
+    search = _search(sizes, families, cost_bytes, held, totals, beyond, room)
     if search is None:
         return inf if families else 0.0
     return search.least()
@@ -99,6 +105,7 @@ def _search(
     held: int,
     totals: Totals | None,
     beyond: Beyond | None,
+    room: Room | None = None,
 ) -> _Search | None:
     """Return the search over axes of several cells; None if no vector is possible."""
     live = [i for i, n in enumerate(sizes) if n > 1]
@@ -106,7 +113,7 @@ def _search(
     sets = tuple(tuple(index[a] for a in family if a in index) for family in families)
     if not sets or any(not np.isfinite(table).any() for table in cost_bytes):
         return None
-    return _Search(np.array([sizes[i] for i in live]), sets, cost_bytes, held, totals, beyond)
+    return _Search(np.array([sizes[i] for i in live]), sets, cost_bytes, held, totals, beyond, room)
 
 
 def least_touches(
@@ -175,6 +182,7 @@ class _Search:
         held: int,
         totals: Totals | None,
         beyond: Beyond | None,
+        room: Room | None,
     ) -> None:
         hulls = [hull(table) for table in cost_bytes]
         lines = priced(sizes, sets, hulls, held)
@@ -188,6 +196,7 @@ class _Search:
         self.least_of = np.array([table[np.isfinite(table)].min() for table in self.costs])
         self.totals = totals
         self.beyond = beyond
+        self.room = room
         lambdas, rhs = finner_rows(sizes, self.sets, held)
         self.lambdas, self.rhs = with_dual(
             lambdas, rhs, sizes, self.sets, self.prices, held, lines.box
@@ -244,9 +253,25 @@ class _Search:
         while first < len(order) and found.cost_bytes[order[first]] < best:
             batch = order[first : first + size]
             first, size = first + size, 2 * size
-            more = self.beyond(found.touches[batch], found.families)
-            best = min(best, float((found.cost_bytes[batch] + more).min()))
+            costs = found.cost_bytes[batch] + self.beyond(found.touches[batch], found.families)
+            best = min(best, self._least_with_room(found.touches[batch], found.families, costs))
         return best
+
+    def _least_with_room(
+        self, touches: NDArray[np.int64], families: Sequence[int], costs: NDArray[np.float64]
+    ) -> float:
+        """Return the least of *costs* whose touches leave room for the cells."""
+        order = np.argsort(costs, kind="stable")
+        if self.room is None:
+            return float(costs[order[0]])
+        for first in range(0, len(order), _ROOM_BATCH):
+            rows = order[first : first + _ROOM_BATCH]
+            if first >= _ROOM_MOST or costs[rows[0]] == inf:
+                return float(costs[rows[0]])
+            roomy = self.room(touches[rows], families)
+            if roomy.any():
+                return float(costs[rows[roomy.argmax()]])
+        return inf
 
     def vectors(self, limit: float) -> Vectors:
         """Return the vectors that may cost *limit* or less.
