@@ -242,37 +242,35 @@ def _tables(question: Question) -> tuple[list[_Lines], list[_Hops]]:
         if charge.kind in {Kind.CHAIN, Kind.ENDS}:
             hops += [
                 _Hops(other=o, weight_bytes=charge.weight_bytes)
-                for o in _linked(groups, charge.kind)
+                for o in linked(groups, charge.kind)
             ]
             continue
         if charge.axes not in lines:
-            nothing = np.zeros(size + 1)
-            lines[charge.axes] = _Lines(groups=groups, join_bytes=nothing, leave_bytes=nothing)
-        joins, leaves = _moves(charge, size)
-        lines[charge.axes].join_bytes = lines[charge.axes].join_bytes + joins
-        lines[charge.axes].leave_bytes = lines[charge.axes].leave_bytes + leaves
+            lines[charge.axes] = _Lines(
+                groups=groups, join_bytes=np.zeros(size + 1), leave_bytes=np.zeros(size + 1)
+            )
+        more = np.diff(held_bytes(charge, size))
+        lines[charge.axes].join_bytes[:-1] += more
+        lines[charge.axes].leave_bytes[1:] -= more
     return list(lines.values()), hops
 
 
-def _moves(charge: Charge, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (join_bytes, leave_bytes) of ``_Lines`` for a group of *size* members.
+def held_bytes(charge: Charge, size: int) -> NDArray[np.float64]:
+    """Return what a group of *size* pays for a domain that holds 0, 1, … of its members [bytes].
 
-    A ring that lies in one domain pays nothing: the first member that leaves it pays for both
-    domains, and the last that joins it saves both.
+    Of all kinds but chains and their ends: a group's price is the sum over domains of that, less
+    *charge*'s weight where touches are charged.
     """
-    joins, leaves = np.zeros(size + 1), np.zeros(size + 1)
     if charge.kind in (Kind.PAIRS, Kind.COPIES):
-        more = charge.weight_bytes * np.diff(np.array(held_units(charge, size)))
-        joins[:-1], leaves[1:] = more, -more
-        return joins, leaves
-    joins[0], leaves[1] = charge.weight_bytes, -charge.weight_bytes
-    if charge.kind is Kind.RING:
-        joins[size - 1] -= charge.weight_bytes
-        leaves[size] += charge.weight_bytes
-    return joins, leaves
+        return charge.weight_bytes * np.array(held_units(charge, size))
+    units = np.ones(size + 1)
+    units[0] = 0.0
+    if charge.kind is Kind.RING:  # within one domain it is free
+        units[size] = 0.0
+    return charge.weight_bytes * units
 
 
-def _linked(groups: NDArray[np.int64], kind: Kind) -> Iterator[NDArray[np.int64]]:
+def linked(groups: NDArray[np.int64], kind: Kind) -> Iterator[NDArray[np.int64]]:
     """Yield the arrays cell -> cell of every hop, each hop once from either end."""
     if kind is Kind.CHAIN:
         pairs = [(groups[:, :-1], groups[:, 1:]), (groups[:, 1:], groups[:, :-1])]

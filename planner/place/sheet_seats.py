@@ -8,13 +8,15 @@ as long as that is cheaper for the families that run across.
 from __future__ import annotations
 
 from itertools import combinations, islice, permutations, product
-from math import prod
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.clock import over
 from planner.place.question import Kind, Question, cut_bytes
 from planner.place.sheet_cuttings import cut_sheet
+from planner.place.sheet_trades import Prices, Trade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 _TRIES = 3000  # changes of rows and sheets that are priced at most
 _TRADES = 6000  # pieces that trade places, each with a change of rows, that are priced at most
-_TRADED_MOST = 20_000  # pieces that may trade places, of rows along one axis; 2 s in 1024 cells
+_TRADED_MOST = 20_000  # pieces that may trade places, of rows along one axis
 _MET = 1e-12  # relative; less is no better
 
 
@@ -137,6 +139,7 @@ class _Grid:
         self.places = index.ravel()  # of each cell of the grid, in homes
         ordered = {i for c in question.charges if c.kind in (Kind.CHAIN, Kind.ENDS) for i in c.axes}
         self.movable = [axis for axis in of.axes if axis not in ordered]
+        self.prices = Prices(of, self.places)
 
     @property
     def home(self) -> NDArray[np.int64]:
@@ -152,20 +155,63 @@ class _Grid:
         """Change rows and whole sheets while that is cheaper across sheets."""
         if not self.across.charges:
             return
-        best, tries, better = self.paid_bytes, 0, True
-        while better and best > 0:
-            better = False
-            for change in self._changes():
-                tries += 1
-                if tries > _TRIES:
-                    return
-                before = self.homes
-                self.homes = change
-                paid = self.paid_bytes
-                if paid < best * (1 - _MET):
-                    best, better = paid, True
-                else:
-                    self.homes = before
+        left, before = _TRIES, inf
+        while left > 0 and 0 < self.paid_bytes < before * (1 - _MET) and not over():
+            before = self.paid_bytes
+            left = self._sheets_aligned(left)
+            for axis in self.movable:
+                for sheet in range(len(self.homes)):
+                    left = self._rows_aligned(sheet, axis, left)
+
+    def _sheets_aligned(self, left: int) -> int:
+        """Let two sheets change places where that is cheaper; return how many may be tried yet."""
+        best = self.paid_bytes
+        for a, b in combinations(range(len(self.homes)), 2):
+            if np.array_equal(self.homes[a], self.homes[b]):
+                continue
+            if left <= 0:
+                break
+            left, before = left - 1, self.homes
+            self.homes = before.copy()
+            self.homes[[a, b]] = before[[b, a]]
+            paid = self.paid_bytes
+            if paid < best * (1 - _MET):
+                best = paid
+            else:
+                self.homes = before
+        return left
+
+    def _rows_aligned(self, sheet: int, axis: int, left: int) -> int:
+        """Let two rows change places where that is cheaper; return how many may be tried yet."""
+        rows, at, better = self.prices.rows(axis), 0, True
+        while better and left > 0:
+            one, other = self._unlike(sheet, axis)
+            more = self.prices.of_rows(self.homes, self.prices.held(self.homes), sheet, axis)
+            places = one * len(rows) + other
+            tried = np.flatnonzero(places >= at)[:left]
+            cheaper = np.flatnonzero(more[one, other][tried] < -_MET * self.paid_bytes)
+            better = len(cheaper) > 0
+            if not better:
+                return left - len(tried)
+            change = tried[cheaper[0]]
+            left, at = left - int(cheaper[0]) - 1, int(places[change]) + 1
+            self.homes = self._rows_changed(sheet, rows[one[change]], rows[other[change]])
+        return left
+
+    def _unlike(self, sheet: int, axis: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the pairs of rows of a sheet that differ."""
+        known: dict[bytes, int] = {}
+        rows = self.homes[sheet][self.prices.rows(axis)]
+        alike = np.array([known.setdefault(row.tobytes(), len(known)) for row in rows])
+        one, other = np.nonzero(np.triu(alike[:, None] != alike))
+        return one, other
+
+    def _rows_changed(
+        self, sheet: int, one: NDArray[np.int64], other: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        homes = self.homes.copy()
+        homes[sheet, one], homes[sheet, other] = self.homes[sheet, other], self.homes[sheet, one]
+        return homes
 
     def trade(self) -> bool:
         """Let two pieces of a sheet trade places if that pays with a change of rows besides.
@@ -174,71 +220,47 @@ class _Grid:
         """
         if not self.across.charges:
             return False
-        question, start = self.of.question, self.homes
-        best, tries = cut_bytes(question, self.home), 0
+        start, best, left = self.homes, cut_bytes(self.of.question, self.home), _TRADES + 1
+        held = self.prices.held(start)
         trades = {axis: list(islice(self._trades(axis), _TRADED_MOST)) for axis in self.movable}
         for axis in sorted(self.movable, key=lambda axis: len(trades[axis])):
-            for sheet, one, other in trades[axis]:
-                traded = start.copy()
-                traded[sheet, one], traded[sheet, other] = (
-                    start[sheet, other[0]],
-                    start[sheet, one[0]],
-                )
-                self.homes = traded
-                if cut_bytes(question, self.home) > best * (1 + _MET):
-                    continue
-                for change in self._rows(axis):
-                    self.homes, tries = change, tries + 1
-                    if cut_bytes(question, self.home) < best * (1 - _MET):
-                        return True
-                    self.homes = traded
-                    if tries > _TRADES:
-                        self.homes = start
+            for first in range(0, len(trades[axis]), self.prices.trades_most):
+                among = trades[axis][first : first + self.prices.trades_most]
+                more = self.prices.of_trades(start, held, among)
+                for index in np.flatnonzero(more <= best * _MET).tolist():
+                    if left <= 0 or over():
                         return False
-        self.homes = start
+                    self.homes = among[index].made(start)
+                    left = self._row_changed(axis, float(more[index]), -_MET * best, left)
+                    if left < 0:
+                        return True
+                    self.homes = start
         return False
 
-    def _trades(self, axis: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+    def _row_changed(self, axis: int, traded_bytes: float, most: float, left: int) -> int:
+        """Make the first change of rows that, with the trade, costs *most* more at most.
+
+        Return how many may be tried yet, -1 if one was made.
+        """
+        held = self.prices.held(self.homes)
+        for sheet in range(len(self.homes)):
+            one, other = self._unlike(sheet, axis)
+            more = self.prices.of_rows(self.homes, held, sheet, axis)[one, other][:left]
+            cheaper = np.flatnonzero(traded_bytes + more < most)
+            if len(cheaper):
+                rows, change = self.prices.rows(axis), cheaper[0]
+                self.homes = self._rows_changed(sheet, rows[one[change]], rows[other[change]])
+                return -1
+            left -= len(more)
+        return left
+
+    def _trades(self, axis: int) -> Iterator[Trade]:
         """Yield sheets and pieces of equal size of two of its rows, in two domains."""
-        for r, homes in enumerate(self.homes):
-            pieces = [
-                [np.flatnonzero(row & (homes == s)) for s in np.unique(homes[row])]
-                for row in self._row_masks(axis)
-            ]
+        rows = self.prices.rows(axis)
+        for sheet, homes in enumerate(self.homes):
+            pieces = [[row[homes[row] == s] for s in np.unique(homes[row])] for row in rows]
             shared = [row for row in pieces if len(row) > 1]
             for first, second in combinations(shared, 2):
                 for one, other in product(first, second):
                     if len(one) == len(other) and homes[one[0]] != homes[other[0]]:
-                        yield r, one, other
-
-    def _row_masks(self, axis: int) -> Iterator[NDArray[np.bool_]]:
-        sizes = self.of.sheet.sizes
-        inner = prod(sizes[:axis])
-        along = np.arange(self.of.sheet.cells) // inner % sizes[axis]
-        for i in range(sizes[axis]):
-            yield along == i
-
-    def _changes(self) -> Iterator[NDArray[np.int64]]:
-        """Yield homes that differ by two sheets, or by two rows of one sheet."""
-        for a, b in combinations(range(len(self.homes)), 2):
-            if not np.array_equal(self.homes[a], self.homes[b]):
-                changed = self.homes.copy()
-                changed[[a, b]] = changed[[b, a]]
-                yield changed
-        for axis in self.movable:
-            yield from self._rows(axis)
-
-    def _rows(self, axis: int) -> Iterator[NDArray[np.int64]]:
-        """Yield homes that differ by two rows of one sheet."""
-        sizes = self.of.sheet.sizes
-        inner = prod(sizes[:axis])
-        for r in range(len(self.homes)):
-            for a, b in combinations(range(sizes[axis]), 2):
-                rows = self.homes[r].reshape(-1, sizes[axis], inner)
-                if np.array_equal(rows[:, a], rows[:, b]):
-                    continue
-                changed = self.homes.copy()
-                moved = rows.copy()
-                moved[:, [a, b]] = moved[:, [b, a]]
-                changed[r] = moved.ravel()
-                yield changed
+                        yield Trade(sheet=sheet, one=one, other=other)
