@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.part_programme import Programme
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -29,6 +31,7 @@ class Choices:
         parts: how many parts of each size it holds, of all families one after the other.
         families: of which family each partition is.
         partitions: how many parts of each size it has, k = 1 … n.
+        programme: what these are the columns of, as far as they were taken up.
     """
 
     part_bytes: tuple[NDArray[np.float64], ...]
@@ -39,6 +42,7 @@ class Choices:
     parts: list[NDArray[np.float64]] = field(default_factory=list)
     families: list[int] = field(default_factory=list)
     partitions: list[NDArray[np.float64]] = field(default_factory=list)
+    programme: Programme | None = None
 
     def add_shape(self, held: int, cost_bytes: float, parts: NDArray[np.float64]) -> None:
         """Add a shape."""
@@ -58,55 +62,22 @@ class Choices:
             centre_bytes: the best prices so far.
             reach_factor: how far from them the next may be, times what a part costs.
         """
-        from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
-
-        costs = np.array(self.cost_bytes)
         dearest = np.concatenate(self.part_bytes)
-        # of fillings that all cost nothing, what parts cost is the measure
-        scale = max(float(costs.max()), _COSTLESS * float(dearest.max()), 1e-300)
-        starts = np.cumsum([0, *map(len, self.part_bytes)]).tolist()
-        width, shapes, partitions = starts[-1], len(costs), len(self.partitions)
-        box = reach_factor * np.maximum(dearest, dearest.max() * 1e-3) / scale
-        link = np.zeros((width, shapes + partitions))
-        link[:, :shapes] = np.array(self.parts).T
-        for j, (a, counts) in enumerate(
-            zip(self.families, self.partitions, strict=True), start=shapes
-        ):
-            link[starts[a] : starts[a + 1], j] = -counts
-        groups = np.zeros((len(self.groups), shapes + partitions))
-        groups[self.families, np.arange(shapes, shapes + partitions)] = 1.0
-        domains, limits = self.stock.equations(self.helds), self.stock.limits(self.helds)
-        beside = np.zeros((len(limits.rows), partitions + 2 * width))
-        slack = np.eye(width)
-        equal = np.vstack(
-            [
-                np.hstack([link, slack, -slack]),
-                np.hstack([groups, np.zeros((len(groups), 2 * width))]),
-                np.hstack([domains.rows, np.zeros((len(domains.rows), partitions + 2 * width))]),
-            ]
+        if self.programme is None:
+            # of fillings that all cost nothing, what parts cost is the measure
+            scale = max(*self.cost_bytes, _COSTLESS * float(dearest.max()), 1e-300)
+            self.programme = Programme(
+                tuple(map(len, self.part_bytes)), self.groups, self.stock, scale
+            )
+        programme = self.programme
+        programme.take(self)
+        tip = programme.solve(
+            centre_bytes, reach_factor * np.maximum(dearest, dearest.max() * 1e-3)
         )
-        solved = linprog(
-            np.concatenate(
-                [
-                    costs / scale,
-                    np.zeros(partitions),
-                    box + centre_bytes / scale,
-                    box - centre_bytes / scale,
-                ]
-            ),
-            A_eq=equal,
-            b_eq=np.concatenate([np.zeros(width), self.groups, domains.sides]),
-            A_ub=np.hstack([limits.rows, beside]),
-            b_ub=limits.sides,
-            method="highs",
-        )
-        if solved.status != 0:
+        if tip is None:
             return centre_bytes
-        tip: NDArray[np.float64] = solved.eqlin.marginals[:width] * scale
-        if shapes > 2 * _KEPT:
-            duals = solved.eqlin.marginals @ equal[:, :shapes]
-            duals = duals + solved.ineqlin.marginals @ limits.rows
-            self._keep(np.argsort(costs / scale - duals, kind="stable")[:_KEPT])
+        if len(self.helds) > 2 * _KEPT:
+            self._keep(np.argsort(programme.surplus(), kind="stable")[:_KEPT])
         return tip
 
     def _keep(self, chosen: NDArray[np.int64]) -> None:
@@ -115,3 +86,4 @@ class Choices:
         self.helds = [self.helds[row] for row in rows]
         self.cost_bytes = [self.cost_bytes[row] for row in rows]
         self.parts = [self.parts[row] for row in rows]
+        self.programme = None

@@ -102,12 +102,13 @@ def alone_prices(part_bytes: NDArray[np.float64], groups: int, stock: Stock) -> 
     from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415 - as above
 
     n, largest = len(part_bytes) - 1, stock.sizes[-1]
-    starts, parts = _steps(n, n)
-    starts_held, parts_held = _steps(largest, n)
+    most = min(n, largest)  # cells of a part that a domain can hold
+    starts, parts = _steps(n, most)
+    starts_held, parts_held = _steps(largest, most)
     ends = np.array(stock.holding)
     scale = max(float(part_bytes.max()), 1e-300)
-    none = csr_array((n, len(ends)))
-    link = hstack([-_at(parts - 1, n), _at(parts_held - 1, n), none])
+    none = csr_array((most, len(ends)))
+    link = hstack([-_at(parts - 1, most), _at(parts_held - 1, most), none])
     cut = hstack(
         [
             _at(starts + parts, n + 1) - _at(starts, n + 1),
@@ -130,7 +131,7 @@ def alone_prices(part_bytes: NDArray[np.float64], groups: int, stock: Stock) -> 
     solved = linprog(
         np.concatenate([np.zeros(len(parts)), part_bytes[parts_held] / scale, np.zeros(len(ends))]),
         A_eq=vstack([link, cut, filled]),
-        b_eq=np.concatenate([np.full(n, -missing), sides, np.zeros(largest + 1)]),
+        b_eq=np.concatenate([np.full(most, -missing), sides, np.zeros(largest + 1)]),
         A_ub=hstack([csr_array((len(limits.rows), before)), csr_array(limits.rows)]),
         b_ub=limits.sides,
         bounds=[(0, None)] * before + [(c or 0, c) for c in counted or [None] * len(ends)],
@@ -138,7 +139,12 @@ def alone_prices(part_bytes: NDArray[np.float64], groups: int, stock: Stock) -> 
     )
     if solved.status != 0:
         return np.zeros(n)
-    prices: NDArray[np.float64] = solved.eqlin.marginals[:n] * scale
+    prices = np.zeros(n)
+    prices[:most] = solved.eqlin.marginals[:most] * scale
+    for k in range(
+        most, n
+    ):  # no domain holds so large a part: no dearer than in parts that one can
+        prices[k] = prices[most - 1] + prices[k - most]
     return prices
 
 
