@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,9 @@ class Kind(Enum):
     ENDS = "ends"  # weight if the first and the last member are in different domains
     COPIES = "copies"  # weight x sum units[n_i]: one copy of a token for each domain
 
+
+_FEW_CELLS, _GROUPINGS = 2_048, 512
+"""Groups of grids of so few cells are kept, of so many families: 8 MB."""
 
 _KIND_OF = {
     "all_reduce": (Kind.TOUCH, 2.0),
@@ -146,8 +150,17 @@ def cut_bytes(question: Question, home: NDArray[np.int64]) -> float:
 
 def charge_bytes(question: Question, charge: Charge, home: NDArray[np.int64]) -> float:
     """Return what one charge adds to ``cut_bytes`` [bytes]."""
-    groups = groups_along(question.sizes, charge.axes)
+    find = _few_groups if question.cells <= _FEW_CELLS else groups_along
+    groups = find(question.sizes, charge.axes)
     return charge.weight_bytes * spread_units(charge.kind, home[groups], charge.units)
+
+
+@lru_cache(maxsize=_GROUPINGS)
+def _few_groups(sizes: tuple[int, ...], axes: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return ``groups_along``, kept for the next seating, and not to be written to."""
+    groups = groups_along(sizes, axes)
+    groups.flags.writeable = False
+    return groups
 
 
 def spread_units(kind: Kind, homes: NDArray[np.int64], units: Sequence[float] = ()) -> float:
@@ -176,10 +189,10 @@ def spread_units(kind: Kind, homes: NDArray[np.int64], units: Sequence[float] = 
         return float(homes.size * homes.shape[1] - int((runs * runs).sum()))
     if kind is Kind.COPIES:
         return float(np.array(units)[_runs(changes)].sum())
-    touched = 1 + np.count_nonzero(changes, axis=1)
     if kind is Kind.RING:
-        return float(touched[touched > 1].sum())
-    return float((touched - 1).sum())
+        parted = np.count_nonzero(ordered[:, 0] != ordered[:, -1])
+        return float(np.count_nonzero(changes) + parted)
+    return float(np.count_nonzero(changes))
 
 
 def held_units(charge: Charge, size: int) -> tuple[float, ...]:
@@ -195,8 +208,10 @@ def _runs(changes: NDArray[np.bool_]) -> NDArray[np.int64]:
     groups, gaps = changes.shape
     ends = np.ones((groups, gaps + 1), dtype=bool)
     ends[:, :-1] = changes
-    marks = np.flatnonzero(ends.ravel())
-    return np.diff(np.concatenate(([-1], marks)))
+    marks = np.flatnonzero(ends)
+    runs = marks + 1
+    runs[1:] -= runs[:-1].copy()
+    return runs
 
 
 def coarsen(question: Question, tile: Sequence[int], capacities: Sequence[int]) -> Question:

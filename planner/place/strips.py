@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum
+from functools import cache, lru_cache, partial
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ def strip_fillings(question: Question) -> Iterator[NDArray[np.int64]]:
 def _in_strips(question: Question) -> Iterator[NDArray[np.int64]]:
     tried = 0
     largest = max(question.capacities)
+    dealt, rests_shared = cache(partial(_dealt, question)), cache(partial(_rests_shared, question))
     for along, n in enumerate(question.sizes):
         if n == 1:
             continue
@@ -60,12 +62,11 @@ def _in_strips(question: Question) -> Iterator[NDArray[np.int64]]:
                 continue
             tried += 1
             strip = prod(section) * n
-            dealt = [
-                _dealt(question, prod(section), strip, n) for n in _turns(question.cells // strip)
-            ]
-            for held in (*dealt, _rests_shared(question, strip)):
+            seats = _seats(question, along, section)
+            alike = _turns(question.cells // strip)
+            for held in (*(dealt(prod(section), strip, n) for n in alike), rests_shared(strip)):
                 if held is not None:
-                    yield _seated(question, along, section, held)
+                    yield _domains(held)[seats]
 
 
 def _turns(strips: int) -> list[int]:
@@ -99,7 +100,8 @@ def _dealt(
         chosen = fewest_that_fill(free, strip, liking)
         if chosen is None:
             return None
-        free.subtract(chosen)
+        for capacity in chosen:
+            free[capacity] -= 1
         left, filled = strip, []
         for capacity in chosen:
             filled.append((of_size[capacity].pop(0), min(capacity, left)))
@@ -180,6 +182,15 @@ def fewest_that_fill(free: Counter[int], cells: int, liking: Liking) -> list[int
     if liking is Liking.ALIKE:
         sizes.sort(key=lambda c: (abs(c - cells / fewest), -c))
     items = [c for c in sizes for _ in range(min(free[c], fewest + _SPARE_DOMAINS))]
+    return list(_least_waste(tuple(items), cells, fewest))
+
+
+@lru_cache(maxsize=4096)
+def _least_waste(items: tuple[int, ...], cells: int, fewest: int) -> tuple[int, ...]:
+    """Return which of *items* hold *cells* with the least waste, the largest first.
+
+    As few as *fewest* or hardly more, the first of them rather than later ones.
+    """
     most = fewest + _SPARE_DOMAINS
     # reach[i][k]: bit set of the sums that k of the items from the i-th on can have
     reach = [[1] + [0] * most]
@@ -198,25 +209,15 @@ def fewest_that_fill(free: Counter[int], cells: int, liking: Liking) -> list[int
         if count and left >= c and reach[i + 1][count - 1] >> (left - c) & 1:
             chosen.append(c)
             count, left = count - 1, left - c
-    return sorted(chosen, reverse=True)
+    return tuple(sorted(chosen, reverse=True))
 
 
 def _lowest_bit(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def _seated(
-    question: Question,
-    along: int,
-    section: Sequence[int],
-    strips: Sequence[Sequence[tuple[int, int]]],
-) -> NDArray[np.int64]:
-    """Return the home of each cell: strip after strip, in each one layer upon another."""
-    layer = prod(section)
-    line: list[int] = []
-    for filled in strips:
-        for s, cells in filled:
-            line += [s] * cells
+def _seats(question: Question, along: int, section: Sequence[int]) -> NDArray[np.int64]:
+    """Return the seat of each cell: strip after strip, in each one layer upon another."""
     digits = np.unravel_index(
         np.arange(question.cells), tuple(reversed(question.sizes))
     )  # the last axis first
@@ -227,6 +228,12 @@ def _seated(
         if axis != along:
             strip = strip * (n // side) + position[axis] // side
             inside = inside * side + position[axis] % side
-    place = (strip * question.sizes[along] + position[along]) * layer + inside
-    home: NDArray[np.int64] = np.array(line)[place]
-    return home
+    seats: NDArray[np.int64]
+    seats = (strip * question.sizes[along] + position[along]) * prod(section) + inside
+    return seats
+
+
+def _domains(strips: Sequence[Sequence[tuple[int, int]]]) -> NDArray[np.int64]:
+    """Return the domain of each seat, strip after strip."""
+    parts = np.array([part for filled in strips for part in filled])
+    return np.repeat(parts[:, 0], parts[:, 1])
