@@ -1,17 +1,24 @@
 """A solve in a process of its own: ended in time, and at once when the user presses Ctrl-C.
 
-HiGHS' own limit is not kept on large models, and while it runs Python handles no signal.
+HiGHS' own limit is not kept on large models, and while it runs Python handles no signal. The
+process is kept for the next solve, for it takes half a second to start; it ends after a while
+without work, with its parent, and when a solve has to be ended.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
 import os
 import pickle
+import selectors
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from planner.errors import SolverError
 from planner.place.clock import left_s
@@ -22,8 +29,75 @@ if TYPE_CHECKING:
 _GRACE_S = 3.0
 _LAST_S = 1.0  # seconds past the end of the whole run
 _START_S = 20.0  # a child that imports slowly on a busy machine is not a hung solver
+_IDLE_S = 15.0  # seconds without work after which a child ends
+_HEAD = 8  # bytes that tell how long a message is
+_CHUNK = 1 << 20  # bytes read at a time
 
 _Result = TypeVar("_Result")
+
+
+class _EndedError(Exception):
+    """The child's process is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """A child that waits for work.
+
+    Args:
+        process: itself.
+        owner: process that started it.
+        paths: where it looks for modules.
+    """
+
+    process: subprocess.Popen[bytes]
+    owner: int
+    paths: tuple[str, ...]
+
+    def ask(self, asked: bytes, limit_s: float) -> bytes:
+        """Return its answer.
+
+        Raises:
+            TimeoutError: there was none in time.
+            _EndedError: it ended before that.
+        """
+        into, out = self.process.stdin, self.process.stdout
+        assert into is not None  # noqa: S101 - both are pipes
+        assert out is not None  # noqa: S101
+        ends_s, answer = monotonic() + limit_s, bytearray()
+        try:
+            into.write(len(asked).to_bytes(_HEAD, "big") + asked)
+            into.flush()
+        except BrokenPipeError as error:
+            raise _EndedError from error
+        while len(answer) < _HEAD or len(answer) < _HEAD + int.from_bytes(answer[:_HEAD], "big"):
+            if not _readable(out.fileno(), ends_s - monotonic()):
+                raise TimeoutError
+            more = os.read(out.fileno(), _CHUNK)
+            if not more:
+                raise _EndedError
+            answer += more
+        return bytes(answer[_HEAD:])
+
+    def end(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what a dead child was not told yet
+                    pipe.close()
+
+
+def _readable(number: int, limit_s: float) -> bool:
+    """Return whether there is something to read from a descriptor within so many seconds."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(number, selectors.EVENT_READ)
+        return bool(selector.select(max(0.0, limit_s)))
+
+
+_kept: list[_Worker] = []  # those that have no work
+_others: list[_Worker] = []  # of the process that this one was forked from: theirs to end
 
 
 def in_child(
@@ -42,7 +116,78 @@ def in_child(
     Raises:
         SolverError: the function failed, or its process ended without an answer.
     """
-    with subprocess.Popen(
+    asked = pickle.dumps((function, arguments))
+    most_s = min(time_limit_s + _GRACE_S + _START_S, left_s() + _LAST_S)
+    worker = _waiting()
+    answered = None
+    if worker is not None:
+        with contextlib.suppress(_EndedError):  # it had waited too long
+            answered = _asked(worker, asked, most_s)
+    try:
+        if answered is None:
+            worker = _started()
+            answered = _asked(worker, asked, most_s)
+    except _EndedError as error:
+        raise SolverError(
+            f"the solver's process ended without an answer (exit code {error}); "
+            "a smaller --time-limit stops it sooner"
+        ) from None
+    if not answered:
+        return None
+    result = pickle.loads(answered)  # noqa: S301 - written by our own child
+    if isinstance(result, str):
+        raise SolverError(f"the solver failed: {result}")
+    found: _Result = result
+    return found
+
+
+def _asked(worker: _Worker, asked: bytes, limit_s: float) -> bytes:
+    """Return its answer, empty if there was none in time.
+
+    Raises:
+        _EndedError: it ended before that, with this exit code.
+    """
+    try:
+        answered = worker.ask(asked, limit_s)
+    except TimeoutError:
+        worker.end()
+        return b""
+    except _EndedError:
+        worker.end()
+        raise _EndedError(worker.process.returncode) from None
+    except BaseException:  # Ctrl-C: the solve ends with it
+        worker.end()
+        raise
+    _keep(worker)
+    return answered
+
+
+def _waiting() -> _Worker | None:
+    """Return a child that waits for work, if one is ours and still there."""
+    while _kept:
+        try:
+            worker = _kept.pop()
+        except IndexError:  # another thread took it
+            break
+        if worker.owner != os.getpid():
+            _others.append(worker)
+        elif worker.process.poll() is None and worker.paths == tuple(sys.path):
+            return worker
+        else:
+            worker.end()
+    return None
+
+
+def _keep(worker: _Worker) -> None:
+    """Have it wait for work, and end another that waits."""
+    other = _waiting()
+    _kept.append(worker)
+    if other is not None:
+        other.end()
+
+
+def _started() -> _Worker:
+    process = subprocess.Popen(
         [
             sys.executable,
             "-c",  # Ctrl-C reaches every process of a terminal: the parent alone answers it
@@ -54,40 +199,42 @@ def in_child(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    ) as child:
-        try:
-            asked = pickle.dumps((function, arguments))
-            most_s = min(time_limit_s + _GRACE_S + _START_S, left_s() + _LAST_S)
-            answered, _ = child.communicate(asked, timeout=most_s)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            child.kill()
-            child.wait()  # Popen does not after Ctrl-C
-    if not answered:
-        raise SolverError(
-            f"the solver's process ended without an answer (exit code {child.returncode}); "
-            "a smaller --time-limit stops it sooner"
-        )
-    result = pickle.loads(answered)  # noqa: S301 - written by our own child
-    if isinstance(result, str):
-        raise SolverError(f"the solver failed: {result}")
-    found: _Result = result
-    return found
+    )
+    return _Worker(process, os.getpid(), tuple(sys.path))
+
+
+@atexit.register
+def _end_kept() -> None:
+    worker = _waiting()
+    if worker is not None:
+        worker.end()
 
 
 def serve() -> None:
-    """Answer one question from stdin on stdout: the child's side of ``in_child``."""
+    """Answer questions from stdin on stdout, one after the other: the child's side."""
     _end_with_parent()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    function, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own parent
-    try:
-        result: object = function(*arguments)
-    except Exception as error:  # noqa: BLE001 - the parent names it; no traceback to the user
-        result = f"{type(error).__name__}: {error}"
-    out.write(pickle.dumps(result))
-    out.close()
+    while _readable(0, _IDLE_S):
+        asked = _message(sys.stdin.buffer)
+        if asked is None:
+            return
+        function, arguments = pickle.loads(asked)  # noqa: S301 - written by our own parent
+        try:
+            result: object = function(*arguments)
+        except Exception as error:  # noqa: BLE001 - the parent names it; no traceback to the user
+            result = f"{type(error).__name__}: {error}"
+        answer = pickle.dumps(result)
+        out.write(len(answer).to_bytes(_HEAD, "big") + answer)
+        out.flush()
+
+
+def _message(source: IO[bytes]) -> bytes | None:
+    """Return the next message, None at the end."""
+    head = source.read(_HEAD)
+    if len(head) < _HEAD:
+        return None
+    return source.read(int.from_bytes(head, "big"))
 
 
 def _end_with_parent() -> None:

@@ -19,7 +19,7 @@ from planner.place.bound import domain_bound, rebate_bytes
 from planner.place.sheet_lines import one_sheet
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import Fillings
-from planner.place.whole_numbers import Chosen, Effort, Model, least_choice
+from planner.place.whole_numbers import PROMPT_S, Chosen, Effort, Model, least_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PIECED_MOST = 600  # ways to make a part of pieces, and cuttings of lines: more take seconds
 _TRIED = 5  # times as many ways to lay parts upon each other are looked at
 _STEPS_MOST = 20_000  # in search of cuttings; where few pieces fit together all are in vain
-_EFFORT = Effort(listed=0, nodes=500, solve_s=5.0)  # of one question; nodes end it first
+_EFFORT = Effort(listed=0, nodes=500, solve_s=PROMPT_S)  # nodes end it first
 _MET = 1e-9  # relative; of what two sums may differ by
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import threading
 import time
@@ -29,6 +30,46 @@ def test_a_child_answers_with_what_the_function_returns() -> None:
 def test_what_fails_in_a_child_is_named_without_a_traceback() -> None:
     with pytest.raises(SolverError, match="ValueError"):
         in_child(math.sqrt, (-1.0,), 10.0)
+
+
+def test_a_child_is_kept_for_the_next_solve() -> None:
+    first = in_child(os.getpid, (), 10.0)
+
+    assert first != os.getpid()
+    assert in_child(os.getpid, (), 10.0) == first
+
+
+def test_a_kept_child_that_is_gone_is_replaced() -> None:
+    first = in_child(os.getpid, (), 10.0)
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+
+    assert in_child(math.comb, (6, 2), 10.0) == 15
+    assert in_child(os.getpid, (), 10.0) != first
+
+
+def test_a_solve_that_takes_too_long_leaves_no_process_behind() -> None:
+    child = in_child(os.getpid, (), 10.0)
+    assert child is not None
+
+    assert in_child(time.sleep, (60.0,), -22.5) is None  # half a second, the grace taken off
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_solves_of_several_threads_do_not_mix_their_answers() -> None:
+    found: dict[int, int | None] = {}
+
+    def solve(n: int) -> None:
+        found[n] = in_child(math.comb, (n, 2), 20.0)
+
+    threads = [threading.Thread(target=solve, args=(n,)) for n in range(3, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == {3: 3, 4: 6, 5: 10, 6: 15}
 
 
 def test_an_interrupt_ends_a_solve_at_once() -> None:
