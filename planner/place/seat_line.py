@@ -35,18 +35,25 @@ _SCRAP = 4  # a box of less than this part of its domain is scrap
 _FEW = 2  # domains' ends in a stretch up to which every way to cut is tried
 _SIGNIFICANT_BITS = 3  # of a count of cells, rounded up, for which prices are worked out
 _ROUNDING = 1e-9  # relative; of sums of prices
-_NOT_NOW = -1.0  # the price of nothing: a bound will do
 
 
-_Stretch = tuple[tuple[int, ...], tuple[int, ...], tuple[int, int]]
-"""Sides of a box, domains' ends inside, and how much is scrap in the first and last domain."""
+@dataclass(slots=True)
+class _Part:
+    """A box with its stretch of the line, and what it pays in its cheapest cutting.
 
+    Args:
+        sides: cells along each axis.
+        inside: seats of its own before each domain's end inside.
+        bytes_least: what it pays at least; all of it, once known [bytes].
+        known: whether no cutting is cheaper.
+        axis: that the cheapest cut is across.
+        side: cells along it of the first slab, 0 where nothing is cut.
+    """
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cut:
-    """How to go on with a box: nothing (side 0), or a first slab of *side* cells along *axis*."""
-
-    cost_bytes: float
+    sides: tuple[int, ...]
+    inside: tuple[int, ...]
+    bytes_least: float
+    known: bool = False
     axis: int = 0
     side: int = 0
 
@@ -117,14 +124,18 @@ class _Halving:
         self.looked = 0  # boxes and stretches, for the line in hand
         self.held: list[int] = []
         self.ends: list[int] = []
-        self.known: dict[_Stretch, _Cut] = {}
-        self.least_bytes: dict[_Stretch, float] = {}
+        self.scraps: list[int] = []  # cells up to which a box is scrap, of each domain
+        self.at: dict[tuple[tuple[int, ...], int], _Part] = {}  # along the line in hand
+        self.met: dict[tuple[object, ...], _Part] = {}  # along all lines
+        self.least: dict[tuple[tuple[int, ...], int, int], float] = {}
 
     def filled(self, held: Sequence[int]) -> NDArray[np.int64]:
         """Return a seating of *held* cells a domain, in their order along the line."""
         taken = [s for s, cells in enumerate(held) if cells]
         self.held = [held[s] for s in taken]
         self.ends, self.looked = list(accumulate(self.held)), 0
+        self.scraps = [-(-cells // _SCRAP) - 1 for cells in self.held]
+        self.at = {}
         home = np.empty(tuple(reversed(self.boxes.sizes)), dtype=np.int64)
         self._seat(home, self.boxes.sizes, 0)
         return np.array(taken)[home.ravel()]
@@ -137,92 +148,91 @@ class _Halving:
             sides: cells along each axis.
             start: first seat of the stretch.
         """
-        first, last = self._domains(sides, start)
-        if first == last:
-            home[...] = first
+        part = self._part(sides, start)
+        self._bytes(part, start, inf)
+        if part.side == 0:
+            home[...] = bisect_right(self.ends, start)
             return
-        self._bytes(sides, start, inf)
-        cut = self.known[self._stretch(sides, start, first, last)]
-        head, tail = np.split(home, [cut.side], axis=len(sides) - 1 - cut.axis)
-        one, other = _slabs(sides, cut.axis, cut.side)
+        head, tail = np.split(home, [part.side], axis=len(sides) - 1 - part.axis)
+        one, other = _slabs(sides, part.axis, part.side)
         self._seat(head, one, start)
         self._seat(tail, other, start + prod(one))
 
-    def _domains(self, sides: tuple[int, ...], start: int) -> tuple[int, int]:
-        """Return the first and the last domain of a box that begins at seat *start*."""
-        return bisect_right(self.ends, start), bisect_left(self.ends, start + prod(sides))
+    def _part(self, sides: tuple[int, ...], start: int) -> _Part:
+        """Return what is known of a box that begins at seat *start*."""
+        found = self.at.get((sides, start))
+        if found is None:
+            found = self.at[sides, start] = self._met(sides, start)
+        return found
 
-    def _stretch(self, sides: tuple[int, ...], start: int, first: int, last: int) -> _Stretch:
-        """Return all that the price of a box depends on."""
-        inside = tuple([end - start for end in self.ends[first:last]])
-        if self.scrap_share == 1.0:
-            return sides, inside, (0, 0)
-        return sides, inside, (_scrap(self.held[first]), _scrap(self.held[last]))
-
-    def _bytes(self, sides: tuple[int, ...], start: int, most: float) -> float:
-        """Return the price of a box in its cheapest cutting; above *most*, a bound that is too."""
-        first, last = self._domains(sides, start)
+    def _met(self, sides: tuple[int, ...], start: int) -> _Part:
+        """Return the same from another place or line, where the box pays as much."""
+        volume = prod(sides)
+        first, last = bisect_right(self.ends, start), bisect_left(self.ends, start + volume)
         if first == last:
-            scrap = prod(sides) <= _scrap(self.held[first])
-            return self.boxes.bytes_of(sides) * (self.scrap_share if scrap else 1.0)
-        stretch = self._stretch(sides, start, first, last)
-        found = self.known.get(stretch)
-        if found is not None:
-            return found.cost_bytes
-        least = self.least_bytes.get(stretch)
+            share = self.scrap_share if volume <= self.scraps[first] else 1.0
+            return _Part(sides, (), self.boxes.bytes_of(sides) * share, known=True)
+        inside = tuple([end - start for end in self.ends[first:last]])
+        key: tuple[object, ...] = (sides, inside)
+        if self.scrap_share < 1.0:
+            key = (sides, inside, self.scraps[first], self.scraps[last])
+        found = self.met.get(key)
+        if found is None:
+            least = self._least(sides, inside[0], first)
+            for domain in range(first + 1, last):
+                least += self._least(sides, self.held[domain], domain)
+            least += self._least(sides, volume - inside[-1], last)
+            found = self.met[key] = _Part(sides, inside, least)
+        return found
+
+    def _least(self, sides: tuple[int, ...], cells: int, domain: int) -> float:
+        """Return what a domain pays at least for *cells* in boxes within *sides* [bytes]."""
+        scrap = min(cells, self.scraps[domain]) if self.scrap_share < 1.0 else 0
+        least = self.least.get((sides, cells, scrap))
         if least is None:
-            least = self._least(sides, start, first, last)
-        if least <= most:
+            a_cell = self.boxes.least_a_cell(sides, cells)
+            if scrap:
+                a_cell = min(a_cell, self.scrap_share * self.boxes.least_a_cell(sides, scrap))
+            least = self.least[sides, cells, scrap] = a_cell * cells
+        return least
+
+    def _bytes(self, part: _Part, start: int, most: float) -> float:
+        """Return the price in the cheapest cutting; above *most*, a bound that is above it, too."""
+        if not part.known and part.bytes_least <= most:
             look()
             self.looked += 1
-            least = max(least, self._searched(stretch, start, most))
-        self.least_bytes[stretch] = least
-        return least
+            self._search(part, start, most)
+        return part.bytes_least
 
-    def _least(self, sides: tuple[int, ...], start: int, first: int, last: int) -> float:
-        """Return what the parts of a stretch pay at least, each in boxes no larger than itself."""
-        least, at, end = 0.0, start, start + prod(sides)
-        for domain in range(first, last + 1):
-            to = min(self.ends[domain], end)
-            a_cell = self.boxes.least_a_cell(sides, to - at)
-            scrap = min(to - at, _scrap(self.held[domain]))
-            if scrap and self.scrap_share < 1.0:
-                a_cell = min(a_cell, self.scrap_share * self.boxes.least_a_cell(sides, scrap))
-            least += a_cell * (to - at)
-            at = to
-        return least
-
-    def _searched(self, stretch: _Stretch, start: int, most: float) -> float:
-        """Return the price as ``_bytes`` does, and keep the cheapest cut, the first of several."""
-        sides, inside, _ = stretch
+    def _search(self, part: _Part, start: int, most: float) -> None:
+        """Look for the cheapest cut, the first of several, that costs *most* at most."""
         ways = []
-        for index, (axis, side) in enumerate(self._ways(sides, inside)):
-            one, other = _slabs(sides, axis, side)
+        for index, (axis, side) in enumerate(self._ways(part.sides, part.inside)):
+            one, other = _slabs(part.sides, axis, side)
             middle = start + prod(one)
-            rest = self._bytes(other, middle, _NOT_NOW)
-            least = self._bytes(one, start, _NOT_NOW) + rest
-            ways.append((least, index, rest, axis, side))
-        ways.sort()
+            head, tail = self._part(one, start), self._part(other, middle)
+            least = head.bytes_least + tail.bytes_least
+            ways.append((least, index, axis, side, head, tail, middle))
+        ways.sort(key=lambda way: way[:2])
         if self.looked >= _STATES_MOST:  # look no further than the two slabs
             del ways[1:]
             most = inf
-        best, best_index, beyond = _Cut(cost_bytes=inf), 0, inf
-        for least, index, rest, axis, side in ways:
-            enough = min(best.cost_bytes, most) * (1 + _ROUNDING)
+        best, best_index, beyond = inf, 0, inf
+        for least, index, axis, side, head, tail, middle in ways:
+            enough = min(best, most) * (1 + _ROUNDING)
             cost = least
-            if least <= enough:
-                one, other = _slabs(sides, axis, side)
-                price = self._bytes(one, start, enough - rest)
-                cost = price + rest
+            if cost <= enough:
+                price = self._bytes(head, start, enough - tail.bytes_least)
+                cost = price + tail.bytes_least
                 if cost <= enough:
-                    cost = price + self._bytes(other, start + prod(one), enough - price)
+                    cost = price + self._bytes(tail, middle, enough - price)
             if cost > enough:
                 beyond = min(beyond, cost)
-            elif (cost, index) < (best.cost_bytes, best_index):
-                best, best_index = _Cut(cost_bytes=cost, axis=axis, side=side), index
-        if best.side:
-            self.known[stretch] = best
-        return min(beyond, best.cost_bytes)
+            elif (cost, index) < (best, best_index):
+                best, best_index = cost, index
+                part.axis, part.side, part.known = axis, side, True
+        least = min(best, beyond)
+        part.bytes_least = best if part.known else max(part.bytes_least, least)
 
     def _ways(self, sides: tuple[int, ...], inside: Sequence[int]) -> list[tuple[int, int]]:
         """Return (axis, side of the first slab) of the cuts worth trying."""
@@ -297,11 +307,6 @@ def boxes_bytes(question: Question) -> NDArray[np.float64]:
 def _sides(sizes: tuple[int, ...]) -> list[NDArray[np.int64]]:
     """Return the sides of boxes of every size, for each axis an array of shape [sizes]."""
     return list(np.meshgrid(*(np.arange(1, n + 1) for n in sizes), indexing="ij"))
-
-
-def _scrap(held: int) -> int:
-    """Return up to how many cells a box is scrap in a domain of *held*."""
-    return -(-held // _SCRAP) - 1
 
 
 def _slabs(sides: tuple[int, ...], axis: int, side: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
