@@ -62,8 +62,8 @@ class _Worker:
             _EndedError: it ended before that.
         """
         into, out = self.process.stdin, self.process.stdout
-        assert into is not None  # noqa: S101 - both are pipes
-        assert out is not None  # noqa: S101
+        if into is None or out is None:  # both are pipes
+            raise _EndedError
         ends_s, answer = monotonic() + limit_s, bytearray()
         try:
             into.write(len(asked).to_bytes(_HEAD, "big") + asked)
