@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from math import inf
 from time import monotonic
@@ -34,6 +34,8 @@ _KINDS_TRIED = 3  # of sheets
 _KINDS_SEATED = 2  # of them, those with the best bounds
 _ALIKE = 1.1  # times the least that any kind leaves open, which is no difference
 _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open at most
+_SOON_SHARE = 0.04  # open by a kind, up to which it is chosen from before others have prices
+_NAMED_SHARE = 1e-3  # open then, up to which sheets are told apart at once
 _TURNS = 4  # times that a better seating makes another choice worth while
 _TURNS_NEAR = 4  # turns after which parts of one cell more and less are looked at, too
 _METHOD = "parts of sheets chosen for all domains"
@@ -50,26 +52,29 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
         effort: of each choice.
     """
     grid = kept(work.question, work.best.home, work.best.cut_bytes)
-    found: list[SheetPrices] = []
-    for axes in sheet_axes(grid.question)[:_KINDS_TRIED]:
+    found: list[_Try] = []
+    kinds = sheet_axes(grid.question)[:_KINDS_TRIED]
+    for axes in kinds:
         if monotonic() > ends_s:
             break
         prices = work.priced.get((grid.sides, axes)) or _priced(work, grid, axes)
         work.priced[grid.sides, axes] = prices
         if work.raise_bound(prices.bound_bytes):
             return True
-        found.append(prices)
-    found.sort(key=lambda prices: -prices.bound_bytes)
+        one = _Try(work=work, prices=prices, grid=grid, effort=effort)
+        found.append(one)
+        if axes != kinds[-1] and one.open_share <= _SOON_SHARE and one.chosen_soon(ends_s):
+            return True
+    found.sort(key=lambda one: -one.prices.bound_bytes)
     if found:  # of kinds that leave as much open, small sheets are chosen from sooner
-        alike = work.best.cut_bytes - _ALIKE * (work.best.cut_bytes - found[0].bound_bytes)
-        near = [prices for prices in found if prices.bound_bytes >= alike]
-        found = [*sorted(near, key=lambda one: one.of.sheet.cells), *found[len(near) :]]
-    for k, prices in enumerate(found):
+        most = found[0].prices.bound_bytes
+        alike = work.best.cut_bytes - _ALIKE * (work.best.cut_bytes - most)
+        near = [one for one in found if one.prices.bound_bytes >= alike]
+        found = [*sorted(near, key=lambda one: one.prices.of.sheet.cells), *found[len(near) :]]
+    for k, one in enumerate(found):
         cut, known = work.best.cut_bytes, max(work.bound_bytes, work.solver_bytes)
-        if allowed_bytes(prices, cut) > _WORSE * max(cut - known, 0.0):
+        if allowed_bytes(one.prices, cut) > _WORSE * max(cut - known, 0.0):
             break
-        cuttings = Cuttings(prices.of, effort.sheet_s)
-        one = _Try(work=work, prices=prices, grid=grid, effort=effort, cuttings=cuttings)
         if (k < _KINDS_SEATED and one.chosen(part_choice, ends_s)) or (
             one.chosen(named_choice, ends_s)
         ):
@@ -113,7 +118,7 @@ def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
     return max(prices, with_lines, key=lambda one: one.bound_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Try:
     """A choice of the parts of one kind of sheets.
 
@@ -123,21 +128,37 @@ class _Try:
         grid: the boxes kept together.
         effort: of a choice.
         cuttings: what is known of them.
+        chosen_bytes: the cut in hand when parts were chosen last, by the choice [bytes].
     """
 
     work: Work
     prices: SheetPrices
     grid: Kept
     effort: Effort
-    cuttings: Cuttings
+    cuttings: Cuttings = field(init=False)
+    chosen_bytes: dict[_Choose, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cuttings = Cuttings(self.prices.of, self.effort.sheet_s)
+
+    @property
+    def open_share(self) -> float:
+        """Share of the cut in hand that the prices leave open [1]."""
+        return 1 - self.prices.bound_bytes / max(self.work.best.cut_bytes, 1e-300)
+
+    def chosen_soon(self, ends_s: float) -> bool:
+        """Choose from these before other kinds have prices; return whether that proves."""
+        return self.chosen(part_choice, ends_s) or (
+            self.work.open_share <= _NAMED_SHARE and self.chosen(named_choice, ends_s)
+        )
 
     def chosen(self, choose: _Choose, ends_s: float) -> bool:
         """Choose and seat parts while that is better; return whether that proves."""
-        work, before_bytes = self.work, inf
+        work, before_bytes = self.work, self.chosen_bytes.get(choose, inf)
         for _ in range(_TURNS):
             if monotonic() > ends_s or work.best.cut_bytes >= before_bytes * (1 - MET):
                 break
-            before_bytes = work.best.cut_bytes
+            self.chosen_bytes[choose] = before_bytes = work.best.cut_bytes
             choice = choose(self.prices, self.cuttings, before_bytes, ends_s, self.effort)
             if work.believe(choice.bound_bytes):
                 return True
