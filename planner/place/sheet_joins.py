@@ -60,6 +60,7 @@ class Joins:
         slack_bytes: what no better seating costs more than the bound of the prices [bytes].
         joins: that are looked at.
         more_bytes: what was found of each, by its hop and shares and by what domains hold [bytes].
+        told: how often lines along some axes said the most, by sheets of a join and axes.
     """
 
     names: Names
@@ -69,6 +70,7 @@ class Joins:
     more_bytes: dict[
         tuple[float, tuple[float, ...]], dict[frozenset[tuple[Together, int]], float]
     ] = field(default_factory=dict)
+    told: dict[int, Counter[tuple[int, ...]]] = field(default_factory=dict)
 
     def learn(self, choice: PartChoice, ends_s: float) -> bool:
         """Work out what a choice costs more; return whether that is a rule for the next.
@@ -155,7 +157,8 @@ class Joins:
             cutting = tuple(k for k in parts if k)
             known += share * (self.cuttings.more_bytes.get(cutting, 0.0) - of.inside_given_bytes)
             known += share * sum(n * _known(of, one[r]) for one, n in held.items())
-        return least_more(of, join, held, known, self.slack_bytes, ends_s)
+        told = self.told.setdefault(len(join.sheets), Counter())
+        return least_more(of, join, held, known, self.slack_bytes, ends_s, told)
 
 
 def _known(of: Sheeted, part: Held) -> float:

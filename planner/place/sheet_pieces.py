@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _PIECED_MOST = 600  # ways to make a part of pieces, and cuttings of lines: more take seconds
 _TRIED = 5  # times as many ways to lay parts upon each other are looked at
 _STEPS_MOST = 20_000  # in search of cuttings; where few pieces fit together all are in vain
+_TOLD_ENOUGH = 3  # joins of which lines told something, after which only such lines are asked
 _EFFORT = Effort(listed=0, nodes=500, solve_s=PROMPT_S)  # nodes end it first
 _MET = 1e-9  # relative; of what two sums may differ by
 
@@ -76,8 +77,12 @@ def least_more(
     known_bytes: float,
     slack_bytes: float,
     ends_s: float = inf,
+    told: Counter[tuple[int, ...]] | None = None,
 ) -> float:
     """Return by how much the parts of joined sheets cost more than is known [bytes].
+
+    Lines along the same axes say the most of one join and of the next: once those are known, no
+    others are asked.
 
     Args:
         of: the question cut into sheets.
@@ -86,14 +91,23 @@ def least_more(
         known_bytes: what is known, constants taken off [bytes].
         slack_bytes: more than that need not be told [bytes].
         ends_s: look at no further lines when ``time.monotonic()`` is past this [s].
+        told: how often lines along some axes said the most; this time's are added.
     """
     best = 0.0
-    for axes in _line_axes(of.sheet):
+    of_best: tuple[int, ...] = ()
+    ways = _line_axes(of.sheet)
+    if told is not None and told.total() >= _TOLD_ENOUGH:
+        ways = [axes for axes in ways if told[axes]]
+    for axes in ways:
         lines, _ = _lines(one_sheet(of, ()), axes)
         pieced = _Pieced(of=of, join=join, axes=axes, lines=lines)
-        best = max(best, pieced.least(held, known_bytes, slack_bytes))
+        more = pieced.least(held, known_bytes, slack_bytes)
+        if more > best:
+            best, of_best = more, axes
         if best >= slack_bytes or monotonic() > ends_s:
             break
+    if told is not None and of_best:
+        told[of_best] += 1
     return best
 
 
@@ -219,27 +233,8 @@ class _Pieced:
             for laid, _ in found:
                 most |= Counter(laid)
             supply += Counter({piece: n * m for piece, m in most.items()})
-        pieces, cuttings, steps = sorted(supply, reverse=True), [], 0
         whole = (self.lines.sheet.cells,) * len(self.join.sheets)
-        stack: list[tuple[int, Parts, tuple[Parts, ...]]] = [(0, whole, ())]
-        while stack:
-            start, left, taken = stack.pop()
-            steps += 1
-            if steps > _STEPS_MOST:
-                return None
-            if not any(left):
-                cuttings.append(taken)
-                if len(cuttings) > _PIECED_MOST:
-                    return None
-                continue
-            for i in range(start, len(pieces)):
-                piece = pieces[i]
-                if taken.count(piece) < supply[piece] and all(
-                    p <= k for p, k in zip(piece, left, strict=True)
-                ):
-                    rest = tuple(k - p for p, k in zip(piece, left, strict=True))
-                    stack.append((i, rest, (*taken, piece)))
-        return cuttings
+        return _all_cuttings(whole, supply)
 
     def _model(
         self,
@@ -275,6 +270,35 @@ class _Pieced:
             least=sides,
             most=sides,
         )
+
+
+def _all_cuttings(whole: Parts, supply: Counter[Parts]) -> list[tuple[Parts, ...]] | None:
+    """Return all ways to make up *whole* of pieces, of each so many at most; None if too many."""
+    cuttings: list[tuple[Parts, ...]] = []
+    stack: list[tuple[list[Parts], int, Parts, tuple[Parts, ...]]] = [
+        (sorted(supply, reverse=True), 0, whole, ())
+    ]  # pieces that may come next, how many of the first of them are taken, what is left, taken
+    steps = 0
+    while stack:
+        pieces, first_taken, left, taken = stack.pop()
+        steps += 1
+        if steps > _STEPS_MOST:
+            return None
+        if not any(left):
+            cuttings.append(taken)
+            if len(cuttings) > _PIECED_MOST:
+                return None
+            continue
+        if len(left) == 1:
+            fitting = [p for p in pieces if p[0] <= left[0]]
+        else:
+            fitting = [p for p in pieces if p[0] <= left[0] and p[1] <= left[1]]
+        for i, piece in enumerate(fitting):
+            times = first_taken if i == 0 and piece == pieces[0] else 0
+            if times < supply[piece]:
+                rest = tuple([k - p for p, k in zip(piece, left, strict=True)])
+                stack.append((fitting[i:], times + 1, rest, (*taken, piece)))
+    return cuttings
 
 
 def _line_axes(sheet: Question) -> list[tuple[int, ...]]:
