@@ -98,9 +98,21 @@ class _Cutting:
     """The cheapest cutting of every box into boxes of *small* cells, *count* of *large* at most."""
 
     def __init__(self, question: Question, large: int, small: int, count: int) -> None:
-        self.question, self.large, self.small, self.count = question, large, small, count
-        self.boxes_bytes = boxes_bytes(question)
-        self.known: dict[tuple[int, ...], NDArray[np.float64]] = {}
+        self.question, self.large, self.small = question, large, small
+        self.count = count if large > small else 0
+        self.alone_bytes = boxes_bytes(question)
+        sides = np.indices(question.sizes) + 1
+        volume = np.prod(sides, axis=0)
+        # with j large boxes at most, of the box of a x b x … cells at [a - 1, b - 1, …, j]
+        self.costs = np.full((*question.sizes, self.count + 1), np.inf)
+        self.costs[volume <= large, 1:] = self.alone_bytes[volume <= large, None]
+        self.costs[volume <= small, 0] = self.alone_bytes[volume <= small]
+        most = np.arange(self.count + 1)
+        shared = np.minimum(most, most[:, None])  # of j, those in the first half
+        self.shares = shared * (self.count + 1) + most[:, None] - shared
+        left = np.flatnonzero(volume > small)
+        for box in left[np.argsort(volume.ravel()[left], kind="stable")].tolist():
+            self._cut(tuple(int(at) for at in np.unravel_index(box, question.sizes)))
 
     def boxes(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Return (origin, sides) of the boxes of the cheapest cutting of the whole grid."""
@@ -108,27 +120,25 @@ class _Cutting:
         self._gather(self.question.sizes, tuple(0 for _ in self.question.sizes), self.count, found)
         return found
 
+    def _cut(self, box: tuple[int, ...]) -> None:
+        """Lower the costs of a box to those of its halves together, across every axis."""
+        costs: NDArray[np.float64] = self.costs[box]
+        for axis, at in enumerate(box):
+            if not at:
+                continue
+            place: tuple[int | slice, ...] = (*box[:axis], slice(at), *box[axis + 1 :])
+            line: NDArray[np.float64] = self.costs[place]  # of boxes of 1 to n - 1 cells
+            halves = (at + 1) // 2
+            both = (line[:halves, :, None] + line[::-1][:halves, None]).min(axis=0)
+            np.minimum(costs, both.ravel()[self.shares].min(axis=1), out=costs)
+
     def _costs(self, sides: tuple[int, ...]) -> NDArray[np.float64]:
         """Return the least cost with j large boxes at most, j = 0 to count [bytes]."""
-        known = self.known.get(sides)
-        if known is not None:
-            return known
-        volume = prod(sides)
-        costs = np.full(self._most(volume) + 1, np.inf)
-        if volume <= self.large:
-            costs[0 if volume <= self.small else 1 :] = self._leaf(sides)
-        if volume > self.small:
-            for first, rest in _halves(sides):
-                _lower(costs, self._costs(first), self._costs(rest))
-        self.known[sides] = costs
+        costs: NDArray[np.float64] = self.costs[tuple([n - 1 for n in sides])]
         return costs
 
-    def _most(self, volume: int) -> int:
-        """Return the most large boxes, of more than *small* cells, that *volume* cells can make."""
-        return min(self.count, volume // (self.small + 1))
-
-    def _leaf(self, sides: tuple[int, ...]) -> float:
-        return self.boxes_bytes.item(*[n - 1 for n in sides])
+    def _alone(self, sides: tuple[int, ...]) -> float:
+        return self.alone_bytes.item(*[n - 1 for n in sides])
 
     def _gather(
         self,
@@ -138,18 +148,15 @@ class _Cutting:
         found: list[tuple[tuple[int, ...], tuple[int, ...]]],
     ) -> None:
         costs = self._costs(sides)
-        count = min(count, len(costs) - 1)
         volume = prod(sides)
         fits = volume <= self.small or (volume <= self.large and count)
-        if fits and self._leaf(sides) <= costs[count] * (1 + 1e-12):
+        if fits and self._alone(sides) <= costs[count] * (1 + 1e-12):
             found.append((origin, sides))
             return
         ways = []
         for first, rest in _halves(sides):
             here, there = self._costs(first), self._costs(rest)
-            for j in range(min(count, len(here) - 1) + 1):
-                left = min(count - j, len(there) - 1)
-                ways.append((here[j] + there[left], first, rest, j))
+            ways += [(here[j] + there[count - j], first, rest, j) for j in range(count + 1)]
         _, first, rest, j = min(ways, key=lambda way: way[0])
         axis = next(i for i, (a, b) in enumerate(zip(first, sides, strict=True)) if a != b)
         after = (*origin[:axis], origin[axis] + first[axis], *origin[axis + 1 :])
@@ -163,13 +170,3 @@ def _halves(sides: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int
         for side in range(1, n // 2 + 1):
             before, after = sides[:axis], sides[axis + 1 :]
             yield (*before, side, *after), (*before, n - side, *after)
-
-
-def _lower(costs: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
-    """Lower costs[k] to min over i + j <= k of a[i] + b[j]; all fall with their index."""
-    if len(a) > len(b):
-        a, b = b, a
-    longest = len(costs)
-    whole = np.concatenate([b, np.full(max(0, longest - len(b)), b[-1])])
-    for i, cost in enumerate(a[:longest].tolist()):
-        np.minimum(costs[i:], cost + whole[: longest - i], out=costs[i:])
