@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _TILES_OF_A_VOLUME = 3
 _ORDERS = 6  # of the boxes of the largest tile, for each of the best chains
 _CHAINS_ORDERED = 4
+_BOXES_KEPT = 4_096
 _FEW_CELLS, _MANY_WALKS = 2_048, 2_048
 _MOST_CELLS, _FEW_WALKS = 32_768, 512
 """Walks of grids of so few cells are kept, so many of them: 8 MB and 32 MB, 2 bytes a cell."""
@@ -73,21 +74,23 @@ def _chains(question: Question, held: Sequence[int]) -> list[tuple[tuple[int, ..
     return list(found)
 
 
-def _next_box(question: Question, outer: Sequence[int], left: Sequence[int]) -> tuple[int, ...]:
+def _next_box(question: Question, outer: tuple[int, ...], left: Sequence[int]) -> tuple[int, ...]:
     """Return the box inside *outer* to go on with: the largest volume that fits most seats."""
     fitting = [v for v in divisors(prod(outer)) if v <= max(left) and v < prod(outer)]
     volume = max(fitting, key=lambda v: (sum(h // v * v for h in left), v))
     return _cheapest(question, outer, volume, 1)[0]
 
 
+@lru_cache(maxsize=_BOXES_KEPT)
 def _cheapest(
-    question: Question, within: Sequence[int], volume: int, most: int
-) -> list[tuple[int, ...]]:
+    question: Question, within: tuple[int, ...], volume: int, most: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return the cheapest boxes of so many cells, for any way to fill the domains."""
     sides = boxes(within, volume)
     if not len(sides):
-        return []
+        return ()
     order = np.argsort(box_cut_bytes(question, sides), kind="stable")[:most]
-    return [tuple(int(a) for a in sides[i]) for i in order]
+    return tuple(tuple(int(a) for a in sides[i]) for i in order)
 
 
 def _orders(question: Question, tile: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -8,6 +8,7 @@ solver. A box keeps k_S = n_S / a_S boxes to a group along axes S.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ class Tile:
     cut_bytes: float
 
 
+@lru_cache(maxsize=1024)
 def divisors(number: int) -> tuple[int, ...]:
     """Return the divisors of *number*, ascending."""
     return tuple(d for d in range(1, number + 1) if number % d == 0)
