@@ -7,7 +7,7 @@ as long as that is cheaper for the families that run across.
 
 from __future__ import annotations
 
-from itertools import combinations, islice, permutations, product
+from itertools import combinations, permutations
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ import numpy as np
 from planner.place.clock import over
 from planner.place.question import Kind, Question, cut_bytes
 from planner.place.sheet_cuttings import cut_sheet
-from planner.place.sheet_trades import Prices, Trade
+from planner.place.sheet_trades import Prices, trades_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -222,10 +222,12 @@ class _Grid:
             return False
         start, best, left = self.homes, cut_bytes(self.of.question, self.home), _TRADES + 1
         held = self.prices.held(start)
-        trades = {axis: list(islice(self._trades(axis), _TRADED_MOST)) for axis in self.movable}
-        for axis in sorted(self.movable, key=lambda axis: len(trades[axis])):
-            for first in range(0, len(trades[axis]), self.prices.trades_most):
-                among = trades[axis][first : first + self.prices.trades_most]
+        rows = {axis: self.prices.rows(axis) for axis in self.movable}
+        trades = {axis: trades_of(start, rows[axis], _TRADED_MOST) for axis in self.movable}
+        for axis in sorted(self.movable, key=lambda axis: len(trades[axis].pairs)):
+            step = self.prices.trades_most
+            for first in range(0, len(trades[axis].pairs), step):
+                among = trades[axis].among(first, first + step)
                 more = self.prices.of_trades(start, held, among)
                 for index in np.flatnonzero(more <= best * _MET).tolist():
                     if left <= 0 or over():
@@ -253,14 +255,3 @@ class _Grid:
                 return -1
             left -= len(more)
         return left
-
-    def _trades(self, axis: int) -> Iterator[Trade]:
-        """Yield sheets and pieces of equal size of two of its rows, in two domains."""
-        rows = self.prices.rows(axis)
-        for sheet, homes in enumerate(self.homes):
-            pieces = [[row[homes[row] == s] for s in np.unique(homes[row])] for row in rows]
-            shared = [row for row in pieces if len(row) > 1]
-            for first, second in combinations(shared, 2):
-                for one, other in product(first, second):
-                    if len(one) == len(other) and homes[one[0]] != homes[other[0]]:
-                        yield Trade(sheet=sheet, one=one, other=other)

@@ -50,6 +50,54 @@ class Trade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trades:
+    """Trades of pieces of two rows of a sheet.
+
+    Args:
+        pieces: of every sheet.
+        pairs: sheet, first and second piece of each trade, shape [trades, 3].
+    """
+
+    pieces: list[list[NDArray[np.int64]]]
+    pairs: NDArray[np.int64]
+
+    def among(self, first: int, end: int) -> list[Trade]:
+        """Return the trades from *first* up to *end*."""
+        return [
+            Trade(sheet=sheet, one=self.pieces[sheet][i], other=self.pieces[sheet][j])
+            for sheet, i, j in self.pairs[first:end].tolist()
+        ]
+
+
+def trades_of(homes: NDArray[np.int64], rows: NDArray[np.int64], most: int) -> Trades:
+    """Return the trades of pieces of equal size, in two domains, of two rows of a sheet.
+
+    Args:
+        homes: of all sheets, shape [sheets, cells of one].
+        rows: the cells of a sheet in each row, shape [rows, cells of one].
+        most: how many trades are wanted at most [1].
+    """
+    pieces: list[list[NDArray[np.int64]]] = []
+    pairs: list[NDArray[np.int64]] = []
+    left = most
+    for sheet, here in enumerate(homes):
+        parts = [[row[here[row] == s] for s in np.unique(here[row])] for row in rows]
+        shared = [row for row in parts if len(row) > 1]
+        pieces.append([piece for row in shared for piece in row])
+        if left <= 0 or not shared:
+            continue
+        row_of = np.repeat(np.arange(len(shared)), [len(row) for row in shared])
+        size = np.array([len(piece) for piece in pieces[-1]])
+        home = here[[piece[0] for piece in pieces[-1]]]
+        alike = (size[:, None] == size) & (home[:, None] != home) & (row_of[:, None] < row_of)
+        one, other = np.nonzero(alike)
+        order = np.lexsort((other, one, row_of[other], row_of[one]))[:left]
+        left -= len(order)
+        pairs.append(np.stack([np.full(len(order), sheet), one[order], other[order]], axis=1))
+    return Trades(pieces=pieces, pairs=np.concatenate([np.zeros((0, 3), np.int64), *pairs]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
     """A family that pays by the members that domains hold of its groups.
 
