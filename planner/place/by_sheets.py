@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import count
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from planner.place.clock import look
 from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
@@ -19,6 +17,7 @@ from planner.place.sheet_names import named_choice
 from planner.place.sheet_parts import sheet_axes, sheeted, wide_axes
 from planner.place.sheet_prices import SheetPrices, sheet_prices
 from planner.place.sheet_seats import seated_parts
+from planner.place.wide_sheets import wide_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +36,6 @@ _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open a
 _SOON_SHARE = 0.04  # open by a kind, up to which it is chosen from before others have prices
 _NAMED_SHARE = 1e-3  # open then, up to which sheets are told apart at once
 _TURNS = 4  # times that a better seating makes another choice worth while
-_TURNS_NEAR = 4  # turns after which parts of one cell more and less are looked at, too
 _METHOD = "parts of sheets chosen for all domains"
 
 
@@ -83,24 +81,10 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
 
 
 def by_wide_sheets(work: Work) -> bool:
-    """Raise the bound by sheets that are cut into large parts; return whether that proves.
-
-    A part has the price that it pays inside a sheet: what is left is how sheets can be cut at all.
-    """
+    """Raise the bound by sheets that are cut into large parts; return whether that proves."""
     for axes in wide_axes(work.question):
-        of, close = sheeted(work.question, axes, rough=True), set[int]()
-        for turn in count():
-            near = turn // _TURNS_NEAR  # where one is used up, others of about its size come next
-            prices = SheetPrices(of=of, price_bytes=of.part_bytes)
-            if work.raise_bound(prices.bound_bytes):
-                return True
-            used = prices.used_parts - close
-            if not used:
-                break
-            look()
-            parts = {k for part in used for k in range(part - near, part + near + 1)} - close
-            of = of.looked_closer({k for k in parts if 0 < k <= of.largest})
-            close |= parts
+        if work.raise_bound(wide_bound(work.question, axes, work.best.cut_bytes)):
+            return True
     return work.proved
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
 _PRICES_TRIED = ((0.85, 4), (0.95, 12))  # of what is missing, prices of what domains share
-_NEAR_SHARE = 0.98  # of what is missing, from where on all rules of what they share are tried
+_NEAR_SHARE = 0.98  # of what is missing, from where on shapes are counted, too
 _GRIDS_TRIED = 6  # coarse grids whose bound is worked out where splitting their boxes may be cheap
 
 
@@ -211,7 +211,8 @@ def _with_split_lines(question: Question, axis: int, enough_bytes: float) -> flo
         if share * missing < bound < missing * (1 - MET):
             bound = max(bound, sharpened_bound(rest, missing, tries=tries))
     if _NEAR_SHARE * missing < bound < missing * (1 - MET):
-        bound = max(bound, counted_bound(rest, missing))
+        rules = shape_rules(rest, missing)
+        bound = bound if rules is None else max(bound, relaxed_bound(rules))
     return price + bound
 
 

@@ -55,7 +55,7 @@ def priced_shares(
     """Return the bound of ``sharpened_bound`` [bytes] and the prices that give it."""
     best = lower_bound(question)
     shares: tuple[Share, ...] = ()
-    left = _Work(_DOMAINS_PRICED // _holdings(question) if tries is None else tries)
+    left = Tries(_DOMAINS_PRICED // _holdings(question) if tries is None else tries)
     prices = prices_by_axes(question)
     for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
@@ -63,10 +63,10 @@ def priced_shares(
                 return best, shares
 
             rule = _Rule(question=question, shares=shares, axes=axes, most=most)
-            peak, value = _peak(rule.bound_at, prices[axes], left)
+            at_peak, value = peak(rule.bound_at, prices[axes], left)
             if value > best * (1 + 1e-12):
                 best = value
-                shares = (*shares, Share(axes=axes, most=most, price_bytes=peak))
+                shares = (*shares, Share(axes=axes, most=most, price_bytes=at_peak))
     return best, shares
 
 
@@ -77,7 +77,7 @@ def _holdings(question: Question) -> int:
     return max(1, len({held for held_range in set(ranges) for held in held_range}))
 
 
-class _Work:
+class Tries:
     """Bounds that may still be worked out: what is tried depends on that, not on the clock."""
 
     def __init__(self, count: int) -> None:
@@ -171,7 +171,7 @@ def _part_sizes(
     )
 
 
-def _peak(bound_of: Callable[[float], float], most: float, left: _Work) -> tuple[float, float]:
+def peak(bound_of: Callable[[float], float], most: float, left: Tries) -> tuple[float, float]:
     """Return (price, bound) near the peak of a concave piecewise linear function on [0, most]."""
 
     def bound_at(price: float) -> float:

@@ -140,21 +140,22 @@ class Sheeted:
         ranks = np.minimum(np.arange(len(parts)), len(self.pays_bytes) - 1)
         return float(self.pays_bytes[ranks, list(parts)].sum())
 
-    def looked_closer(self, parts: set[int]) -> Sheeted:
+    def looked_closer(self, parts: set[int], *, sharp: bool) -> Sheeted:
         """Return the same with a closer bound of what these parts pay.
 
         Args:
             parts: their cells, of sheets that were looked at roughly [1].
+            sharp: as close as can be, which takes longer.
         """
         part_bytes, pays_bytes = self.part_bytes.copy(), self.pays_bytes.copy()
         joint = replace(self.sheet, charges=(*self.sheet.charges, *self.traces))
+        bound = domain_bound if sharp else loose_bound
         for k in parts:
-            plain = max(part_bytes[k], loose_bound(self.sheet, k))
+            plain = max(part_bytes[k], bound(self.sheet, k))
+            together = bound(joint, k) + self.alone_bytes[k] if self.traces else 0.0
+            first = max(pays_bytes[0, k], plain + self.across_bytes[0, k], together)
             pays_bytes[:, k] += plain - part_bytes[k]
-            part_bytes[k] = plain
-            if self.traces:
-                together = loose_bound(joint, k) + self.alone_bytes[k]
-                pays_bytes[0, k] = max(pays_bytes[0, k], together)
+            part_bytes[k], pays_bytes[0, k] = plain, first
         return replace(self, part_bytes=part_bytes, pays_bytes=pays_bytes)
 
 

@@ -9,8 +9,8 @@ import pytest
 from planner.place import sheet_parts
 from planner.place.question import Charge, Kind, Question
 from planner.place.sheet_parts import sheeted, wide_axes
-from planner.place.sheet_prices import SheetPrices
 from planner.place.solve import solve_question
+from planner.place.wide_sheets import wide_bound
 from tests.oracles import brute_force_cut
 from tests.small_questions import Drawn
 
@@ -36,6 +36,17 @@ def test_each_stage_is_known_to_be_split() -> None:
     answer = solve_question(STAGES, time_limit_s=5.0)
     assert answer.lower_bound_bytes >= 3200.0 * (1 - 1e-9)
     assert answer.objective_bytes <= 1.05 * answer.lower_bound_bytes
+
+
+def test_hops_of_stages_that_are_split_unlike_are_known_to_cross() -> None:
+    """Two parts of each stage in three domains: one has a part of both stages, two have one each.
+
+    By hand: stages are split across tensor groups, 3 of 8 ranks and 5 of 8. Of 97 seats the first
+    domain fills 48 + 48, so the others hold 80 of a stage each, and their 80 hops cross.
+    """
+    answer = solve_question(STAGES, time_limit_s=5.0)
+    assert answer.objective_bytes == pytest.approx(3200.0 + 80.0)
+    assert answer.lower_bound_bytes == pytest.approx(3200.0 + 80.0)
 
 
 def test_sheets_that_a_domain_can_hold_are_not_wide() -> None:
@@ -73,11 +84,27 @@ def test_no_seating_of_a_small_question_cuts_less_than_its_wide_sheets_say(
     bounds = reached = 0
     for question in drawn.questions(range(900)):
         for axes in wide_axes(question):
-            of = sheeted(question, axes)
-            bound = SheetPrices(of=of, price_bytes=of.part_bytes).bound_bytes
             best = brute_force_cut(question)
+            bound = wide_bound(question, axes, 2 * best + 1.0)
             assert bound <= best * (1 + 1e-9) + 1e-6, question
             bounds += 1
             reached += bound >= best * (1 - 1e-6) > 0
     assert bounds > 20
     assert reached > 0
+
+
+def test_parts_looked_at_closely_pay_what_they_pay_when_looked_at_one_by_one() -> None:
+    charges = (
+        Charge(axes=(0,), kind=Kind.PAIRS, weight_bytes=3.0),
+        Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=20.0),
+        Charge(axes=(0, 2), kind=Kind.TOUCH, weight_bytes=30.0),
+        Charge(axes=(2,), kind=Kind.CHAIN, weight_bytes=1.0),
+    )
+    question = Question(sizes=(6, 8, 4), charges=charges, capacities=(64, 64, 64))
+    one_by_one = sheeted(question, (0, 1))
+    rough = sheeted(question, (0, 1), rough=True)
+
+    assert (rough.part_bytes <= one_by_one.part_bytes * (1 + 1e-9)).all()
+    close = rough.looked_closer(set(range(1, rough.largest + 1)), sharp=True)
+    assert close.part_bytes == pytest.approx(one_by_one.part_bytes)
+    assert close.pays_bytes[:4] == pytest.approx(one_by_one.pays_bytes[:4])

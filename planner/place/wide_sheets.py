@@ -1,0 +1,103 @@
+"""Sheets that no domain can hold, in parts too many for prices of their own.
+
+A part has the price that it pays inside a sheet, so that what is left is how sheets can be cut at
+all; and all parts have one price more, on their number, for domains that hold few large parts have
+them less often one upon another. Proof: ``FORMULATION.md``, "Wide sheets".
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.clock import look
+from planner.place.sharing import Tries, peak
+from planner.place.sheet_parts import sheeted
+from planner.place.sheet_prices import SheetPrices
+
+if TYPE_CHECKING:
+    from planner.place.question import Question
+    from planner.place.sheet_parts import Sheeted
+
+_TURNS_NEAR = 4  # turns after which parts of one cell more and less are looked at, too
+_PRICES_TRIED = 20  # on the number of parts
+_CORNER_SHARE = 1 - 1e-6  # of what is enough: so near only the corner itself is missing
+_BESIDE = 1e-4  # of the prices tried, by how much beside a corner its two lines are read off
+
+
+def wide_bound(question: Question, axes: tuple[int, ...], enough_bytes: float) -> float:
+    """Return what every seating cuts at least, by sheets along *axes* [bytes].
+
+    Args:
+        question: the whole.
+        axes: along which the cells of a sheet vary.
+        enough_bytes: a bound that need not be better [bytes].
+    """
+    wide = _Wide(sheeted(question, axes, rough=True))
+    best = wide.bound_at(0.0)
+    for sign in (-1.0, 1.0):
+        if best < enough_bytes:
+            most = enough_bytes - best
+            at, value = peak(partial(wide.bound_signed, sign), most, Tries(_PRICES_TRIED))
+            best = max(best, value)
+            if _CORNER_SHARE * enough_bytes < best < enough_bytes:
+                best = max(best, wide.bound_at(wide.corner(sign * at, _BESIDE * most)))
+    return best
+
+
+class _Wide:
+    """A question cut into wide sheets, and the parts of them that were looked at closely."""
+
+    def __init__(self, of: Sheeted) -> None:
+        self.of = of
+        self.close: set[int] = set()
+        self.sharp: set[int] = set()
+
+    def bound_signed(self, sign: float, price_bytes: float) -> float:
+        """Return ``bound_at`` a price of this sign [bytes]."""
+        return self.bound_at(sign * price_bytes)
+
+    def bound_at(self, part_price_bytes: float) -> float:
+        """Return the bound where every part has this price besides that of its own [bytes].
+
+        Parts that are used at it are looked at closely, and it is worked out again.
+        """
+        best = -np.inf
+        for turn in count():
+            price = self.of.part_bytes + part_price_bytes
+            price[0] = 0.0
+            prices = SheetPrices(of=self.of, price_bytes=price)
+            best = max(best, prices.bound_bytes)
+            used = prices.used_parts
+            look()
+            if used - self.close:
+                self._look_closer(used, turn // _TURNS_NEAR)
+            elif used - self.sharp:
+                self.of = self.of.looked_closer(used - self.sharp, sharp=True)
+                self.sharp |= used
+            else:
+                break
+        return best
+
+    def corner(self, at_bytes: float, beside_bytes: float) -> float:
+        """Return the price near *at_bytes* where the bound has its corner [bytes].
+
+        Between corners the bound rises by whole parts: the number of those cut less those held.
+        """
+        far, left, right, wide = (
+            self.bound_at(at_bytes + k * beside_bytes) for k in (-2.0, -1.0, 1.0, 2.0)
+        )
+        rise = round((left - far) / beside_bytes)
+        fall = round((wide - right) / beside_bytes)
+        if rise <= fall:
+            return at_bytes
+        return at_bytes + (right - left - (rise + fall) * beside_bytes) / (rise - fall)
+
+    def _look_closer(self, used: set[int], near: int) -> None:
+        """Look at these parts closely, and at some of about their size: those are used next."""
+        parts = {k for part in used for k in range(part - near, part + near + 1)} - self.close
+        self.of = self.of.looked_closer({k for k in parts if 0 < k <= self.of.largest}, sharp=False)
+        self.close |= parts
