@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations, product
 from math import inf
 
 import pytest
@@ -108,3 +110,34 @@ def test_parts_looked_at_closely_pay_what_they_pay_when_looked_at_one_by_one() -
     close = rough.looked_closer(set(range(1, rough.largest + 1)), sharp=True)
     assert close.part_bytes == pytest.approx(one_by_one.part_bytes)
     assert close.pays_bytes[:4] == pytest.approx(one_by_one.pays_bytes[:4])
+
+
+MIXED = Question(
+    sizes=(2, 6, 3),
+    charges=(
+        Charge(axes=(0,), kind=Kind.PAIRS, weight_bytes=15.0),
+        Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=18.0),
+        Charge(axes=(1, 2), kind=Kind.TOUCH, weight_bytes=18.0),
+        Charge(axes=(2,), kind=Kind.TOUCH, weight_bytes=7.0),
+    ),
+    capacities=(13, 13, 13),
+)
+"""Three sheets of 2 x 6; groups along (1, 2) run through all of them, and touch one row of each."""
+
+
+@pytest.mark.parametrize("sharp", [False, True])
+def test_a_closer_look_at_a_part_says_no_more_than_any_set_of_its_cells_pays(
+    *, sharp: bool
+) -> None:
+    roughly = sheeted(MIXED, (0, 1), rough=True)
+    (row,) = roughly.traces
+    closely = roughly.looked_closer(set(range(1, roughly.largest + 1)), sharp=sharp)
+    for cells in range(1, roughly.largest + 1):
+        paid = []
+        for chosen in combinations(product(range(2), range(6)), cells):
+            rows, columns = Counter(x for x, _ in chosen), Counter(y for _, y in chosen)
+            pairs = 15.0 * sum(n * (2 - n) for n in columns.values())  # two cells in each
+            paid.append(pairs + 18.0 * len(rows) + row.weight_bytes * len(rows))
+        least = min(paid) + closely.alone_bytes[cells]
+        assert closely.pays_bytes[0, cells] <= least * (1 + 1e-9), cells
+        assert closely.pays_bytes[0, cells] >= roughly.pays_bytes[0, cells]
