@@ -45,6 +45,7 @@ _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _SHEETS_SHARE = 0.6  # of the time left, for parts of sheets: most of what is open ends there
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
+_CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
 _FURTHER = 1.02  # of bounds: a method that begins so much higher is likely to end the proof
 _FEW = Effort(listed=1500, nodes=300, solve_s=PROMPT_S)
 _MANY = Effort(listed=30_000, nodes=20_000, sheet_s=1.0)
@@ -66,6 +67,8 @@ def finish(work: Work, ends_s: float) -> None:
             attempt(work, ends_s)
         if work.proved:
             return
+    if work.stages_open and monotonic() < ends_s:  # what others left of the time is for that choice
+        _staged_until(work, ends_s, (_MANY,))
 
 
 def _by_many_parts(work: Work, ends_s: float) -> bool:
@@ -104,15 +107,20 @@ def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> boo
             work.stages_bytes = priced.bound_bytes
             work.raise_bound(priced.bound_bytes)
         for effort in efforts:
+            if effort is _FEW and work.few_bytes == before_bytes and len(efforts) > 1:
+                continue  # chosen from already
             left_s = ends_s - monotonic()
             if left_s <= 0 or work.best.cut_bytes < before_bytes * (1 - MET):
                 break
+            if effort is _FEW:
+                work.few_bytes = before_bytes
             known = patterns_of(of, grid.home)
-            chosen = choice_of(of, priced, before_bytes, left_s / 2, effort, known)
+            chosen = choice_of(of, priced, before_bytes, _CHOICE_SHARE * left_s, effort, known)
             if work.believe(chosen.bound_bytes):
                 return True
             if chosen.held is not None and _take_stages(work, of, grid, chosen.held):
                 return True
+            work.stages_open = not chosen.all
             if chosen.all:
                 break
     return work.proved

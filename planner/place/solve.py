@@ -10,6 +10,7 @@ of ``clock.py``, is every step's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -124,6 +125,8 @@ class Work:
         priced: prices of parts that were found good, by the sides of the boxes that are kept
             together and the axes of the sheets.
         stages_bytes: the bound of prices of what domains hold of every stage [bytes].
+        few_bytes: the cut in hand when stages were chosen from few patterns last [bytes].
+        stages_open: whether the last choice of stages was cut short, or made from some patterns.
     """
 
     question: Question
@@ -134,6 +137,8 @@ class Work:
     solver_bytes: float = 0.0
     priced: dict[tuple[tuple[int, ...], tuple[int, ...]], SheetPrices] = field(default_factory=dict)
     stages_bytes: float = 0.0
+    few_bytes: float = inf
+    stages_open: bool = False
 
     @property
     def best(self) -> Seating:

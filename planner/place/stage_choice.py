@@ -85,7 +85,7 @@ def choice_of(
     held = None
     if solved.times is not None:
         held = _dealt(of, listed, np.rint(solved.times[: len(listed.rows)]).astype(int))
-    return Choice(held=held, bound_bytes=bound, all=listed.share >= 1.0)
+    return Choice(held=held, bound_bytes=bound, all=listed.share >= 1.0 and solved.ended)
 
 
 def _model(of: Staged, listed: _Listed) -> Model:

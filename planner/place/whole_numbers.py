@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,11 +49,12 @@ class Model:
 class Chosen:
     """What a solver says: the unknowns, None where it found none, and its bound.
 
-    That is at most one unit, and -inf if it has none.
+    That is at most one unit, and -inf if it has none. It *ended* if it was not cut short.
     """
 
     times: NDArray[np.float64] | None
     least: float
+    ended: bool = False
 
     def sure(self, domains: int) -> float:
         """Return what is sure of the bound of a choice for so many domains [units]."""
@@ -77,6 +79,8 @@ class Effort:
 
 
 _UNIT = 1.0
+_SPARSE = 8  # rules of an unknown, on the average, up to which a model is sparse
+_PRESOLVED = 500  # unknowns of a sparse model up to which presolve helps
 _NOTHING = Chosen(times=None, least=-inf)  # of a solve that was ended
 
 
@@ -102,6 +106,29 @@ def least_choice(model: Model, unit_bytes: float, limit_s: float, effort: Effort
 
 
 def _solved(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chosen:
+    """Return what the solver says, with presolve where that mostly helps.
+
+    Small sparse models take a third of the time with it, large and dense ones several times as
+    long; of large sparse ones some take a tenth and some five times as long, so both are tried.
+    """
+    size = len(model.cost_bytes)
+    sparse = model.rows.nnz <= _SPARSE * size
+    if not sparse or size <= _PRESOLVED:
+        return _run(model, unit_bytes, limit_s, nodes, presolve=sparse)
+    starts_s = monotonic()
+    first = _run(model, unit_bytes, limit_s / 2, nodes, presolve=False)
+    if first.ended or monotonic() - starts_s < limit_s / 2:
+        return first
+    second = _run(model, unit_bytes, limit_s / 2, nodes, presolve=True)
+    found = [one.times for one in (first, second) if one.times is not None]
+    return Chosen(
+        times=min(found, key=lambda times: float(model.cost_bytes @ times), default=None),
+        least=max(first.least, second.least),
+        ended=second.ended,
+    )
+
+
+def _run(model: Model, unit_bytes: float, limit_s: float, nodes: int, *, presolve: bool) -> Chosen:
     import highspy  # noqa: PLC0415 - 0.3 s that most placements never need
 
     rows = model.rows.tocsr()
@@ -127,7 +154,7 @@ def _solved(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chos
             ("mip_abs_gap", 0.0),
             ("mip_max_nodes", nodes),
             ("objective_bound", _UNIT),
-            ("presolve", "off"),
+            ("presolve", "on" if presolve else "off"),
         ):
             solver.setOptionValue(option, value)
         if solver.passModel(problem) == highspy.HighsStatus.kError:
@@ -139,10 +166,11 @@ def _solved(model: Model, unit_bytes: float, limit_s: float, nodes: int) -> Chos
         highspy.HighsModelStatus.kObjectiveBound,
         highspy.HighsModelStatus.kUnboundedOrInfeasible,  # bounded it is: no cost is below nought
     ):
-        return Chosen(times=None, least=_UNIT)
+        return Chosen(times=None, least=_UNIT, ended=True)
     solved = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     bound = float(info.mip_dual_bound)
     return Chosen(
         times=np.array(solver.getSolution().col_value) if solved else None,
         least=min(bound, _UNIT) if isfinite(bound) else -inf,
+        ended=status == highspy.HighsModelStatus.kOptimal,
     )
