@@ -57,7 +57,8 @@ def priced_shares(
     shares: tuple[Share, ...] = ()
     left = Tries(_DOMAINS_PRICED // _holdings(question) if tries is None else tries)
     prices = prices_by_axes(question)
-    for axes in sorted(prices, key=lambda a: (-prices[a] * question.groups(a), a)):
+    priced = (axes for axes, price in prices.items() if price > 0)
+    for axes in sorted(priced, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
             if best >= target_bytes * (1 - 1e-12) or not left:
                 return best, shares

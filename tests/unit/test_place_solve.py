@@ -78,3 +78,20 @@ def test_ulysses_sends_whole_key_value_heads() -> None:
 
     # 2048 tokens, 16 query heads a TP rank: a peer gets 4 of q and of o, and one head each of k, v.
     assert families["cp_forward_exchange"].payload_bytes == 2048 * (2 * 4 + 2 * 1) * 128 * 2
+
+
+def test_a_family_that_costs_nothing_changes_no_answer() -> None:
+    paid = tuple(
+        Charge(axes=(axis,), kind=Kind.TOUCH, weight_bytes=weight)
+        for axis, weight in enumerate((5.0, 2.0, 3.0))
+    )
+    free = Charge(axes=(0, 1), kind=Kind.TOUCH, weight_bytes=0.0)
+    without, with_it = (
+        solve_question(
+            Question(sizes=(4, 4, 4), charges=charges, capacities=(15,) * 5), time_limit_s=0.0
+        )
+        for charges in (paid, (*paid, free))
+    )
+
+    assert with_it.objective_bytes == pytest.approx(without.objective_bytes)
+    assert with_it.lower_bound_bytes == pytest.approx(without.lower_bound_bytes)
