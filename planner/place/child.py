@@ -117,16 +117,15 @@ def in_child(
         SolverError: the function failed, or its process ended without an answer.
     """
     asked = pickle.dumps((function, arguments))
-    most_s = min(time_limit_s + _GRACE_S + _START_S, left_s() + _LAST_S)
     worker = _waiting()
     answered = None
     if worker is not None:
         with contextlib.suppress(_EndedError):  # it had waited too long
-            answered = _asked(worker, asked, most_s)
+            answered = _asked(worker, asked, _most_s(time_limit_s))
     try:
         if answered is None:
             worker = _started()
-            answered = _asked(worker, asked, most_s)
+            answered = _asked(worker, asked, _most_s(time_limit_s))
     except _EndedError as error:
         raise SolverError(
             f"the solver's process ended without an answer (exit code {error}); "
@@ -139,6 +138,11 @@ def in_child(
         raise SolverError(f"the solver failed: {result}")
     found: _Result = result
     return found
+
+
+def _most_s(time_limit_s: float) -> float:
+    """Return how long to wait for an answer, from now on [s]."""
+    return min(time_limit_s + _GRACE_S + _START_S, left_s() + _LAST_S)
 
 
 def _asked(worker: _Worker, asked: bytes, limit_s: float) -> bytes:
