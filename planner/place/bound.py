@@ -25,8 +25,6 @@ from planner.place.touch_search import least_cost
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from planner.place.spread import Tables
     from planner.place.touch_search import Beyond, Room
 
@@ -96,14 +94,8 @@ def _domain_bound(
 ) -> float:
     look()
     found = tables(question, held, split_axis, shares)
-    tied = partial(tied_bytes, found) if found.coupled else _nothing
+    tied = partial(tied_bytes, found) if found.coupled else None
     return _least_of(question, found, tied, partial(roomy, found))
-
-
-def _nothing(touches: NDArray[np.int64], families: Sequence[int]) -> NDArray[np.float64]:
-    """Return what families cost beyond their tables where nothing ties them [bytes]."""
-    del families
-    return np.zeros(len(touches))
 
 
 def _least_of(

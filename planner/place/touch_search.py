@@ -245,7 +245,7 @@ class _Search:
 
     def _least_of(self, found: Vectors) -> float:
         """Return the least that any of the vectors costs, with what is paid beyond the totals."""
-        if self.beyond is None or not len(found.touches):
+        if (self.beyond is None and self.room is None) or not len(found.touches):
             return float(found.cost_bytes.min(initial=inf))
         best = inf
         order = np.argsort(found.cost_bytes, kind="stable")
@@ -253,7 +253,9 @@ class _Search:
         while first < len(order) and found.cost_bytes[order[first]] < best:
             batch = order[first : first + size]
             first, size = first + size, 2 * size
-            costs = found.cost_bytes[batch] + self.beyond(found.touches[batch], found.families)
+            costs = found.cost_bytes[batch]
+            if self.beyond is not None:
+                costs = costs + self.beyond(found.touches[batch], found.families)
             best = min(best, self._least_with_room(found.touches[batch], found.families, costs))
         return best
 
