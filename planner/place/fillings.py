@@ -26,7 +26,7 @@ class Prices:
     """What a domain pays at least, by the cells that it holds; closer where that was asked.
 
     Args:
-        least_bytes: by cells, of 0 … as many as a domain can hold; infinite what none may [bytes].
+        least_bytes: by cells held, 0, 1, …, infinite where none may, shape [most + 1] [bytes].
         closer: functions that know better, the quick ones first; each gives a lower bound [bytes].
         asked: how many of these were asked, by cells.
     """
@@ -92,7 +92,7 @@ def _cheapest(
 def cheapest_parted(
     capacities: Sequence[int], cells: int, line: int, whole: Prices, parted: Prices
 ) -> float:
-    """Return the same where two domains or more hold a part of a line of *line* cells [bytes].
+    """Return ``cheapest`` where two domains or more hold a part of a line of *line* cells [bytes].
 
     Args:
         capacities: cells that each domain can hold [1].
@@ -149,7 +149,13 @@ def _cheapest_parted(
 def cheapest_filling(
     capacities: Sequence[int], cells: int, bound_of: Callable[[int], float]
 ) -> float:
-    """Return min over fillings c_s <= capacities, sum c_s = cells, of sum_s f(c_s) [bytes]."""
+    """Return min over fillings c_s <= capacities, sum c_s = cells, of sum_s f(c_s) [bytes].
+
+    Args:
+        capacities: cells that each domain can hold [1].
+        cells: of all domains together [1].
+        bound_of: f, asked for all cells that a domain may hold; that of none, too [bytes].
+    """
     best = np.full(cells + 1, inf)
     best[0] = 0.0
     spare = sum(capacities) - cells
@@ -159,7 +165,6 @@ def cheapest_filling(
         costs = [bound_of(int(c)) for c in held]
         merged = np.full(cells + 1, inf)
         for c, cost in zip(held, costs, strict=True):
-            if c <= cells:
-                merged[c:] = np.minimum(merged[c:], best[: cells + 1 - c] + cost)
+            merged[c:] = np.minimum(merged[c:], best[: cells + 1 - c] + cost)
         best = merged
     return float(best[cells])

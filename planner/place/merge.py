@@ -198,7 +198,10 @@ def least_when_split(question: Question, sides: Sequence[int], enough_bytes: flo
 
 
 def _with_split_lines(question: Question, axis: int, enough_bytes: float) -> float:
-    """Return the same from the families along *axis* alone: one group split, the rest as it is."""
+    """Return the same from the families along *axis* alone: one group split, the rest as it is.
+
+    What few prices leave far below *enough_bytes* is not looked at further.
+    """
     lines = [c for c in question.charges if c.axes == (axis,)]
     price = sum(least_split(question, charge) for charge in lines)
     if not price:

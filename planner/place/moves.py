@@ -96,12 +96,12 @@ class Moves:
 
     @property
     def home(self) -> NDArray[np.int64]:
-        """Domain of each cell, then of each spare seat."""
+        """Domain of each cell, then of each spare seat, shape [seats]."""
         home: NDArray[np.int64] = self._open[self.inner]
         return home
 
     def restore(self, home: NDArray[np.int64]) -> None:
-        """Take up the seating *home* (spare seats included), and unlock all cells."""
+        """Take up the seating *home*, spare seats included, shape [seats]; unlock all cells."""
         self.inner = np.searchsorted(self._open, home)
         self.slots = np.argsort(self.inner, kind="stable")
         self._slot_of = np.empty_like(self.slots)
@@ -204,7 +204,10 @@ class Moves:
         return touched
 
     def best_swap(self) -> float | None:
-        """Make the swap of unlocked cells that looks cheapest, lock both; return its cost."""
+        """Make the swap of unlocked cells that looks cheapest, and lock both.
+
+        Return what it costs more, None where no two can be swapped [bytes].
+        """
         cheapest = np.minimum.reduceat(self.prices, self._starts, axis=1)
         both = cheapest + cheapest.T
         np.fill_diagonal(both, inf)
@@ -271,7 +274,12 @@ def held_bytes(charge: Charge, size: int) -> NDArray[np.float64]:
 
 
 def linked(groups: NDArray[np.int64], kind: Kind) -> Iterator[NDArray[np.int64]]:
-    """Yield the arrays cell -> cell of every hop, each hop once from either end."""
+    """Yield the cell that each cell is linked to, itself where none is: a hop once from either end.
+
+    Args:
+        groups: cells of each in their order, shape [groups, members].
+        kind: ``CHAIN``, else only the ends of each group are linked.
+    """
     if kind is Kind.CHAIN:
         pairs = [(groups[:, :-1], groups[:, 1:]), (groups[:, 1:], groups[:, :-1])]
     else:

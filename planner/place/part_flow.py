@@ -93,6 +93,8 @@ class Stock:
 def alone_prices(part_bytes: NDArray[np.float64], groups: int, stock: Stock) -> NDArray[np.float64]:
     """Return prices of parts k = 1 … n, nought where the linear programme fails [bytes].
 
+    A part that no domain can hold has the price of those that it can be cut into.
+
     Args:
         part_bytes: what a part of k members pays, k = 0 … n [bytes].
         groups: groups of n [1].
@@ -141,9 +143,8 @@ def alone_prices(part_bytes: NDArray[np.float64], groups: int, stock: Stock) -> 
         return np.zeros(n)
     prices = np.zeros(n)
     prices[:most] = solved.eqlin.marginals[:most] * scale
-    for k in range(
-        most, n
-    ):  # no domain holds so large a part: no dearer than in parts that one can
+    # no domain holds a larger part: it is no dearer than in parts that one can hold
+    for k in range(most, n):
         prices[k] = prices[most - 1] + prices[k - most]
     return prices
 

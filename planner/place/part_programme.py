@@ -126,7 +126,10 @@ class Programme:
         return np.array(self.solver.getSolution().row_dual[: self.width]) * self.scale_bytes
 
     def surplus(self) -> NDArray[np.float64]:
-        """Return by how much each shape is dearer than the last prices say, shape [shapes]."""
+        """Return by how much each shape is dearer than the last prices say [*scale_bytes*].
+
+        Shape [shapes].
+        """
         duals = np.array(self.solver.getSolution().col_dual)
         surplus: NDArray[np.float64] = duals[self.shapes]
         return surplus

@@ -187,7 +187,7 @@ class Prices:
         return cells.transpose(1, 0, 2).reshape(sizes[axis], -1)
 
     def held(self, homes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Return members by group and domain, of every family."""
+        """Return members by group and domain, of every family, shape [groups, domains]."""
         return [family.held(homes, self.domains) for family in self.families]
 
     def of_rows(
@@ -197,7 +197,7 @@ class Prices:
         sheet: int,
         axis: int,
     ) -> NDArray[np.float64]:
-        """Return what it costs more that two rows of a sheet change places, shape [rows, rows].
+        """Return what two rows cost more in each other's place, shape [rows, rows] [bytes].
 
         Families inside sheets, and those that run across rows, pay the same.
 
@@ -240,7 +240,7 @@ class Prices:
         held: Sequence[NDArray[np.int64]],
         trades: Sequence[Trade],
     ) -> NDArray[np.float64]:
-        """Return what each of *trades* costs more, shape [trades].
+        """Return what each of *trades* costs more, shape [trades] [bytes].
 
         Args:
             homes: of all sheets, shape [sheets, cells of one].
