@@ -12,12 +12,11 @@ import contextlib
 import ctypes
 import os
 import pickle
-import selectors
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
-from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from planner.errors import SolverError
@@ -31,7 +30,6 @@ _LAST_S = 1.0  # seconds past the end of the whole run
 _START_S = 20.0  # a child that imports slowly on a busy machine is not a hung solver
 _IDLE_S = 15.0  # seconds without work after which a child ends
 _HEAD = 8  # bytes that tell how long a message is
-_CHUNK = 1 << 20  # bytes read at a time
 
 _Result = TypeVar("_Result")
 
@@ -64,20 +62,20 @@ class _Worker:
         into, out = self.process.stdin, self.process.stdout
         if into is None or out is None:  # both are pipes
             raise _EndedError
-        ends_s, answer = monotonic() + limit_s, bytearray()
+        answers: list[bytes | None] = []
+        reader = threading.Thread(target=_hear, args=(out, answers), daemon=True)
         try:
             into.write(len(asked).to_bytes(_HEAD, "big") + asked)
             into.flush()
-        except BrokenPipeError as error:
+        except OSError as error:
             raise _EndedError from error
-        while len(answer) < _HEAD or len(answer) < _HEAD + int.from_bytes(answer[:_HEAD], "big"):
-            if not _readable(out.fileno(), ends_s - monotonic()):
-                raise TimeoutError
-            more = os.read(out.fileno(), _CHUNK)
-            if not more:
-                raise _EndedError
-            answer += more
-        return bytes(answer[_HEAD:])
+        reader.start()  # a pipe cannot be waited for on every system, a thread can
+        reader.join(max(0.0, limit_s))
+        if not answers:
+            raise TimeoutError
+        if answers[0] is None:
+            raise _EndedError
+        return answers[0]
 
     def end(self) -> None:
         """End it at once."""
@@ -87,13 +85,6 @@ class _Worker:
             if pipe is not None:
                 with contextlib.suppress(OSError):  # what a dead child was not told yet
                     pipe.close()
-
-
-def _readable(number: int, limit_s: float) -> bool:
-    """Return whether there is something to read from a descriptor within so many seconds."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(number, selectors.EVENT_READ)
-        return bool(selector.select(max(0.0, limit_s)))
 
 
 _kept: list[_Worker] = []  # those that have no work
@@ -219,8 +210,12 @@ def serve() -> None:
     _end_with_parent()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    while _readable(0, _IDLE_S):
+    while True:
+        idle = threading.Timer(_IDLE_S, os._exit, (0,))
+        idle.daemon = True
+        idle.start()
         asked = _message(sys.stdin.buffer)
+        idle.cancel()
         if asked is None:
             return
         function, arguments = pickle.loads(asked)  # noqa: S301 - written by our own parent
@@ -238,7 +233,15 @@ def _message(source: IO[bytes]) -> bytes | None:
     head = source.read(_HEAD)
     if len(head) < _HEAD:
         return None
-    return source.read(int.from_bytes(head, "big"))
+    size = int.from_bytes(head, "big")
+    told = source.read(size)
+    return told if len(told) == size else None
+
+
+def _hear(source: IO[bytes], answers: list[bytes | None]) -> None:
+    """Add the next message to *answers*."""
+    with contextlib.suppress(ValueError):  # closed before it was read: nobody waits any more
+        answers.append(_message(source))
 
 
 def _end_with_parent() -> None:
