@@ -42,6 +42,7 @@ _SHARES = (
 )  # of the slack, till few enough
 _LISTED = (300, 1200, 5000)  # fillings and cuttings of the first lists, as few may do
 _REACHED = 1e-6  # of the slack; a choice less than this below its list's limit is limited by it
+_LISTING_S = 4.0  # seconds that a list may take: mostly it is a tenth of one
 _SHARE_HALVINGS = 3  # between a share that is not too much and one that is
 _TURNS = 100  # times that cuttings are worked out and the choice is made again
 _SEATS_MOST = 8000  # cells x parts of all cuttings that are worked out at a time
@@ -112,7 +113,7 @@ def part_choice(
     """
     base, slack_bytes = prices.chosen_from_bytes, allowed_bytes(prices, cut_bytes)
     best, share = PartChoice(bound_bytes=0.0), 0.0
-    for listed in _longer_lists(prices, slack_bytes, effort.listed):
+    for listed in _longer_lists(prices, slack_bytes, effort.listed, ends_s):
         if listed.share <= share:
             continue
         share = listed.share
@@ -130,11 +131,14 @@ def allowed_bytes(prices: SheetPrices, cut_bytes: float) -> float:
     return slack_bytes * (1 + _MET)
 
 
-def _longer_lists(prices: SheetPrices, slack_bytes: float, most: int) -> Iterator[Listed]:
+def _longer_lists(
+    prices: SheetPrices, slack_bytes: float, most: int, ends_s: float
+) -> Iterator[Listed]:
     """Yield longer and longer lists, as far as they are not too long."""
     lengths = [n for n in _LISTED if n < most]
     for length in [*lengths, most]:
-        listed = largest_share(partial(within, prices, slack_bytes, length))
+        until_s = listed_until_s(ends_s)
+        listed = largest_share(partial(within, prices, slack_bytes, length, until_s), until_s)
         if listed is not None:
             yield listed
             if listed.share >= 1.0:
@@ -189,10 +193,22 @@ def best_of(
     return best
 
 
-def largest_share(list_of: Callable[[float], Listed | None]) -> Listed | None:
-    """Return what to choose from, for as large a share of the slack as is not too much."""
+def listed_until_s(ends_s: float) -> float:
+    """Return when a list that is begun now has to be made, by ``time.monotonic()`` [s]."""
+    return min(ends_s, monotonic() + _LISTING_S)
+
+
+def largest_share(list_of: Callable[[float], Listed | None], until_s: float) -> Listed | None:
+    """Return what to choose from, for as large a share of the slack as is not too much.
+
+    Args:
+        list_of: makes a list for a share of the slack, None if it is too long.
+        until_s: try no other share when ``time.monotonic()`` is past this [s].
+    """
     too_much, found = inf, None
     for share in _SHARES:
+        if monotonic() > until_s:
+            return None
         found = list_of(share)
         if found is not None:
             break
@@ -200,6 +216,8 @@ def largest_share(list_of: Callable[[float], Listed | None]) -> Listed | None:
     if found is None or found.share >= 1.0:
         return found
     for _ in range(_SHARE_HALVINGS):
+        if monotonic() > until_s:
+            break
         share = (found.share + too_much) / 2
         more = list_of(share)
         if more is None:
@@ -209,8 +227,13 @@ def largest_share(list_of: Callable[[float], Listed | None]) -> Listed | None:
     return found
 
 
-def within(prices: SheetPrices, slack_bytes: float, most: int, share: float) -> Listed | None:
-    """Return what is dearer than the cheapest by that share at most; None if too much."""
+def within(
+    prices: SheetPrices, slack_bytes: float, most: int, until_s: float, share: float
+) -> Listed | None:
+    """Return what is dearer than the cheapest by that share at most; None if too much.
+
+    Too much is also what is not listed when ``time.monotonic()`` is *until_s* [s].
+    """
     of, stock, sheet = prices.of, prices.of.stock, prices.of.sheet
     room_bytes = share * slack_bytes
     fillings: list[list[Parts]] = []
@@ -219,13 +242,12 @@ def within(prices: SheetPrices, slack_bytes: float, most: int, share: float) -> 
         found: list[Parts] = [()] if stock.spare and limit >= 0 else []
         for cells in range(1, size + 1) if stock.spare else [size]:
             if prices.least_bytes[cells] - prices.cell_bytes * cells <= limit:
-                more = prices.domains.below(cells, limit + prices.cell_bytes * cells, most)
-                if more is None:
+                left = most - len(found) - sum(map(len, fillings))
+                more = prices.domains.below(cells, limit + prices.cell_bytes * cells, left)
+                if more is None or monotonic() > until_s:
                     return None
                 found += more
         fillings.append(found)
-        if sum(map(len, fillings)) > most:
-            return None
     supply = _supply(prices, fillings)
     limit = prices.sheets.least(sheet.cells) + room_bytes
     held = np.where(supply.times > 0, prices.price_bytes, inf)

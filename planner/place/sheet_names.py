@@ -9,6 +9,7 @@ parts of each size as domains hold of it. Proof: ``FORMULATION.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ from planner.place.sheet_choice import (
     allowed_bytes,
     best_of,
     largest_share,
+    listed_until_s,
     within,
 )
 from planner.place.sheet_joins import Joins, joins
@@ -63,22 +65,32 @@ def named_choice(
     )
     most = min(effort.listed, _NAMED_MOST)
 
+    until_s = listed_until_s(ends_s)
+
     def named(share: float) -> Listed | None:
-        listed = within(prices, slack_bytes, most, share)
+        listed = within(prices, slack_bytes, most, until_s, share)
         if listed is None or len(listed.cuttings) * prices.of.sheets > _COLUMNS * most:
             return None
-        return _named(prices, names, listed, slack_bytes, most)
+        return _named(prices, names, listed, slack_bytes, most, until_s)
 
-    found = largest_share(named)
+    found = largest_share(named, until_s)
     if found is None:
         return PartChoice(bound_bytes=0.0)
     return best_of(prices, found, cuttings, slack_bytes, ends_s, effort, among)
 
 
 def _named(
-    prices: SheetPrices, names: Names, listed: Listed, slack_bytes: float, most: int
+    prices: SheetPrices,
+    names: Names,
+    listed: Listed,
+    slack_bytes: float,
+    most: int,
+    until_s: float,
 ) -> Listed | None:
-    """Return the same list with names, less what is too dear with them; None if too much."""
+    """Return the same list with names, less what is too dear with them; None if too much.
+
+    Too much is also what is not listed when ``time.monotonic()`` is *until_s* [s].
+    """
     left = _TRIED * most
     fillings: list[list[Filling]] = []
     for size, each in zip(prices.of.stock.sizes, listed.fillings, strict=True):
@@ -93,6 +105,8 @@ def _named(
                     fillings[-1].append(filling)
                 if left < 0 or sum(map(len, fillings)) > most:
                     return None
+            if monotonic() > until_s:
+                return None
     return replace(listed, fillings=fillings, alike=(1,) * prices.of.sheets)
 
 
