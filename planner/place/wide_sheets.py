@@ -1,8 +1,9 @@
 """Sheets that no domain can hold, in parts too many for prices of their own.
 
 A part has the price that it pays inside a sheet, so that what is left is how sheets can be cut at
-all; and all parts have one price more, on their number, for domains that hold few large parts have
-them less often one upon another. Proof: ``FORMULATION.md``, "Wide sheets".
+all. All parts have one price more, on their number, for domains that hold few large parts have them
+less often one upon another; and parts of more than half a domain one of their own, for a domain
+holds one of them at most. Proof: ``FORMULATION.md``, "Wide sheets".
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import SheetPrices
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from planner.place.question import Question
     from planner.place.sheet_parts import Sheeted
 
@@ -38,13 +41,18 @@ def wide_bound(question: Question, axes: tuple[int, ...], enough_bytes: float) -
     """
     wide = _Wide(sheeted(question, axes, rough=True))
     best = wide.bound_at(0.0)
-    for sign in (-1.0, 1.0):
-        if best < enough_bytes:
+    sizes = np.arange(wide.of.largest + 1)
+    for counted in (sizes > 0, sizes > max(question.capacities) // 2):
+        wide.take_up(counted)
+        for sign in (-1.0, 1.0):
+            if best >= enough_bytes:
+                return best
             most = enough_bytes - best
             at, value = peak(partial(wide.bound_signed, sign), most, Tries(_PRICES_TRIED))
+            wide.offer(sign * at, value)
+            if value < enough_bytes and value > _CORNER_SHARE * enough_bytes:
+                value = max(value, wide.bound_at(wide.corner(sign * at, _BESIDE * most)))
             best = max(best, value)
-            if _CORNER_SHARE * enough_bytes < best < enough_bytes:
-                best = max(best, wide.bound_at(wide.corner(sign * at, _BESIDE * most)))
     return best
 
 
@@ -55,20 +63,33 @@ class _Wide:
         self.of = of
         self.close: set[int] = set()
         self.sharp: set[int] = set()
+        self.settled_bytes = np.zeros(of.largest + 1)  # prices on numbers of parts that are best
+        self.counted = np.zeros(of.largest + 1)
+        self.found, self.found_bytes = 0.0, -np.inf
+
+    def take_up(self, counted: NDArray[np.bool_]) -> None:
+        """Keep the best price on the parts counted so far, and count these, by their cells."""
+        self.settled_bytes = self.settled_bytes + self.found * self.counted
+        self.counted = counted.astype(float)
+        self.found, self.found_bytes = 0.0, -np.inf
+
+    def offer(self, price_bytes: float, bound_bytes: float) -> None:
+        """Take up a price on the parts that are counted, if it is the best [bytes]."""
+        if bound_bytes > self.found_bytes:
+            self.found, self.found_bytes = price_bytes, bound_bytes
 
     def bound_signed(self, sign: float, price_bytes: float) -> float:
         """Return ``bound_at`` a price of this sign [bytes]."""
         return self.bound_at(sign * price_bytes)
 
     def bound_at(self, part_price_bytes: float) -> float:
-        """Return the bound where every part has this price besides that of its own [bytes].
+        """Return the bound where the parts counted have this price besides their own [bytes].
 
         Parts that are used at it are looked at closely, and it is worked out again.
         """
         best = -np.inf
         for turn in count():
-            price = self.of.part_bytes + part_price_bytes
-            price[0] = 0.0
+            price = self.of.part_bytes + self.settled_bytes + part_price_bytes * self.counted
             prices = SheetPrices(of=self.of, price_bytes=price)
             best = max(best, prices.bound_bytes)
             used = prices.used_parts
