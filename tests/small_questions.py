@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from planner.place.question import Charge, Kind, Question
-from tests.oracles import seatings_with_names
+from tests.oracles import random_small_shape, seatings_with_names
 
 SEATINGS_MOST = 60_000
 
@@ -58,3 +58,13 @@ def _capacities(random: np.random.Generator, cells: int, spare: int) -> tuple[in
         if sum(capacities) != cells + spare:
             capacities = (cells,)
     return capacities
+
+
+def small_question(seed: int) -> Question:
+    """Return a random question with families of every kind, small enough for brute force."""
+    shape = random_small_shape(np.random.default_rng(seed))
+    return Question(
+        sizes=shape["sizes"],
+        charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
+        capacities=shape["capacities"],
+    )

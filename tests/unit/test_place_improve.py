@@ -8,16 +8,8 @@ import pytest
 from planner.place.fill import filled
 from planner.place.improve import improved
 from planner.place.question import Charge, Kind, Question, cut_bytes
-from tests.oracles import brute_force_cut, random_small_shape, slow_cut_bytes
-
-
-def _small(seed: int) -> Question:
-    shape = random_small_shape(np.random.default_rng(seed))
-    return Question(
-        sizes=shape["sizes"],
-        charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
-        capacities=shape["capacities"],
-    )
+from tests.oracles import brute_force_cut, slow_cut_bytes
+from tests.small_questions import small_question
 
 
 def _any_home(question: Question, seed: int) -> np.ndarray:
@@ -27,7 +19,7 @@ def _any_home(question: Question, seed: int) -> np.ndarray:
 
 def test_an_improved_seating_is_lawful_and_never_worse() -> None:
     for seed in range(30):
-        question = _small(seed)
+        question = small_question(seed)
         home = _any_home(question, seed)
         before = home.copy()
 
@@ -39,10 +31,10 @@ def test_an_improved_seating_is_lawful_and_never_worse() -> None:
         assert (home == before).all()
 
 
-def test_small_questions_are_mostly_improved_to_the_best_there_is() -> None:
+def testsmall_question_questions_are_mostly_improved_to_the_best_there_is() -> None:
     best = 0
     for seed in range(30):
-        question = _small(seed)
+        question = small_question(seed)
         better = improved(question, _any_home(question, seed), steps=120, seed=0)
         best += cut_bytes(question, better) <= brute_force_cut(question) * (1 + 1e-9) + 1e-12
 
@@ -50,7 +42,7 @@ def test_small_questions_are_mostly_improved_to_the_best_there_is() -> None:
 
 
 def test_the_same_seed_gives_the_same_seating() -> None:
-    question = _small(4)
+    question = small_question(4)
     home = _any_home(question, 1)
 
     first, second = (improved(question, home, steps=60, seed=9) for _ in range(2))

@@ -7,7 +7,8 @@ import pytest
 
 from planner.place.moves import Moves
 from planner.place.question import Charge, Kind, Question
-from tests.oracles import random_small_shape, slow_cut_bytes
+from tests.oracles import slow_cut_bytes
+from tests.small_questions import small_question
 
 COPIES = Charge(axes=(0,), kind=Kind.COPIES, weight_bytes=3.0, units=(0.0, 4.0, 5.0, 0.0))
 QUESTIONS = [
@@ -27,16 +28,7 @@ QUESTIONS = [
 ]
 
 
-def _small(seed: int) -> Question:
-    shape = random_small_shape(np.random.default_rng(seed))
-    return Question(
-        sizes=shape["sizes"],
-        charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
-        capacities=shape["capacities"],
-    )
-
-
-@pytest.mark.parametrize("question", [*QUESTIONS, *map(_small, range(20))])
+@pytest.mark.parametrize("question", [*QUESTIONS, *map(small_question, range(20))])
 def test_every_move_is_priced_as_the_cuts_before_and_after_it(question: Question) -> None:
     random = np.random.default_rng(7)
     seats = np.repeat(np.arange(len(question.capacities)), question.capacities)

@@ -51,6 +51,26 @@ def test_hops_of_stages_that_are_split_unlike_are_known_to_cross() -> None:
     assert answer.lower_bound_bytes == pytest.approx(3200.0 + 80.0)
 
 
+def test_four_halves_of_two_stages_do_not_go_into_three_domains() -> None:
+    """Stages of 4 x 2 in domains of 6: two halves of each, by parting its four pairs, would cut 8.
+
+    But a domain holds one half of 4 at most, and there are four of them: some line of four is
+    parted, too, which costs 10, so the cut is 16: six pairs and one line.
+    """
+    question = Question(
+        sizes=(4, 2, 2),
+        charges=(
+            Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=10.0),
+            Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=1.0),
+        ),
+        capacities=(6, 6, 6),
+    )
+    answer = solve_question(question, time_limit_s=5.0)
+
+    assert answer.objective_bytes == pytest.approx(16.0)
+    assert 12.0 < wide_bound(question, (0, 1), 1e3) <= 16.0
+
+
 def test_sheets_that_a_domain_can_hold_are_not_wide() -> None:
     roomy = Question(sizes=STAGES.sizes, charges=STAGES.charges, capacities=(128, 128))
     assert wide_axes(roomy) == []
