@@ -12,6 +12,7 @@ from planner.place.question import Charge, Kind, Question
 from tests.oracles import random_small_shape, seatings_with_names
 
 SEATINGS_MOST = 60_000
+PIPELINES = ((2, 2, 3), (3, 1, 3), (4, 1, 3), (2, 1, 5), (2, 1, 6), (2, 3, 2), (3, 2, 2), (4, 1, 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +69,31 @@ def small_question(seed: int) -> Question:
         charges=tuple(Charge(axes=a, kind=Kind(k), weight_bytes=w) for a, k, w in shape["charges"]),
         capacities=shape["capacities"],
     )
+
+
+def small_pipelines(seeds: range) -> Iterator[Question]:
+    """Yield random questions with a pipeline along the last axis, small enough to enumerate."""
+    for seed in seeds:
+        random = np.random.default_rng(910_000 + seed)
+        sizes = PIPELINES[random.integers(len(PIPELINES))]
+        capacities: tuple[int, ...] = (prod(sizes),)
+        while len(capacities) < 2 or seatings_with_names(prod(sizes), capacities) > SEATINGS_MOST:
+            parts = random.integers(1, 7, size=int(random.integers(2, 6)))
+            capacities = tuple(sorted(parts.tolist(), reverse=True))
+            if sum(capacities) < prod(sizes) or sum(capacities) > prod(sizes) + 2:
+                capacities = (prod(sizes),)
+        kinds = [Kind.RING, Kind.RING, Kind.TOUCH, Kind.PAIRS]
+        charges = [
+            Charge(
+                axes=(0,),
+                kind=kinds[random.integers(4)],
+                weight_bytes=float(random.integers(1, 20)),
+            ),
+            Charge(axes=(0, 1), kind=Kind.TOUCH, weight_bytes=float(random.integers(1, 9))),
+            Charge(axes=(2,), kind=Kind.CHAIN, weight_bytes=float(random.integers(1, 9))),
+        ]
+        if random.random() < 0.4:
+            charges.append(
+                Charge(axes=(2,), kind=Kind.ENDS, weight_bytes=float(random.integers(1, 9)))
+            )
+        yield Question(sizes=sizes, charges=tuple(charges), capacities=capacities)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.by_sheets import by_sheets
-from planner.place.improve import improved
+from planner.place.by_stages import again_by_stages, by_stages
 from planner.place.merge import (
     MET,
     bound_by_merging,
@@ -23,33 +23,20 @@ from planner.place.merge import (
 )
 from planner.place.milp import solve_milp, solve_slices
 from planner.place.partition import partition_bound
-from planner.place.question import Kind, cut_bytes, refine_home
+from planner.place.question import Kind, refine_home
 from planner.place.shapes import shape_rules, whole_bound
-from planner.place.stage_choice import choice_of
-from planner.place.stage_prices import stage_prices
-from planner.place.stage_seats import seated
-from planner.place.stages import patterns_of, staged
-from planner.place.whole_numbers import PROMPT_S, Effort
+from planner.place.whole_numbers import FEW, MANY
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from planner.place.merge import Kept
     from planner.place.milp import Solved
     from planner.place.question import Question
     from planner.place.solve import Work
-    from planner.place.stages import Staged
 
 _SOLVER_SEATS = 6000  # cells x domains past which the assignment model is not worth building
 _EXACT_SEATS = 200  # cells x domains up to which nothing is merged
 _SHEETS_SHARE = 0.6  # of the time left, for parts of sheets: most of what is open ends there
 _PARTS_SHARE = 0.4  # of the time left, for the prices of parts
-_STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
-_CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
 _FURTHER = 1.02  # of bounds: a method that begins so much higher is likely to end the proof
-_FEW = Effort(listed=1500, nodes=300, solve_s=PROMPT_S)
-_MANY = Effort(listed=30_000, nodes=20_000, sheet_s=1.0)
-_STAGED = "the cells of every stage chosen for all domains"
 _SHAPES_S = 10.0  # seconds for the choice of shapes at most
 _SLICES_SHARE = 0.5  # of the time left, for slices; the rest is for one binary each seat
 _WAYS_LIMIT = 7000  # ways to seat one slice
@@ -68,72 +55,16 @@ def finish(work: Work, ends_s: float) -> None:
         if work.proved:
             return
     if work.stages_open and monotonic() < ends_s:  # what others left of the time is for that choice
-        _staged_until(work, ends_s, (_MANY,))
+        again_by_stages(work, ends_s)
 
 
 def _by_many_parts(work: Work, ends_s: float) -> bool:
-    return by_sheets(work, monotonic() + _SHEETS_SHARE * (ends_s - monotonic()), _MANY)
+    return by_sheets(work, monotonic() + _SHEETS_SHARE * (ends_s - monotonic()), MANY)
 
 
 def by_few_parts(work: Work, ends_s: float) -> bool:
     """Choose parts of sheets from few, shortly; return whether that proves."""
-    return by_sheets(work, ends_s, _FEW)
-
-
-def by_few_patterns(work: Work, ends_s: float) -> bool:
-    """Do as ``by_stages`` among few patterns and shortly; return whether that proves."""
-    return _staged_until(work, ends_s, (_FEW,))
-
-
-def by_stages(work: Work, ends_s: float) -> bool:
-    """Choose how many cells of every pipeline stage each domain holds; return whether that proves.
-
-    It raises the bound and finds seatings; a better one may let larger boxes be kept together.
-    """
-    return _staged_until(work, monotonic() + _STAGES_SHARE * (ends_s - monotonic()), (_FEW, _MANY))
-
-
-def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> bool:
-    sides, before_bytes = None, inf
-    while not work.proved and work.best.cut_bytes < before_bytes * (1 - MET):
-        before_bytes = work.best.cut_bytes
-        grid = kept(work.question, work.best.home, before_bytes)
-        if grid.sides != sides:
-            sides, cut = grid.sides, staged(grid.question)
-            if cut is None:
-                break
-            of = cut
-            priced = stage_prices(of, grid.home, ends_s)
-            work.stages_bytes = priced.bound_bytes
-            work.raise_bound(priced.bound_bytes)
-        for effort in efforts:
-            if effort is _FEW and work.few_bytes == before_bytes and len(efforts) > 1:
-                continue  # chosen from already
-            left_s = ends_s - monotonic()
-            if left_s <= 0 or work.best.cut_bytes < before_bytes * (1 - MET):
-                break
-            if effort is _FEW:
-                work.few_bytes = before_bytes
-            known = patterns_of(of, grid.home)
-            chosen = choice_of(of, priced, before_bytes, _CHOICE_SHARE * left_s, effort, known)
-            if work.believe(chosen.bound_bytes):
-                return True
-            if chosen.held is not None and _take_stages(work, of, grid, chosen.held):
-                return True
-            work.stages_open = not chosen.all
-            if chosen.all:
-                break
-    return work.proved
-
-
-def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) -> bool:
-    """Offer seatings of boxes with these counts, and what exchanges make of the best of them."""
-    found = [(cut_bytes(of.question, home), k, home) for k, home in enumerate(seated(of, held))]
-    best = min(found)[2]
-    if work.offer(refine_home(work.question, grid.sides, best), _STAGED):
-        return True
-    better = improved(of.question, best, seed=work.seed)
-    return work.offer(refine_home(work.question, grid.sides, better), f"{_STAGED}, then exchanges")
+    return by_sheets(work, ends_s, FEW)
 
 
 def _by_parts(work: Work, ends_s: float) -> None:

@@ -90,11 +90,12 @@ class Labour:
 
 def _narrowed(question: Question, answer: Answer, ends_s: float) -> Answer:
     """Return *answer* after a choice among few parts of sheets and few patterns of stages."""
-    from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - a solver
+    from planner.place.by_stages import by_few_patterns, by_sweep  # noqa: PLC0415 - a solver
+    from planner.place.finish import by_few_parts  # noqa: PLC0415 - as above
 
     work = Work(question=question, seed=0)
     work.offer(np.array(answer.home), answer.method)
     work.raise_bound(answer.lower_bound_bytes)
-    if not by_few_parts(work, ends_s):
+    if not (by_sweep(work, ends_s) or by_few_parts(work, ends_s)):
         by_few_patterns(work, ends_s)
     return work.answer()

@@ -29,7 +29,7 @@ def cut_sheet(sheet: Question, parts: Parts, limit_s: float = 0.0) -> Answer:
     """
     from planner.place.solve import solve_within  # noqa: PLC0415 - which asks this in turn
 
-    ruled = _ruled_sheet(sheet, parts)
+    ruled = ruled_sheet(sheet, parts)
     if ruled.proof is not Proof.INCUMBENT:
         return ruled
     if limit_s <= 0 and sheet.cells > _EXCHANGED_MOST:
@@ -38,7 +38,8 @@ def cut_sheet(sheet: Question, parts: Parts, limit_s: float = 0.0) -> Answer:
 
 
 @lru_cache(maxsize=4096)
-def _ruled_sheet(sheet: Question, parts: Parts) -> Answer:
+def ruled_sheet(sheet: Question, parts: Parts) -> Answer:
+    """Return the same by rules alone: no exchanges, no solver."""
     from planner.place.solve import solve_by_rules  # noqa: PLC0415 - as above
 
     return solve_by_rules(_cut(sheet, parts))
@@ -75,7 +76,7 @@ class Cuttings:
         alone = float(of.part_bytes[held].sum()) - of.inside_given_bytes
         both = of.joint_bytes[held]
         solved = cut_sheet(of.sheet, parts, self.sheet_s) if self.sheet_s > 0 else None
-        together = (solved or _ruled_sheet(of.sheet, parts)).lower_bound_bytes
+        together = (solved or ruled_sheet(of.sheet, parts)).lower_bound_bytes
         # what a first part pays jointly may be the same that the cutting costs more
         more = together - alone - float(both.sum())
         self.more_bytes[parts] = max(0.0, more)

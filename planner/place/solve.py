@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from planner.place.by_stages import Sweeps
     from planner.place.question import Question
     from planner.place.sheet_prices import SheetPrices
+    from planner.place.stage_prices import Priced
 
 _IMPROVE_CELLS = 20_000
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
@@ -124,7 +126,10 @@ class Work:
         solver_bytes: the same as a solver says, up to its tolerance [bytes].
         priced: prices of parts that were found good, by the sides of the boxes that are kept
             together and the axes of the sheets.
-        stages_bytes: the bound of prices of what domains hold of every stage [bytes].
+        staged: prices of what domains hold of every stage, by the sides of the same boxes; None
+            where there are no stages.
+        stages_bytes: the best bound of such prices [bytes].
+        swept: what is known of sweeps at these prices.
         few_bytes: the cut in hand when stages were chosen from few patterns last [bytes].
         stages_open: whether the last choice of stages was cut short, or made from some patterns.
     """
@@ -136,7 +141,9 @@ class Work:
     bound_bytes: float = 0.0
     solver_bytes: float = 0.0
     priced: dict[tuple[tuple[int, ...], tuple[int, ...]], SheetPrices] = field(default_factory=dict)
+    staged: dict[tuple[int, ...], Priced | None] = field(default_factory=dict)
     stages_bytes: float = 0.0
+    swept: dict[tuple[int, ...], Sweeps] = field(default_factory=dict)
     few_bytes: float = inf
     stages_open: bool = False
 
@@ -235,19 +242,13 @@ def _search(work: Work, time_limit_s: float) -> None:
     question, starts_s = work.question, monotonic()
     if _ruled(work):
         return
-    ends_s, near = min(starts_s + time_limit_s, end_s()), False
+    ends_s = min(starts_s + time_limit_s, end_s())
+    near = False
     if time_limit_s > 0:
-        from planner.place.by_sheets import by_wide_sheets  # noqa: PLC0415 - imports a solver
-        from planner.place.finish import by_few_parts, by_few_patterns  # noqa: PLC0415 - as above
-
-        if work.open_share > _NEAR_SHARE and by_wide_sheets(work):
-            return
-        if by_few_parts(work, starts_s + _FEW_SHARE * (ends_s - starts_s)):
-            return
-        near = work.open_share <= _NEAR_SHARE  # what domains share has little left to prove then
-        if (not near and _bettered(work)) or by_few_patterns(work, ends_s):
-            return
-    elif _bettered(work):
+        proved, near = _chosen(work, starts_s, ends_s)
+    else:
+        proved = _bettered(work)
+    if proved:
         return
     before_bytes = work.best.cut_bytes
     if _offered(work, _orders(question)) or _offered(work, _baselines(question, work.seed)):
@@ -263,6 +264,25 @@ def _search(work: Work, time_limit_s: float) -> None:
     finish(work, ends_s)
     if near and not work.proved and monotonic() < ends_s:
         _bettered(work)
+
+
+def _chosen(work: Work, starts_s: float, ends_s: float) -> tuple[bool, bool]:
+    """Choose what domains hold of stages and sheets, from few of them and shortly.
+
+    Return whether that proves, and whether little is left open by all but the last of it: what
+    domains share has little left to prove then.
+    """
+    from planner.place.by_sheets import by_wide_sheets  # noqa: PLC0415 - imports a solver
+    from planner.place.by_stages import by_few_patterns, by_sweep  # noqa: PLC0415 - as above
+    from planner.place.finish import by_few_parts  # noqa: PLC0415 - as above
+
+    if work.open_share > _NEAR_SHARE and by_wide_sheets(work):
+        return True, True
+    if by_sweep(work, ends_s) or by_few_parts(work, starts_s + _FEW_SHARE * (ends_s - starts_s)):
+        return True, True
+    near = work.open_share <= _NEAR_SHARE
+    proved = (not near and _bettered(work)) or by_few_patterns(work, ends_s)
+    return proved, near
 
 
 def _ruled(work: Work) -> bool:

@@ -70,12 +70,20 @@ class Effort:
         nodes: of the solver's search tree [1].
         solve_s: that the solver may take for one choice [s].
         sheet_s: that a solver may take for one sheet, 0 to do without it [s].
+        swept: ways to deal out stages, and cells of each, that are looked at under one limit [1].
     """
 
     listed: int
     nodes: int
     solve_s: float = inf
     sheet_s: float = 0.0
+    swept: int = 0
+
+
+FEW = Effort(listed=1500, nodes=300, solve_s=PROMPT_S, swept=12_000_000)
+"""Of a choice before other methods are tried."""
+MANY = Effort(listed=30_000, nodes=20_000, sheet_s=1.0, swept=60_000_000)
+"""Of one after that."""
 
 
 _UNIT = 1.0

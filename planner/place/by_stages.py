@@ -1,0 +1,185 @@
+"""What bounds and rules leave open, stage by stage: cells of stages priced, swept and seated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from planner.place.bound import rebate_bytes
+from planner.place.improve import improved
+from planner.place.merge import MET, kept
+from planner.place.question import cut_bytes, refine_home
+from planner.place.sheet_cuttings import ruled_sheet
+from planner.place.stage_choice import choice_of
+from planner.place.stage_prices import stage_prices
+from planner.place.stage_rings import ring_of
+from planner.place.stage_seats import seated
+from planner.place.stage_sweep import swept
+from planner.place.stages import patterns_of, staged
+from planner.place.whole_numbers import FEW, MANY
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from planner.place.merge import Kept
+    from planner.place.solve import Work
+    from planner.place.stage_prices import Priced
+    from planner.place.stages import Staged
+    from planner.place.whole_numbers import Effort
+
+_STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
+_CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
+_METHOD = "the cells of every stage chosen for all domains"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweeps:
+    """What is known of the last sweep of some stages.
+
+    Args:
+        cut_bytes: of the best seating then; choices that cost no less were left out [bytes].
+        most: ways that it might look at [1].
+        ended: whether it found the cheapest choice, or that there is none.
+    """
+
+    cut_bytes: float
+    most: int
+    ended: bool
+
+
+def by_sweep(work: Work, ends_s: float) -> bool:
+    """Choose the cells of every stage for each domain, in a moment; return whether that proves.
+
+    It raises the bound and finds seatings; a better one may let larger boxes be kept together.
+
+    Args:
+        work: the best so far.
+        ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+    """
+    before_bytes = inf
+    while not work.proved and work.best.cut_bytes < before_bytes * (1 - MET):
+        before_bytes = work.best.cut_bytes
+        grid = kept(work.question, work.best.home, before_bytes)
+        priced = _priced(work, grid, ends_s)
+        if priced is None or _swept(work, grid, priced, FEW, ends_s):
+            break
+    return work.proved
+
+
+def by_few_patterns(work: Work, ends_s: float) -> bool:
+    """Do as ``by_stages`` among few patterns and shortly; return whether that proves."""
+    return _staged_until(work, ends_s, (FEW,))
+
+
+def by_stages(work: Work, ends_s: float) -> bool:
+    """Choose how many cells of every pipeline stage each domain holds; return whether that proves.
+
+    What a sweep can not, a solver is asked. It raises the bound and finds seatings.
+    """
+    return _staged_until(work, monotonic() + _STAGES_SHARE * (ends_s - monotonic()), (FEW, MANY))
+
+
+def again_by_stages(work: Work, ends_s: float) -> bool:
+    """Go on with a choice that was cut short, in what is left of the time."""
+    return _staged_until(work, ends_s, (MANY,))
+
+
+def _priced(work: Work, grid: Kept, ends_s: float) -> Priced | None:
+    """Return good prices of the stages of a grid; None if it has none."""
+    if grid.sides not in work.staged:
+        of = staged(grid.question)
+        work.staged[grid.sides] = None if of is None else stage_prices(of, grid.home, ends_s)
+    priced = work.staged[grid.sides]
+    if priced is not None:
+        work.stages_bytes = max(work.stages_bytes, priced.bound_bytes)
+        work.raise_bound(priced.bound_bytes)
+    return priced
+
+
+def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float) -> bool:
+    """Sweep the stages of a grid, and seat what is found; return whether that proves.
+
+    Nothing is done if it would find no more than the last time.
+    """
+    cut, last = work.best.cut_bytes, work.swept.get(grid.sides)
+    if last is not None and (
+        last.ended or (last.most >= effort.swept and last.cut_bytes <= cut * (1 + MET))
+    ):
+        return work.proved
+    of = priced.patterns.of
+
+    def more_bytes(parts: tuple[int, ...]) -> float:
+        alone = float(of.pays_bytes[list(parts)].sum()) - rebate_bytes(of.sheet)
+        return max(0.0, ruled_sheet(of.sheet, parts).lower_bound_bytes - alone)
+
+    known_bytes = max(work.bound_bytes, work.solver_bytes)
+    found = swept(of, priced, cut, known_bytes, effort.swept, ends_s, more_bytes)
+    work.swept[grid.sides] = Sweeps(cut_bytes=cut, most=effort.swept, ended=found.ended)
+    if work.raise_bound(found.bound_bytes):
+        return True
+    return found.held is not None and _take_stages(work, of, grid, found.held)
+
+
+def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> bool:
+    before_bytes = inf
+    while not work.proved and work.best.cut_bytes < before_bytes * (1 - MET):
+        before_bytes = work.best.cut_bytes
+        grid = kept(work.question, work.best.home, before_bytes)
+        priced = _priced(work, grid, ends_s)
+        if priced is None:
+            break
+        for effort in efforts:
+            if monotonic() >= ends_s or work.best.cut_bytes < before_bytes * (1 - MET):
+                break
+            if _swept(work, grid, priced, effort, ends_s):
+                return True
+            if work.best.cut_bytes >= before_bytes * (1 - MET) and _chosen(
+                work, grid, priced, effort, ends_s, again=len(efforts) == 1
+            ):
+                break
+    return work.proved
+
+
+def _chosen(
+    work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float, *, again: bool
+) -> bool:
+    """Let a solver choose patterns, and seat them; return whether nothing more can be chosen.
+
+    Args:
+        work: the best so far.
+        grid: the boxes that are kept together.
+        priced: good prices of their stages.
+        effort: of the choice.
+        ends_s: it ends before ``time.monotonic()`` is past this [s].
+        again: whether to choose from few patterns once more from the same seating.
+    """
+    of, cut = priced.patterns.of, work.best.cut_bytes
+    if work.swept[grid.sides].ended and ring_of(of) is None:
+        work.stages_open = False
+        return True  # the cheapest choice is known
+    if effort is FEW:
+        if work.few_bytes == cut and not again:
+            return False
+        work.few_bytes = cut
+    known = patterns_of(of, grid.home)
+    left_s = ends_s - monotonic()
+    chosen = choice_of(of, priced, cut, _CHOICE_SHARE * left_s, effort, known)
+    if work.believe(chosen.bound_bytes):
+        return True
+    if chosen.held is not None and _take_stages(work, of, grid, chosen.held):
+        return True
+    work.stages_open = not chosen.all
+    return chosen.all
+
+
+def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) -> bool:
+    """Offer seatings of boxes with these counts, and what exchanges make of the best of them."""
+    found = [(cut_bytes(of.question, home), k, home) for k, home in enumerate(seated(of, held))]
+    best = min(found)[2]
+    if work.offer(refine_home(work.question, grid.sides, best), _METHOD):
+        return True
+    better = improved(of.question, best, seed=work.seed)
+    return work.offer(refine_home(work.question, grid.sides, better), f"{_METHOD}, then exchanges")
