@@ -7,16 +7,16 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from planner.place.bound import rebate_bytes
 from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
-from planner.place.sheet_cuttings import ruled_sheet
 from planner.place.stage_choice import choice_of
+from planner.place.stage_joins import Beyond
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_rings import ring_of
 from planner.place.stage_seats import seated
 from planner.place.stage_sweep import swept
+from planner.place.stage_ways import cheapest_ways
 from planner.place.stages import patterns_of, staged
 from planner.place.whole_numbers import FEW, MANY
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
+_JOINED_SHARE = 0.01  # of the cut, past which two stages joined are not what is missing
 _METHOD = "the cells of every stage chosen for all domains"
 
 
@@ -111,16 +112,23 @@ def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float
         return work.proved
     of = priced.patterns.of
 
-    def more_bytes(parts: tuple[int, ...]) -> float:
-        alone = float(of.pays_bytes[list(parts)].sum()) - rebate_bytes(of.sheet)
-        return max(0.0, ruled_sheet(of.sheet, parts).lower_bound_bytes - alone)
-
-    known_bytes = max(work.bound_bytes, work.solver_bytes)
-    found = swept(of, priced, cut, known_bytes, effort.swept, ends_s, more_bytes)
+    bounds = (work.bound_bytes, work.solver_bytes)
+    beyond = Beyond(of=of, slack_bytes=0.0, ends_s=ends_s)
+    found = swept(of, priced, cut, max(bounds), effort.swept, ends_s, beyond)
     work.swept[grid.sides] = Sweeps(cut_bytes=cut, most=effort.swept, ended=found.ended)
     if work.raise_bound(found.bound_bytes):
         return True
-    return found.held is not None and _take_stages(work, of, grid, found.held)
+    if found.held is not None and _take_stages(work, of, grid, found.held):
+        return True
+    cut = work.best.cut_bytes
+    slack = cut - found.bound_bytes
+    if found.ended and 0 < slack <= _JOINED_SHARE * cut:
+        beyond = Beyond(of=of, slack_bytes=slack, ends_s=ends_s)
+        found = swept(of, priced, cut, found.bound_bytes, effort.swept, ends_s, beyond)
+        if work.believe(found.bound_bytes):  # joins ask a solver
+            return True
+        return found.held is not None and _take_stages(work, of, grid, found.held)
+    return False
 
 
 def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> bool:
@@ -177,7 +185,11 @@ def _chosen(
 
 def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) -> bool:
     """Offer seatings of boxes with these counts, and what exchanges make of the best of them."""
-    found = [(cut_bytes(of.question, home), k, home) for k, home in enumerate(seated(of, held))]
+    homes = seated(of, held)
+    laid = cheapest_ways(of, held, work.best.cut_bytes - work.stages_bytes)
+    if laid is not None:
+        homes.append(laid)
+    found = [(cut_bytes(of.question, home), k, home) for k, home in enumerate(homes)]
     best = min(found)[2]
     if work.offer(refine_home(work.question, grid.sides, best), _METHOD):
         return True

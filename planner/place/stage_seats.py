@@ -38,10 +38,10 @@ def seated(of: Staged, held: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """
     forwards = _in_order(of, held)
     backwards = _in_order(of, held[:, ::-1])[:, ::-1]
-    return [_home(of, forwards), _home(of, backwards)]
+    return [home_of(of, forwards), home_of(of, backwards)]
 
 
-def _home(of: Staged, by_stage: NDArray[np.int64]) -> NDArray[np.int64]:
+def home_of(of: Staged, by_stage: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the homes of all cells from those of each stage's, shape [sheet cells, stages]."""
     sizes = of.question.sizes
     inner = tuple(reversed([n for i, n in enumerate(sizes) if i != of.axis]))

@@ -9,6 +9,7 @@ stage is the best of all. No solver has a part in it. Proof: ``FORMULATION.md``,
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
@@ -20,16 +21,18 @@ from planner.place.clock import look
 from planner.place.stage_states import Rest, cheapest_of_alike, mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from planner.place.stage_joins import Beyond, Pairs, Parts
     from planner.place.stage_prices import Priced
     from planner.place.stages import Staged
 
 _SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)  # of what is open, one limit after another
 _TOO_MANY = 3  # limits under which there is too much to look at, after which none is tried
 _HOPEFUL_SHARE = 0.3  # of what is open, up to which there must not be too much to look at
+_LEARNED_MOST = 400  # cuttings and joins asked for, after which the choice stands as it is
 _NEAR_SHARE = 0.005  # of what is open, by which a limit differs from the last at least
 _COSTS_MOST = 4_000_000  # of all states and counts of a stage, past which nothing is swept
 _ROUNDING = 1e-12  # relative; sums of a few hundred products
@@ -59,7 +62,7 @@ def swept(
     known_bytes: float,
     most: int,
     ends_s: float,
-    more_bytes: Callable[[tuple[int, ...]], float] | None = None,
+    beyond: Beyond | None = None,
 ) -> Swept:
     """Return the cheapest choice of patterns, or what all of them cost at least.
 
@@ -70,8 +73,7 @@ def swept(
         known_bytes: a bound of the cut that is known; limits are above it [bytes].
         most: ways to deal out stages, times cells of each, that are looked at under one limit [1].
         ends_s: begin no further limit when ``time.monotonic()`` is past this [s].
-        more_bytes: of the parts that a stage is cut into, the largest first: what that costs
-            at least beyond what they pay alone [bytes]; it is asked for stages of the best choices.
+        beyond: what stages cost besides, asked for those of the best choices.
     """
     slack = cut_bytes * (1 - _MET) - priced.bound_bytes
     sweep = _Sweep(of, priced)
@@ -86,14 +88,13 @@ def swept(
             too_high, failed = limit, failed + 1
             if known > proved or limit < _HOPEFUL_SHARE * slack:
                 break  # nothing is told that is not known, or much more is to be looked at
-        elif (
-            found.held is not None
-            and more_bytes is not None
-            and sweep.learn(found.held, more_bytes)
-        ):
+        elif found.held is not None and sweep.learn(found.held, beyond):
+            proved = max(proved, found.excess_bytes)
+            if len(sweep.cut_bytes) + len(sweep.joined_bytes) > _LEARNED_MOST:
+                return Swept(bound_bytes=sweep.bound_bytes(proved), held=found.held, ended=False)
             continue
         else:
-            proved = found.excess_bytes
+            proved = max(proved, found.excess_bytes)
             if found.held is not None:
                 return Swept(bound_bytes=sweep.bound_bytes(proved), held=found.held, ended=True)
             if proved >= slack:
@@ -105,6 +106,11 @@ def swept(
         if too_high - limit < _NEAR_SHARE * slack:
             break
     return Swept(bound_bytes=sweep.bound_bytes(proved), held=None, ended=False)
+
+
+def shares_of(stages: int, stage: int) -> tuple[float, float]:
+    """Return how much of what the stage before a stage and it pay counts where they are joined."""
+    return (1.0 if stage == 1 else 0.5, 1.0 if stage == stages - 1 else 0.5)
 
 
 def _limits(known: float, slack: float) -> Iterator[float]:
@@ -150,7 +156,8 @@ class _States:
 class _Sweep:
     """One question at some prices.
 
-    A domain's *code* is 0 if it is full, else what it holds of the first stage (where a link
+    A domain's *code* is 0 if it is full (and holds nothing of the last stage, where it matters what
+    two stages cost together), else what it holds of the first stage (where a link
     closes the pipeline), of the last stage dealt out, and the cells that it has left, in one
     number.
     """
@@ -161,7 +168,8 @@ class _Sweep:
     seats: int = field(init=False)
     given_bytes: NDArray[np.float64] = field(init=False)
     tolerance_bytes: float = field(init=False)
-    more_bytes: dict[tuple[int, ...], float] = field(default_factory=dict)
+    cut_bytes: dict[Parts, float] = field(default_factory=dict)
+    joined_bytes: dict[tuple[tuple[float, float], Pairs], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         of, prices = self.of, self.priced.prices
@@ -181,16 +189,30 @@ class _Sweep:
         """Return what seatings cut at least whose choice costs so much above the prices' bound."""
         return self.priced.bound_bytes + excess_bytes - self.tolerance_bytes
 
-    def learn(
-        self, held: NDArray[np.int64], more_bytes: Callable[[tuple[int, ...]], float]
-    ) -> bool:
-        """Ask what the cuttings of these stages cost more; return whether that was not known."""
+    @property
+    def joins(self) -> bool:
+        """Whether something is known of stages that follow each other."""
+        return any(self.joined_bytes.values())
+
+    def learn(self, held: NDArray[np.int64], beyond: Beyond | None) -> bool:
+        """Ask what these stages cost besides; return whether more than was known."""
+        if beyond is None:
+            return False
         learned = False
         for column in held.T:
             parts = tuple(sorted((int(k) for k in column if k), reverse=True))
-            if parts not in self.more_bytes:
-                self.more_bytes[parts] = more_bytes(parts)
-                learned = learned or self.more_bytes[parts] > 0
+            if parts not in self.cut_bytes:
+                self.cut_bytes[parts] = beyond.cutting_bytes(parts)
+                learned = learned or self.cut_bytes[parts] > 0
+        if learned:
+            return True
+        for stage in range(1, self.of.stages):
+            two = Counter(map(tuple, held[:, stage - 1 : stage + 1].tolist()))
+            two.pop((0, 0), None)
+            key = shares_of(self.of.stages, stage), frozenset(two.items())
+            if key not in self.joined_bytes:
+                self.joined_bytes[key] = beyond.joined_bytes(stage, key[1])
+                learned = learned or self.joined_bytes[key] > 0
         return learned
 
     def below(self, limit_bytes: float, most: int) -> _Found:
@@ -260,8 +282,11 @@ class _Sweep:
             state, need, paid = state[row], left[row, b], total[row, b]
             taken = np.column_stack([taken[row], b])
         excess = states.excess_bytes[state] + paid - float(self.given_bytes[stage])
-        if any(self.more_bytes.values()):
-            excess = excess + self._more(taken)
+        if self.joins or any(self.cut_bytes.values()):
+            excess = excess + _told(taken, self._cuttings())
+            if stage and self.joins:
+                before = self._now(codes)[state]
+                excess = excess + _told(before * self.counts + taken, self._joined(stage))
             kept = excess <= limit_bytes
             state, taken, excess = state[kept], taken[kept], excess[kept]
         moved = -np.sort(-after[which[state], taken], axis=1)
@@ -279,9 +304,8 @@ class _Sweep:
             Arrays [codes, counts]: bytes, infinite where it can not, and the domains' next codes.
         """
         of, patterns, count = self.of, self.priced.patterns, np.arange(self.counts)
+        first, now, left = codes // self.seats // self.counts, self._now(codes), codes % self.seats
         full = codes == 0
-        first, now = np.divmod(codes // self.seats, self.counts)
-        left = codes % self.seats
         begun = np.where(stage == 0, count, first[:, None]) * (of.closing_bytes > 0)
         rest = left[:, None] - count
         costs = of.pays_bytes + of.hop_bytes * np.maximum(count - now[:, None], 0)
@@ -293,21 +317,30 @@ class _Sweep:
         costs = np.where(rest >= 0, costs - before[:, None], np.inf)
         costs[full] = np.where(count == 0, 0.0, np.inf)
         after = (begun * self.counts + count) * self.seats + rest
-        return costs, np.where(rest > 0, after, 0)
+        kept = (rest > 0) | ((rest == 0) & (count > 0) & self.joins)
+        return costs, np.where(kept, after, 0)
 
-    def _more(self, taken: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what is known that cutting a stage into these parts costs more [bytes]."""
-        parts = -np.sort(-taken, axis=1)
-        more = np.zeros(len(parts))
-        known = [(k, v) for k, v in self.more_bytes.items() if v > 0 and len(k) <= parts.shape[1]]
-        rows = np.array([(*k, *(0,) * (parts.shape[1] - len(k))) for k, _ in known])
-        if not len(rows):
-            return more
-        of_parts, of_known = mixed(parts), mixed(rows)
-        for k in np.flatnonzero(np.isin(of_known, of_parts)).tolist():
-            found = np.flatnonzero(of_parts == of_known[k])
-            more[found[(parts[found] == rows[k]).all(axis=1)]] = known[k][1]
-        return more
+    def _now(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what domains hold of the last stage dealt out."""
+        return codes // self.seats % self.counts
+
+    def _cuttings(self) -> dict[Parts, float]:
+        """Return what is known that cutting a stage into some parts costs more [bytes]."""
+        return {parts: more for parts, more in self.cut_bytes.items() if more > 0}
+
+    def _joined(self, stage: int) -> dict[Parts, float]:
+        """Return what is known that a stage and the one before cost more, by pairs of cells.
+
+        The pairs are numbers, of which the largest comes first [bytes].
+        """
+        shares = shares_of(self.of.stages, stage)
+        return {
+            tuple(
+                sorted((a * self.counts + b for (a, b), n in pairs for _ in range(n)), reverse=True)
+            ): more
+            for (of_shares, pairs), more in self.joined_bytes.items()
+            if of_shares == shares and more > 0
+        }
 
     def _held(self, steps: list[_States], best: int, order: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the cells of every stage that each domain holds on the way to a state."""
@@ -326,3 +359,19 @@ class _Sweep:
             again = np.argsort(-moved, kind="stable")
             codes, domains = moved[again], domains[again]
         return held
+
+
+def _told(rows: NDArray[np.int64], known: dict[Parts, float]) -> NDArray[np.float64]:
+    """Return what is known of each row, whatever the order of its numbers; 0 is none [bytes]."""
+    told = np.zeros(len(rows))
+    ordered = -np.sort(-rows, axis=1)
+    width = ordered.shape[1]
+    fitting = [(parts, more) for parts, more in known.items() if len(parts) <= width]
+    if not fitting:
+        return told
+    asked = np.array([(*parts, *(0,) * (width - len(parts))) for parts, _ in fitting])
+    of_rows, of_asked = mixed(ordered), mixed(asked)
+    for k in np.flatnonzero(np.isin(of_asked, of_rows)).tolist():
+        found = np.flatnonzero(of_rows == of_asked[k])
+        told[found[(ordered[found] == asked[k]).all(axis=1)]] = fitting[k][1]
+    return told
