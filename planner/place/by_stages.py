@@ -7,11 +7,13 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from planner.place.clock import look
 from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
+from planner.place.sheet_seats import seated_parts
 from planner.place.stage_choice import choice_of
-from planner.place.stage_joins import Beyond
+from planner.place.stage_joins import Beyond, in_sheets, part_choice_of
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_rings import ring_of
 from planner.place.stage_seats import seated
@@ -21,6 +23,8 @@ from planner.place.stages import patterns_of, staged
 from planner.place.whole_numbers import FEW, MANY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
+_SHEET_MOST = 256  # cells of a stage, past which seating each stage for itself takes seconds
+_JOINED_MOST = 64  # the same, past which two stages joined take that long
 _JOINED_SHARE = 0.01  # of the cut, past which two stages joined are not what is missing
 _METHOD = "the cells of every stage chosen for all domains"
 
@@ -122,7 +128,8 @@ def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float
         return True
     cut = work.best.cut_bytes
     slack = cut - found.bound_bytes
-    if found.ended and 0 < slack <= _JOINED_SHARE * cut:
+    small = of.sheet.cells <= _JOINED_MOST
+    if found.ended and small and 0 < slack <= _JOINED_SHARE * cut:
         beyond = Beyond(of=of, slack_bytes=slack, ends_s=ends_s)
         found = swept(of, priced, cut, found.bound_bytes, effort.swept, ends_s, beyond)
         if work.believe(found.bound_bytes):  # joins ask a solver
@@ -185,13 +192,27 @@ def _chosen(
 
 def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) -> bool:
     """Offer seatings of boxes with these counts, and what exchanges make of the best of them."""
-    homes = seated(of, held)
-    laid = cheapest_ways(of, held, work.best.cut_bytes - work.stages_bytes)
-    if laid is not None:
-        homes.append(laid)
-    found = [(cut_bytes(of.question, home), k, home) for k, home in enumerate(homes)]
-    best = min(found)[2]
-    if work.offer(refine_home(work.question, grid.sides, best), _METHOD):
-        return True
+    best, best_bytes = None, inf
+    for home in _seatings(of, held, work.best.cut_bytes - work.stages_bytes):
+        cut = cut_bytes(of.question, home)
+        if cut < best_bytes:
+            best, best_bytes = home, cut
+            if work.offer(refine_home(work.question, grid.sides, home), _METHOD):
+                return True
+        look()
+    if best is None:
+        return False
     better = improved(of.question, best, seed=work.seed)
     return work.offer(refine_home(work.question, grid.sides, better), f"{_METHOD}, then exchanges")
+
+
+def _seatings(
+    of: Staged, held: NDArray[np.int64], dearer_bytes: float
+) -> Iterator[NDArray[np.int64]]:
+    """Yield seatings with these counts, what is quick first."""
+    yield from seated(of, held)
+    laid = cheapest_ways(of, held, dearer_bytes)
+    if laid is not None:
+        yield laid
+    elif of.sheet.cells <= _SHEET_MOST:
+        yield seated_parts(in_sheets(of), part_choice_of(of, held))

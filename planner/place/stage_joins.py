@@ -9,14 +9,21 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from planner.place.bound import rebate_bytes
+from planner.place.sheet_choice import PartChoice
 from planner.place.sheet_cuttings import ruled_sheet
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_pieces import Held, Join, least_more
 from planner.place.stage_sweep import shares_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from planner.place.sheet_parts import Sheeted
     from planner.place.stages import Staged
+
+_CUT_CELLS = 8_000  # of stages, times their parts, that are cut for one sweep
+_SHEET_MOST = 256  # cells of a stage, past which to cut one takes a good part of a second
 
 Parts = tuple[int, ...]
 Pairs = frozenset[tuple[tuple[int, int], int]]
@@ -31,22 +38,34 @@ class Beyond:
         slack_bytes: more than that need not be told of two stages, 0 to look at none [bytes].
         ends_s: look at no further two stages when ``time.monotonic()`` is past this [s].
         told: how often lines along some axes said the most.
+        cells_left: of stages, times their parts, that may be cut yet [1].
+        cuttings_bytes: what is known of cuttings [bytes].
     """
 
     of: Staged
     slack_bytes: float
     ends_s: float
     told: Counter[tuple[int, ...]] = field(default_factory=Counter)
+    cells_left: int = field(init=False)
+    cuttings_bytes: dict[Parts, float] = field(default_factory=dict)
 
     def cutting_bytes(self, parts: Parts) -> float:
         """Return what a stage cut into these parts costs beyond what they pay alone [bytes]."""
+        if parts not in self.cuttings_bytes:
+            self.cells_left -= self.of.sheet.cells * len(parts)
+            self.cuttings_bytes[parts] = self._cutting_bytes(parts) if self.cells_left >= 0 else 0.0
+        return self.cuttings_bytes[parts]
+
+    def _cutting_bytes(self, parts: Parts) -> float:
         alone = float(self.of.pays_bytes[list(parts)].sum()) - rebate_bytes(self.of.sheet)
         return max(0.0, ruled_sheet(self.of.sheet, parts).lower_bound_bytes - alone)
 
+    def __post_init__(self) -> None:
+        self.cells_left = _CUT_CELLS if self.of.sheet.cells <= _SHEET_MOST else 0
+
     @cached_property
     def _sheets(self) -> Sheeted:
-        axes = range(len(self.of.question.sizes))
-        return sheeted(self.of.question, tuple(i for i in axes if i != self.of.axis))
+        return in_sheets(self.of)
 
     def joined_bytes(self, stage: int, pairs: Pairs) -> float:
         """Return what a stage and the one before cost beyond what is known of both [bytes].
@@ -68,6 +87,31 @@ class Beyond:
         return least_more(
             self._sheets, join, Counter(of_both), known, self.slack_bytes, self.ends_s, self.told
         )
+
+
+def in_sheets(of: Staged) -> Sheeted:
+    """Return the question cut into its stages as sheets, in their order."""
+    axes = range(len(of.question.sizes))
+    return sheeted(of.question, tuple(i for i in axes if i != of.axis))
+
+
+def part_choice_of(of: Staged, held: NDArray[np.int64]) -> PartChoice:
+    """Return what domains hold of every stage as a choice of named parts of sheets.
+
+    Args:
+        of: the question cut along its pipeline.
+        held: cells of every stage that each domain holds, shape [domains, stages].
+    """
+    domains, sheets = [], []
+    for capacity, row in zip(of.question.capacities, held.tolist(), strict=True):
+        parts = sorted((-k, j) for j, k in enumerate(row) if k)
+        if parts:
+            domains.append((min(capacity, of.largest), tuple(-k for k, _ in parts)))
+            sheets.append(tuple(j for _, j in parts))
+    cuttings = tuple(tuple(sorted((k for k in c if k), reverse=True)) for c in held.T.tolist())
+    return PartChoice(
+        domains=tuple(domains), cuttings=cuttings, sheets=tuple(sheets), bound_bytes=0.0
+    )
 
 
 def _held(cells: int) -> Held:
