@@ -17,6 +17,8 @@ from planner.place.sheet_names import named_choice
 from planner.place.sheet_parts import sheet_axes, sheeted, wide_axes
 from planner.place.sheet_prices import SheetPrices, sheet_prices
 from planner.place.sheet_seats import seated_parts
+from planner.place.sheet_sweep import swept_choice
+from planner.place.whole_numbers import FEW
 from planner.place.wide_sheets import wide_bound
 
 if TYPE_CHECKING:
@@ -140,15 +142,34 @@ class _Try:
         """Choose and seat parts while that is better; return whether that proves."""
         work, before_bytes = self.work, self.chosen_bytes.get(choose, inf)
         for _ in range(_TURNS):
-            if monotonic() > ends_s or work.best.cut_bytes >= before_bytes * (1 - MET):
+            better = work.best.cut_bytes < before_bytes * (1 - MET)
+            if monotonic() > ends_s or work.proved or not better:
                 break
             self.chosen_bytes[choose] = before_bytes = work.best.cut_bytes
+            if choose is part_choice:
+                known = self._swept(before_bytes, ends_s)
+                if known and self.effort is FEW:
+                    continue  # a solver knows no cheaper choice, but others, which may seat better
             choice = choose(self.prices, self.cuttings, before_bytes, ends_s, self.effort)
             if work.believe(choice.bound_bytes):
                 return True
             if choice.cuttings and self._taken(choice):
                 return True
         return work.proved
+
+    def _swept(self, cut_bytes: float, ends_s: float) -> bool:
+        """Choose without a solver; return whether the cheapest choice is known."""
+        known_bytes = max(self.work.bound_bytes, self.work.solver_bytes)
+        choice = swept_choice(
+            self.prices, self.cuttings, cut_bytes, known_bytes, ends_s, self.effort
+        )
+        if self.effort.sheet_s > 0:  # a solver was asked for cuttings
+            self.work.believe(choice.bound_bytes)
+        else:
+            self.work.raise_bound(choice.bound_bytes)
+        if choice.cuttings and not self.work.proved:
+            self._taken(choice)
+        return choice.ended
 
     def _taken(self, choice: PartChoice) -> bool:
         work, question = self.work, self.prices.of.question

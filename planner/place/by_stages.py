@@ -17,9 +17,10 @@ from planner.place.stage_joins import Beyond, in_sheets, part_choice_of
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_rings import ring_of
 from planner.place.stage_seats import seated
-from planner.place.stage_sweep import swept
+from planner.place.stage_sweep import StageDealing
 from planner.place.stage_ways import cheapest_ways
 from planner.place.stages import patterns_of, staged
+from planner.place.sweep import swept
 from planner.place.whole_numbers import FEW, MANY
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
+_FAR_SHARE = 0.12  # open at prices, past which there is too much to look at in a moment
 _SHEET_MOST = 256  # cells of a stage, past which seating each stage for itself takes seconds
 _JOINED_MOST = 64  # the same, past which two stages joined take that long
 _JOINED_SHARE = 0.01  # of the cut, past which two stages joined are not what is missing
@@ -71,7 +73,8 @@ def by_sweep(work: Work, ends_s: float) -> bool:
         before_bytes = work.best.cut_bytes
         grid = kept(work.question, work.best.home, before_bytes)
         priced = _priced(work, grid, ends_s)
-        if priced is None or _swept(work, grid, priced, FEW, ends_s):
+        far = priced is None or 1 - priced.bound_bytes / before_bytes > _FAR_SHARE
+        if priced is None or far or _swept(work, grid, priced, FEW, ends_s):
             break
     return work.proved
 
@@ -116,11 +119,12 @@ def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float
         last.ended or (last.most >= effort.swept and last.cut_bytes <= cut * (1 + MET))
     ):
         return work.proved
-    of = priced.patterns.of
-
-    bounds = (work.bound_bytes, work.solver_bytes)
-    beyond = Beyond(of=of, slack_bytes=0.0, ends_s=ends_s)
-    found = swept(of, priced, cut, max(bounds), effort.swept, ends_s, beyond)
+    of, known_bytes = priced.patterns.of, max(work.bound_bytes, work.solver_bytes)
+    dealing = StageDealing(priced, Beyond(of=of, slack_bytes=0.0, ends_s=ends_s))
+    if not dealing.possible:
+        work.swept[grid.sides] = Sweeps(cut_bytes=0.0, most=effort.swept, ended=False)
+        return False
+    found = swept(dealing, cut, known_bytes, effort.swept, ends_s)
     work.swept[grid.sides] = Sweeps(cut_bytes=cut, most=effort.swept, ended=found.ended)
     if work.raise_bound(found.bound_bytes):
         return True
@@ -130,8 +134,8 @@ def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float
     slack = cut - found.bound_bytes
     small = of.sheet.cells <= _JOINED_MOST
     if found.ended and small and 0 < slack <= _JOINED_SHARE * cut:
-        beyond = Beyond(of=of, slack_bytes=slack, ends_s=ends_s)
-        found = swept(of, priced, cut, found.bound_bytes, effort.swept, ends_s, beyond)
+        dealing = StageDealing(priced, Beyond(of=of, slack_bytes=slack, ends_s=ends_s))
+        found = swept(dealing, cut, found.bound_bytes, effort.swept, ends_s)
         if work.believe(found.bound_bytes):  # joins ask a solver
             return True
         return found.held is not None and _take_stages(work, of, grid, found.held)

@@ -58,12 +58,14 @@ class PartChoice:
         sheets: where sheets are told apart, those that the parts of every domain lie in; the
             cuttings are in their order then.
         bound_bytes: what every seating cuts at least [bytes].
+        ended: whether it is known to be the cheapest of all, without a solver's word for it.
     """
 
     domains: tuple[tuple[int, Parts], ...] = ()
     cuttings: tuple[Parts, ...] = ()
     sheets: tuple[tuple[int, ...], ...] = ()
     bound_bytes: float
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from planner.place.sheet_parts import Sheeted
     from planner.place.stages import Staged
+    from planner.place.sweep import Parts
 
 _CUT_CELLS = 8_000  # of stages, times their parts, that are cut for one sweep
 _SHEET_MOST = 256  # cells of a stage, past which to cut one takes a good part of a second
 
-Parts = tuple[int, ...]
 Pairs = frozenset[tuple[tuple[int, int], int]]
 
 

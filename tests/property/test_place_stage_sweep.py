@@ -14,8 +14,9 @@ from planner.place.question import Charge, Kind, Question
 from planner.place.solve import solve_question
 from planner.place.stage_joins import Beyond, Pairs
 from planner.place.stage_prices import Priced, Prices, priced_at, stage_prices
-from planner.place.stage_sweep import swept
+from planner.place.stage_sweep import StageDealing
 from planner.place.stages import Staged, pattern_bytes, staged
+from planner.place.sweep import swept
 from tests.oracles import brute_force_cut
 from tests.small_questions import small_pipelines
 
@@ -105,13 +106,13 @@ def test_a_sweep_finds_what_counting_every_choice_of_patterns_finds(
         said = _Said(of=of, slack_bytes=inf, ends_s=inf) if more else None
         least = _least(of, said)
         priced = _drawn(of, seed)
-        found = swept(of, priced, 2 * abs(least) + 50.0, 0.0, EVERYTHING, inf, said)
+        found = swept(StageDealing(priced, said), 2 * abs(least) + 50.0, 0.0, EVERYTHING, inf)
         assert found.ended
         assert found.bound_bytes == pytest.approx(least, rel=ROUNDING, abs=1e-6), question
         assert found.held is not None
         assert (found.held.sum(axis=0) == of.sheet.cells).all()
         assert (found.held.sum(axis=1) <= question.capacities).all()
-        none = swept(of, priced, least, 0.0, EVERYTHING, inf, said)
+        none = swept(StageDealing(priced, said), least, 0.0, EVERYTHING, inf)
         assert none.held is None
         assert none.bound_bytes <= least * (1 + ROUNDING) + 1e-6
         asked += 1
@@ -131,7 +132,7 @@ def test_no_seating_of_a_small_pipeline_cuts_less_than_a_sweep_says(seeds: range
         for most in (30, 300, EVERYTHING):
             for known_bytes in (0.0, 0.9 * best):
                 beyond = Beyond(of=of, slack_bytes=best, ends_s=inf)
-                found = swept(of, priced, 1.5 * best, known_bytes, most, inf, beyond)
+                found = swept(StageDealing(priced, beyond), 1.5 * best, known_bytes, most, inf)
                 assert found.bound_bytes <= best * (1 + SOLVER), question
 
 
@@ -147,7 +148,8 @@ def test_stages_with_one_reduction_are_seated_as_the_sweep_says(seeds: range) ->
         if of is None or not best or of.closing_bytes:
             continue
         any_home = np.repeat(np.arange(len(bare.capacities)), bare.capacities)[: bare.cells]
-        found = swept(of, stage_prices(of, any_home, inf), 1.5 * best, 0.0, EVERYTHING, inf)
+        dealing = StageDealing(stage_prices(of, any_home, inf))
+        found = swept(dealing, 1.5 * best, 0.0, EVERYTHING, inf)
         assert found.bound_bytes == pytest.approx(best, rel=ROUNDING), bare
 
 

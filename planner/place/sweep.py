@@ -1,0 +1,319 @@
+"""The cheapest way to deal sheets out to domains, one after another.
+
+A *state* tells how full the domains are after some sheets, and what else decides what they pay for
+the rest. From each state a sheet is dealt out in every way that may still lead to less than a
+limit, by prices that say what the rest costs at least. Where no state is left, every way costs more
+than the limit; the cheapest that gets to the last sheet is the best of all. No solver has a part in
+it. Proof: ``FORMULATION.md``, "Swept".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.clock import look
+from planner.place.sweep_states import Rest, cheapest_of_alike, mixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+Parts = tuple[int, ...]
+
+_SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)  # of what is open, one limit after another
+_TOO_MANY = 3  # limits under which there is too much to look at, after which none is tried
+_HOPEFUL_SHARE = 0.3  # of what is open, up to which there must not be too much to look at
+_LEARNED_MOST = 400  # times that a cheapest way turned out dearer, after which it stands as it is
+_NEAR_SHARE = 0.005  # of what is open, by which a limit differs from the last at least
+_MET = 1e-9  # relative; less is no better
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What a sweep found.
+
+    Args:
+        bound_bytes: what every seating cuts at least [bytes].
+        held: cells of every sheet that each domain holds in the cheapest way, shape [domains,
+            sheets]; None where none was found that costs less than the cut in hand.
+        ended: whether no way that costs less was left out.
+    """
+
+    bound_bytes: float
+    held: NDArray[np.int64] | None
+    ended: bool
+
+
+class Dealing(ABC):
+    """What sheets are dealt out, and what domains pay for it.
+
+    A domain's *code* is a number that tells all of it that what follows depends on; 0 if full.
+
+    Args:
+        steps: sheets [1].
+        cells: of each [1].
+        counts: numbers of cells of a sheet that a domain may take, 0 among them [1].
+        base_bytes: what every way costs at least, by the prices [bytes].
+        tolerance_bytes: how far off sums of prices may be [bytes].
+    """
+
+    steps: int
+    cells: int
+    counts: int
+    base_bytes: float
+    tolerance_bytes: float
+
+    @abstractmethod
+    def first_codes(self) -> NDArray[np.int64]:
+        """Return the code of each domain before the first sheet, shape [domains]."""
+
+    @abstractmethod
+    def costs(
+        self, step: int, codes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return what taking 0, 1, … cells costs domains above what they had to pay, and after it.
+
+        Returns:
+            Arrays [codes, counts]: bytes, infinite where it can not, and the domains' next codes.
+        """
+
+    @abstractmethod
+    def given_bytes(self, step: int) -> float:
+        """Return what the costs of a sheet's domains are at least, together [bytes]."""
+
+    def more_bytes(
+        self,
+        step: int,
+        codes: NDArray[np.int64],
+        taken: NDArray[np.int64],
+    ) -> NDArray[np.float64] | None:
+        """Return what ways to deal out a sheet are known to cost besides; None if nothing is known.
+
+        Args:
+            step: which sheet.
+            codes: of the domains before, shape [ways, domains told].
+            taken: cells that they take, shape [ways, domains told].
+        """
+        del step, codes, taken
+        return None
+
+    def marked(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return states, shape [states, domains] in descending order, with one domain marked.
+
+        Where ways differ in the order of sheets alone, the marked domain may have to take cells.
+        """
+        return codes
+
+    def learn(self, held: NDArray[np.int64]) -> bool:
+        """Ask what a cheapest way costs besides; return whether more than was known."""
+        del held
+        return False
+
+
+def swept(
+    dealing: Dealing, cut_bytes: float, known_bytes: float, most: int, ends_s: float
+) -> Swept:
+    """Return the cheapest way to deal out all sheets, or what all of them cost at least.
+
+    Args:
+        dealing: the sheets and what domains pay.
+        cut_bytes: of the best seating known; ways that cost no less are left out [bytes].
+        known_bytes: a bound of the cut that is known; limits are above it [bytes].
+        most: ways to deal out a sheet, times cells of it, that are looked at under one limit [1].
+        ends_s: begin no further limit when ``time.monotonic()`` is past this [s].
+    """
+    slack = cut_bytes * (1 - _MET) - dealing.base_bytes
+    if slack <= 0:
+        return Swept(bound_bytes=dealing.base_bytes, held=None, ended=False)
+    known = min(max(0.0, known_bytes - dealing.base_bytes), slack)
+    base = dealing.base_bytes - dealing.tolerance_bytes
+    limits = _limits(known, slack)
+    proved, limit, too_high, failed, learned = 0.0, next(limits), inf, 0, 0
+    while monotonic() < ends_s and failed < _TOO_MANY:
+        found = below(dealing, limit, most)
+        if found.too_many:
+            too_high, failed = limit, failed + 1
+            if known > proved or limit < _HOPEFUL_SHARE * slack:
+                break  # nothing is told that is not known, or much more is to be looked at
+        elif found.held is not None and dealing.learn(found.held):
+            proved, learned = max(proved, found.excess_bytes), learned + 1
+            if learned > _LEARNED_MOST:
+                return Swept(bound_bytes=base + proved, held=found.held, ended=False)
+            continue
+        else:
+            proved = max(proved, found.excess_bytes)
+            if found.held is not None:
+                return Swept(bound_bytes=base + proved, held=found.held, ended=True)
+            if proved >= slack:
+                return Swept(bound_bytes=cut_bytes, held=None, ended=True)
+        if too_high == inf:
+            limit = next(limits)
+            continue
+        limit = (max(known, proved) + too_high) / 2
+        if too_high - limit < _NEAR_SHARE * slack:
+            break
+    return Swept(bound_bytes=base + proved, held=None, ended=False)
+
+
+def _limits(known: float, slack: float) -> Iterator[float]:
+    """Yield limits up to the slack, beginning above what is known, each worth a sweep [bytes]."""
+    last = known
+    for share in _SHARES:
+        limit = known + share * (slack - known)
+        if limit - last >= _SHARES[0] * slack or limit >= slack:
+            last = limit
+            yield min(limit, slack)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The cheapest way under a limit; *excess_bytes* is what it costs above the prices' bound.
+
+    Without one, that is the limit; if ways were *too_many*, nothing is known.
+    """
+
+    excess_bytes: float
+    held: NDArray[np.int64] | None = None
+    too_many: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _States:
+    """States after a sheet.
+
+    Args:
+        codes: of the domains, in descending order, shape [states, domains].
+        excess_bytes: what they cost above the prices' bound at least, shape [states] [bytes].
+        before: the state before of each, shape [states].
+        taken: cells that each of its domains took, shape [states, domains told].
+    """
+
+    codes: NDArray[np.int64]
+    excess_bytes: NDArray[np.float64]
+    before: NDArray[np.int64]
+    taken: NDArray[np.int64]
+
+
+def below(dealing: Dealing, limit_bytes: float, most: int) -> Found:
+    """Return the cheapest way that costs *limit_bytes* more than the prices' bound at most.
+
+    Args:
+        dealing: the sheets and what domains pay.
+        limit_bytes: [bytes].
+        most: ways to deal out sheets that are looked at, in all [1].
+    """
+    first = dealing.first_codes()
+    order = np.argsort(-first, kind="stable")
+    states = _States(
+        codes=first[order][None, :],
+        excess_bytes=np.zeros(1),
+        before=np.zeros(1, dtype=np.int64),
+        taken=np.zeros((1, 0), dtype=np.int64),
+    )
+    steps = [states]
+    for step in range(dealing.steps):
+        look()
+        dealt = _dealt(dealing, step, states, limit_bytes + dealing.tolerance_bytes, most)
+        if dealt is None:
+            return Found(excess_bytes=0.0, too_many=True)
+        states, looked_at = dealt
+        most -= looked_at
+        if not len(states.codes):
+            return Found(excess_bytes=limit_bytes)
+        steps.append(states)
+    best = int(states.excess_bytes.argmin())
+    return Found(
+        excess_bytes=float(states.excess_bytes[best]), held=_held(dealing, steps, best, order)
+    )
+
+
+def _dealt(
+    dealing: Dealing, step: int, states: _States, limit_bytes: float, most: int
+) -> tuple[_States, int] | None:
+    """Return the states after one more sheet, and how many ways to them were looked at.
+
+    None if those are more than *most*.
+    """
+    width = int((states.codes > 0).sum(axis=1).max())
+    codes = states.codes[:, :width]
+    known, which = np.unique(codes, return_inverse=True)
+    which = which.reshape(codes.shape)
+    costs, after = dealing.costs(step, known)
+    rest = Rest.of(which, costs, dealing.cells, most)
+    if rest is None:
+        return None
+    given = dealing.given_bytes(step)
+    room = limit_bytes + given - states.excess_bytes
+    state = np.flatnonzero(rest.least <= room)
+    need = np.full(len(state), dealing.cells)
+    paid = np.zeros(len(state))
+    taken = np.zeros((len(state), 0), dtype=np.int64)
+    count, looked_at = np.arange(dealing.counts), rest.looked_at
+    for i in range(width):
+        looked_at += len(state) * dealing.counts
+        if looked_at > most:
+            return None
+        left = need[:, None] - count
+        total = paid[:, None] + costs[which[state, i]]
+        ok = (left >= 0) & (total + rest.after(i, state, left) <= room[state, None])
+        if i:  # domains alike take in one order only
+            alike = which[state, i] == which[state, i - 1]
+            ok &= ~alike[:, None] | (count <= taken[:, -1:])
+        row, b = np.nonzero(ok)
+        state, need, paid = state[row], left[row, b], total[row, b]
+        taken = np.column_stack([taken[row], b])
+    excess = states.excess_bytes[state] + paid - given
+    more = dealing.more_bytes(step, codes[state], taken)
+    if more is not None:
+        excess = excess + more
+        kept = excess <= limit_bytes
+        state, taken, excess = state[kept], taken[kept], excess[kept]
+    moved = dealing.marked(-np.sort(-after[which[state], taken], axis=1))
+    one = cheapest_of_alike(moved, excess)
+    return _States(
+        codes=moved[one], excess_bytes=excess[one], before=state[one], taken=taken[one]
+    ), looked_at
+
+
+def _held(
+    dealing: Dealing, steps: list[_States], best: int, order: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the cells of every sheet that each domain holds on the way to a state."""
+    way = [best]
+    for states in reversed(steps[2:]):
+        way.append(int(states.before[way[-1]]))
+    held = np.zeros((len(order), dealing.steps), dtype=np.int64)
+    codes, domains = steps[0].codes[0], order
+    for step, k in enumerate(reversed(way)):
+        states = steps[step + 1]
+        taken = np.zeros(len(order), dtype=np.int64)
+        taken[: states.taken.shape[1]] = states.taken[k]
+        held[domains, step] = taken
+        _, after = dealing.costs(step, codes)
+        moved = after[np.arange(len(codes)), taken]
+        again = np.argsort(-moved, kind="stable")
+        codes, domains = dealing.marked(moved[again][None, :])[0], domains[again]
+    return held
+
+
+def told(rows: NDArray[np.int64], known: dict[Parts, float]) -> NDArray[np.float64]:
+    """Return what is known of each row, whatever the order of its numbers; 0 is none [bytes]."""
+    found_bytes = np.zeros(len(rows))
+    ordered = -np.sort(-rows, axis=1)
+    width = ordered.shape[1]
+    fitting = [(parts, more) for parts, more in known.items() if len(parts) <= width]
+    if not fitting:
+        return found_bytes
+    asked = np.array([(*parts, *(0,) * (width - len(parts))) for parts, _ in fitting])
+    of_rows, of_asked = mixed(ordered), mixed(asked)
+    for k in np.flatnonzero(np.isin(of_asked, of_rows)).tolist():
+        found = np.flatnonzero(of_rows == of_asked[k])
+        found_bytes[found[(ordered[found] == asked[k]).all(axis=1)]] = fitting[k][1]
+    return found_bytes
