@@ -303,12 +303,12 @@ def _held(
     return held
 
 
-def told(rows: NDArray[np.int64], known: dict[Parts, float]) -> NDArray[np.float64]:
+def told(rows: NDArray[np.int64], known_bytes: dict[Parts, float]) -> NDArray[np.float64]:
     """Return what is known of each row, whatever the order of its numbers; 0 is none [bytes]."""
     found_bytes = np.zeros(len(rows))
     ordered = -np.sort(-rows, axis=1)
     width = ordered.shape[1]
-    fitting = [(parts, more) for parts, more in known.items() if len(parts) <= width]
+    fitting = [(parts, more) for parts, more in known_bytes.items() if len(parts) <= width]
     if not fitting:
         return found_bytes
     asked = np.array([(*parts, *(0,) * (width - len(parts))) for parts, _ in fitting])
