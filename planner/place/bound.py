@@ -121,6 +121,7 @@ def lower_bound(
     question: Question,
     shares: Sequence[Share] = (),
     known: Prices | None = None,
+    enough_bytes: float = inf,
 ) -> float:
     """Return bytes that every seating of *question* crosses at least [bytes].
 
@@ -128,22 +129,31 @@ def lower_bound(
         question: the grid and its charges.
         shares: priced rules of ``sharpened_bound``.
         known: what is known of the domains' bounds at these prices; what is worked out is added.
+        enough_bytes: where seats are spare the bound need not be sharp above it, nor where it is
+            known to stay below; if infinite, it is sharp [bytes].
     """
     if len(question.capacities) == 1:
         return 0.0
+    rebate = rebate_bytes(question)
+    given = [_given_bytes(question, share) for share in shares]
     if sum(question.capacities) == question.cells:
         bounds = _bounds(question, None, shares)
         total = sum(bounds(capacity) for capacity in question.capacities)
     elif filled_as_needed(question):
-        total = cheapest(question.capacities, question.cells, known or prices_of(question, shares))
+        prices = known or prices_of(question, shares)
+        enough = enough_bytes - sum(given) + rebate + rebate * _CANCELLED
+        total = cheapest(question.capacities, question.cells, prices, enough)
     else:
         bounds = _bounds(question, None, shares)
         total = cheapest_filling(question.capacities, question.cells, bounds)
-    for share in shares:
-        pieces = -(-question.group_size(share.axes) // share.most)
-        total += share.price_bytes * pieces * question.groups(share.axes)
-    rebate = rebate_bytes(question)
+    total = sum(given, total)
     return max(0.0, total - rebate - rebate * _CANCELLED)
+
+
+def _given_bytes(question: Question, share: Share) -> float:
+    """Return what a priced rule gives back: what all groups' fewest pieces cost [bytes]."""
+    pieces = -(-question.group_size(share.axes) // share.most)
+    return share.price_bytes * pieces * question.groups(share.axes)
 
 
 def filled_as_needed(question: Question) -> bool:
@@ -200,11 +210,16 @@ def _bounds(
     return bound_of
 
 
-def split_bound(question: Question, axis: int) -> float:
+def split_bound(question: Question, axis: int, enough_bytes: float = inf) -> float:
     """Return bytes crossed at least by every seating that parts some line along *axis* [bytes].
 
     Two domains at least then hold a part of that line, and each pays the domain bound of such a
     set. A domain that parts no line holds whole lines: it pays the bound of the coarse grid.
+
+    Args:
+        question: the grid and its charges.
+        axis: of the line.
+        enough_bytes: as of ``lower_bound`` [bytes].
     """
     capacities, n = question.capacities, question.sizes[axis]
     if len(capacities) < 2:
@@ -229,8 +244,9 @@ def split_bound(question: Question, axis: int) -> float:
     if not filled_as_needed(question):
         lined.look_closely()
         parted.look_closely()
-    total = cheapest_parted(capacities, question.cells, n, lined, parted)
     rebate = rebate_bytes(question)
+    enough = enough_bytes + rebate + rebate * _CANCELLED
+    total = cheapest_parted(capacities, question.cells, n, lined, parted, enough)
     return max(0.0, total - rebate - rebate * _CANCELLED)
 
 

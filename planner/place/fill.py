@@ -6,6 +6,7 @@ one of them. ``improve.py`` mends what an order cannot say.
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from itertools import permutations
 from math import gcd, prod
 from typing import TYPE_CHECKING
@@ -98,10 +99,15 @@ def ways_to_fill(question: Question) -> tuple[tuple[int, ...], ...]:
 
 
 def filled(question: Question) -> Iterator[NDArray[np.int64]]:
-    """Yield seatings by tile and order, for every way to fill the domains."""
+    """Yield seatings by tile and order, for every way to fill the domains, each once."""
+    told = set()
     for held in ways_to_fill(question):
         step = gcd(*held)
-        yield from _filled_by_tiles(question, held, step)
+        for home in _filled_by_tiles(question, held, step):
+            mark = blake2b(home.tobytes(), digest_size=16).digest()
+            if mark not in told:
+                told.add(mark)
+                yield home
 
 
 def _filled_by_tiles(

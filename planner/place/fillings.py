@@ -3,6 +3,8 @@
 What a domain pays is known from below only, and roughly at first. The cells that the cheapest
 choice holds are looked at more closely, and it is made again, until nothing in it is left rough:
 then no other choice is cheaper, for the rough prices of the others are too low, not too high.
+Where it only counts whether a price is reached, any choice that stays below it, or no choice left
+that may, tells.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,6 +47,19 @@ class Prices:
         self.least_bytes[held] = max(self.least_bytes[held], self.closer[step](held))
         return True
 
+    def look_at(self, held: Sequence[int]) -> bool:
+        """Look closer at each of these numbers of cells; return whether there was more to know."""
+        looked = [self.look_closer(cells) for cells in sorted(set(held) - {0})]
+        return any(looked)
+
+    def known_to_the_end(self, held: Sequence[int]) -> bool:
+        """Return whether nobody knows better of any of these numbers of cells."""
+        return all(self.asked.get(cells, 0) == len(self.closer) for cells in held if cells)
+
+    def of(self, held: Sequence[int]) -> float:
+        """Return what domains that hold so many cells pay, as far as is known [bytes]."""
+        return sum(float(self.least_bytes[cells]) for cells in held)
+
     def look_closely(self) -> None:
         """Ask the first of those that know better of all cells."""
         for held in np.flatnonzero(np.isfinite(self.least_bytes)).tolist():
@@ -51,46 +67,88 @@ class Prices:
                 self.look_closer(held)
 
 
-def cheapest(capacities: Sequence[int], cells: int, prices: Prices) -> float:
+def cheapest(
+    capacities: Sequence[int], cells: int, prices: Prices, enough_bytes: float = inf
+) -> float:
     """Return min over fillings c_s <= capacities, sum c_s = cells, of the sum of prices [bytes].
 
     Args:
         capacities: cells that each domain can hold [1].
         cells: of all domains together [1].
         prices: of a domain; looked at more closely as needed.
+        enough_bytes: the least need not be sharp above it, nor where it is known to stay below; if
+            infinite, it is sharp [bytes].
     """
     while True:
         total, held = _cheapest(capacities, cells, prices.least_bytes)
-        looked = [prices.look_closer(c) for c in held if c]
-        if not any(looked):
+        if total >= enough_bytes:
             return total
+        if not _looked([(prices, held)], enough_bytes):
+            return total
+
+
+def _looked(filling: Sequence[tuple[Prices, Sequence[int]]], enough_bytes: float) -> bool:
+    """Look closer at a filling; return whether there was more to know that may count."""
+    looked = [prices.look_at(held) for prices, held in filling]
+    if enough_bytes < inf and all(prices.known_to_the_end(held) for prices, held in filling):
+        stays_below = sum(prices.of(held) for prices, held in filling) < enough_bytes
+        return any(looked) and not stays_below
+    return any(looked)
 
 
 def _cheapest(
     capacities: Sequence[int], cells: int, least_bytes: NDArray[np.float64]
-) -> tuple[float, set[int]]:
-    """Return the price of the cheapest filling and how many cells its domains hold."""
+) -> tuple[float, list[int]]:
+    """Return the price of the cheapest filling and how many cells each of its domains holds."""
     spare = sum(capacities) - cells
-    best = np.full(cells + 1, inf)
+    best = np.full(spare + 1, inf)  # by the seats left free in the domains so far
     best[0] = 0.0
-    taken = []  # of every domain the cells that it holds, by the cells of the domains so far
+    taken = []  # of every domain the seats that it leaves free, by those of the domains so far
     for capacity in capacities:
-        merged, holds = np.full(cells + 1, inf), np.zeros(cells + 1, dtype=np.int64)
-        for held in range(max(0, capacity - spare), min(capacity, cells) + 1):
-            price = best[: cells + 1 - held] + least_bytes[held]
-            holds[held:][price < merged[held:]] = held
-            np.minimum(merged[held:], price, out=merged[held:])
-        best = merged
-        taken.append(holds)
-    held_some, left = set(), cells
-    for holds in reversed(taken if best[cells] < inf else []):
-        held_some.add(int(holds[left]))
-        left -= int(holds[left])
-    return float(best[cells]), held_some
+        held = capacity - np.arange(spare + 1)
+        best, free = _joined(best, _paid(held, least_bytes, cells))
+        taken.append(free)
+    held_each: list[int] = []
+    left = spare
+    for capacity, free in zip(reversed(capacities), reversed(taken), strict=True):
+        if best[spare] < inf:
+            held_each.append(capacity - int(free[left]))
+            left -= int(free[left])
+    return float(best[spare]), held_each
+
+
+def _paid(
+    held: NDArray[np.int64], least_bytes: NDArray[np.float64], cells: int
+) -> NDArray[np.float64]:
+    """Return what domains of so many cells pay, infinite where none may hold so many [bytes]."""
+    may = (held >= 0) & (held <= min(cells, len(least_bytes) - 1))
+    return np.where(may, least_bytes[np.where(may, held, 0)], inf)
+
+
+def _joined(
+    best_bytes: NDArray[np.float64], pays_bytes: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the least of what domains and one more pay, by all their free seats, and its own.
+
+    Args:
+        best_bytes: what the domains pay, by the seats that they leave free [bytes].
+        pays_bytes: the same of one more; where several are as cheap it is the emptiest [bytes].
+    """
+    count = len(best_bytes)
+    padded = np.concatenate([np.full(count - 1, inf), best_bytes])
+    step = padded.strides[0]
+    paid = as_strided(padded, (count, count), (step, step), writeable=False) + pays_bytes[::-1]
+    least = paid.argmin(axis=1)
+    return paid[np.arange(count), least], count - 1 - least
 
 
 def cheapest_parted(
-    capacities: Sequence[int], cells: int, line: int, whole: Prices, parted: Prices
+    capacities: Sequence[int],
+    cells: int,
+    line: int,
+    whole: Prices,
+    parted: Prices,
+    enough_bytes: float = inf,
 ) -> float:
     """Return ``cheapest`` where two domains or more hold a part of a line of *line* cells [bytes].
 
@@ -100,49 +158,50 @@ def cheapest_parted(
         line: cells of a line, of which other domains hold whole ones [1].
         whole: of a domain of whole lines, by lines.
         parted: of a domain that holds a part of a line, by cells.
+        enough_bytes: as of ``cheapest`` [bytes].
     """
     while True:
         total, lines, parts = _cheapest_parted(capacities, cells, line, whole, parted)
-        looked = [whole.look_closer(c) for c in lines if c]
-        looked += [parted.look_closer(c) for c in parts]
-        if not any(looked):
+        if total >= enough_bytes:
+            return total
+        if not _looked([(whole, lines), (parted, parts)], enough_bytes):
             return total
 
 
 def _cheapest_parted(
     capacities: Sequence[int], cells: int, line: int, whole: Prices, parted: Prices
-) -> tuple[float, set[int], set[int]]:
+) -> tuple[float, list[int], list[int]]:
     """Return the price, the lines of domains of whole lines, and the cells of the others."""
     spare = sum(capacities) - cells
-    best = np.full((3, cells + 1), inf)  # by domains that part a line, two or more alike
+    best = np.full((3, spare + 1), inf)  # by domains that part a line, two or more alike
     best[0, 0] = 0.0
     steps = []
     for capacity in sorted(capacities):
-        merged, holds = np.full((3, cells + 1), inf), np.zeros((3, cells + 1), dtype=np.int64)
-        for held in range(max(0, capacity - spare), min(capacity, cells) + 1):
-            rest = cells + 1 - held
-            if held % line == 0:
-                price = best[:, :rest] + whole.least_bytes[held // line]
-                holds[:, held:][price < merged[:, held:]] = 2 * held
-                np.minimum(merged[:, held:], price, out=merged[:, held:])
-            if held:
-                price = np.minimum(best[[0, 1], :rest], best[[0, 2], :rest])
-                price += parted.least_bytes[held]
-                holds[1:, held:][price < merged[1:, held:]] = 2 * held + 1
-                np.minimum(merged[1:, held:], price, out=merged[1:, held:])
-        steps.append((best, holds))
+        held = capacity - np.arange(spare + 1)
+        lined = np.where(held % line == 0, _paid(held // line, whole.least_bytes, cells), inf)
+        apart = np.where(held > 0, _paid(held, parted.least_bytes, cells), inf)
+        merged, holds = np.full((3, spare + 1), inf), np.zeros((3, spare + 1), dtype=np.int64)
+        for state, before in enumerate(best):
+            merged[state], free = _joined(before, lined)
+            holds[state] = 2 * (capacity - free)
+        for state, before in ((1, best[0]), (2, np.minimum(best[1], best[2]))):
+            price, free = _joined(before, apart)
+            cheaper = price < merged[state]
+            holds[state][cheaper] = 2 * (capacity - free[cheaper]) + 1
+            merged[state] = np.minimum(merged[state], price)
+        steps.append((capacity, best, holds))
         best = merged
-    lines: set[int] = set()
-    parts: set[int] = set()
-    total, state, left = float(best[2, cells]), 2, cells
-    for before, holds in reversed(steps if total < inf else []):
-        held, apart = divmod(int(holds[state, left]), 2)
-        left -= held
-        if apart:
-            parts.add(held)
+    lines: list[int] = []
+    parts: list[int] = []
+    total, state, left = float(best[2, spare]), 2, spare
+    for capacity, before, holds in reversed(steps if total < inf else []):
+        cells_held, parts_line = divmod(int(holds[state, left]), 2)
+        left -= capacity - cells_held
+        if parts_line:
+            parts.append(cells_held)
             state = 0 if state == 1 else int(1 + np.argmin(before[1:, left]))
         else:
-            lines.add(held // line)
+            lines.append(cells_held // line)
     return total, lines, parts
 
 

@@ -21,12 +21,13 @@ _PRICINGS = 6  # times the tables' slopes are read off again at the cheapest rea
 
 def hull(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the vertices (t, cost) of the lower convex hull of the finite part of a table."""
-    points = np.flatnonzero(np.isfinite(table))
+    costs: list[float] = table.tolist()  # numbers of Python's own are quicker one by one
     kept: list[int] = []
-    for t in points.tolist():
+    for t in np.flatnonzero(np.isfinite(table)).tolist():
+        cost = costs[t]
         while len(kept) > 1:
             p, q = kept[-2], kept[-1]
-            if (table[q] - table[p]) * (t - p) < (table[t] - table[p]) * (q - p):
+            if (costs[q] - costs[p]) * (t - p) < (cost - costs[p]) * (q - p):
                 break
             kept.pop()
         kept.append(t)

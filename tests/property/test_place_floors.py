@@ -122,6 +122,37 @@ def test_the_cheapest_filling_is_that_of_all_there_are(seed: int) -> None:
     )
 
 
+def _closer_asked(prices: Prices) -> int:
+    return sum(prices.asked.values())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whether_a_price_is_reached_is_known_and_costs_no_more_looks(seed: int) -> None:
+    """A bound in any case; at the price or above it if and only if the cheapest filling is."""
+    random = np.random.default_rng(2000 + seed)
+    capacities = random.integers(1, 7, size=int(random.integers(2, 5))).tolist()
+    cells = int(random.integers(1, sum(capacities) + 1))
+    line = int(random.integers(2, 4))
+    state = random.bit_generator.state
+    for parted in (False, True):
+
+        def found(enough: float, parted: bool = parted) -> tuple[float, int]:
+            random.bit_generator.state = state
+            prices, _ = _rough(random, max(capacities))
+            if not parted:
+                return cheapest(capacities, cells, prices, enough), _closer_asked(prices)
+            whole, _ = _rough(random, max(capacities) // line)
+            total = cheapest_parted(capacities, cells, line, whole, prices, enough)
+            return total, _closer_asked(prices) + _closer_asked(whole)
+
+        sharp, looks = found(np.inf)
+        for share in (0.3, 0.7, 0.9, 0.99, 1.01, 1.1, 2.0):
+            total, fewer = found(share * sharp)
+            assert total <= sharp
+            assert (total >= share * sharp) == (sharp >= share * sharp)
+            assert fewer <= looks
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_two_domains_part_a_line_in_the_cheapest_filling_that_parts_one(seed: int) -> None:
     random = np.random.default_rng(1000 + seed)
