@@ -99,8 +99,9 @@ def place(
         tier_weights: of some tiers, instead of 1 / rate of all its borders [s/byte].
         rules: what no placement may break, such as ``ep within supernode``: ``rules.py``.
         seed: of everything random.
-        time_limit_s: seconds a solver may take, 0 to do without one; once more for rules. The other
-            tiers count their work and begin nothing new after four times that [s].
+        time_limit_s: seconds that the search may take, 0 to do without a solver and without a
+            limit; once more for rules. The other tiers count their work and begin nothing new after
+            four times that [s].
         ends_s: ``time.monotonic()`` when all of it is to end, with the best so far and its gap.
             Every long step looks at it; what is not cut short is the same without it [s].
         progress: called with every better seating or bound of the asked tier's cut. Ctrl-C while

@@ -7,6 +7,7 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from planner.place.clock import look, over
 from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
@@ -58,9 +59,10 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
         if monotonic() > ends_s:
             break
         prices = work.priced.get((grid.sides, axes)) or _priced(work, grid, axes)
-        work.priced[grid.sides, axes] = prices
         if work.raise_bound(prices.bound_bytes):
             return True
+        look()
+        work.priced[grid.sides, axes] = prices  # unless they were cut short
         one = _Try(work=work, prices=prices, grid=grid, effort=effort)
         found.append(one)
         if axes != kinds[-1] and one.open_share <= _SOON_SHARE and one.chosen_soon(ends_s):
@@ -94,6 +96,8 @@ def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
     """Return the best prices of parts, with or without prices of pieces."""
     cut = work.best.cut_bytes
     prices = sheet_prices(sheeted(grid.question, axes), cut)
+    if over():
+        return prices
     ways = [lined(prices.of, along) for along in line_axes(prices.of)]
     if not ways or prices.bound_bytes >= cut:
         return prices

@@ -36,6 +36,19 @@ def ending(ends_s: float) -> Iterator[None]:
 
 
 @contextmanager
+def at_most_until(ends_s: float) -> Iterator[None]:
+    """Have a step within end when ``time.monotonic()`` is *ends_s*; what comes after it goes on.
+
+    What it gave until then is what it gives. The end of the whole run stays everybody's.
+    """
+    try:
+        with ending(ends_s):
+            yield
+    except TimeUp:
+        look()
+
+
+@contextmanager
 def unhurried() -> Iterator[None]:
     """Let what is within take the time that it needs."""
     token = _ends_s.set(inf)

@@ -13,7 +13,7 @@ from planner.place.by_sheets import by_sheets
 from planner.place.by_stages import again_by_stages, by_stages
 from planner.place.merge import (
     MET,
-    bound_by_merging,
+    bounds_by_merging,
     coarse_home,
     kept,
     kept_together,
@@ -28,6 +28,10 @@ from planner.place.shapes import shape_rules, whole_bound
 from planner.place.whole_numbers import FEW, MANY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from planner.place.milp import Solved
     from planner.place.question import Question
     from planner.place.solve import Work
@@ -70,8 +74,16 @@ def by_few_parts(work: Work, ends_s: float) -> bool:
 def _by_parts(work: Work, ends_s: float) -> None:
     """Raise the bound by what parts of every size are worth: proves, but seats nothing."""
     best = work.best
-    priced = partial(partition_bound, ends_s=monotonic() + _PARTS_SHARE * (ends_s - monotonic()))
-    work.raise_bound(bound_by_merging(work.question, best.home, best.cut_bytes, priced))
+    priced = partial(_priced_parts, monotonic() + _PARTS_SHARE * (ends_s - monotonic()))
+    for bound_bytes in bounds_by_merging(work.question, best.home, best.cut_bytes, priced):
+        if work.raise_bound(bound_bytes):
+            return
+
+
+def _priced_parts(
+    ends_s: float, question: Question, home: NDArray[np.int64], cut_bytes: float
+) -> Iterator[float]:
+    yield partition_bound(question, home, cut_bytes, ends_s=ends_s)
 
 
 def _by_shapes(work: Work, ends_s: float) -> None:

@@ -18,7 +18,7 @@ from planner.place.bound import lower_bound, split_bound
 from planner.place.clock import look
 from planner.place.question import Charge, Kind, Question, coarsen, held_units
 from planner.place.shapes import relaxed_bound, shape_rules
-from planner.place.sharing import sharpened_bound
+from planner.place.sharing import rising_shares, sharpened_bound
 from planner.place.sheets import sheet_bound
 
 if TYPE_CHECKING:
@@ -26,31 +26,36 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    BoundsOf = Callable[[Question, NDArray[np.int64], float], Iterator[float]]
+
 MET = 1e-9  # relative; below it a gap is rounding of sums of floating-point bytes
 _PRICES_TRIED = ((0.85, 4), (0.95, 12))  # of what is missing, prices of what domains share
 _NEAR_SHARE = 0.98  # of what is missing, from where on shapes are counted, too
 _GRIDS_TRIED = 6  # coarse grids whose bound is worked out where splitting their boxes may be cheap
 
 
-def bound_by_merging(
+def bounds_by_merging(
     question: Question,
     home: NDArray[np.int64],
     cut_bytes: float,
-    bound_of: Callable[[Question, NDArray[np.int64], float], float] | None = None,
-) -> float:
-    """Return the best bound from grids whose boxes are kept together, *cut* at most [bytes].
+    bounds_of: BoundsOf | None = None,
+) -> Iterator[float]:
+    """Yield bounds from grids whose boxes are kept together, each better, *cut* at most [bytes].
 
     Args:
         question: the grid and its charges.
         home: a seating, shape [cells]; boxes that it splits are not tried.
         cut_bytes: what *home* cuts [bytes].
-        bound_of: bound of a grid, given a seating of it and a cut that is enough;
-            ``counted_bound`` if left out.
+        bounds_of: rising bounds of a grid, given a seating of it and a cut that is enough;
+            ``counted_bounds`` if left out.
     """
-    bound_of = bound_of or _counted
+    bounds_of = bounds_of or _counted
     grid = kept(question, home, cut_bytes)
     question, home = grid.question, grid.home
-    bound = bound_of(question, home, cut_bytes)
+    bound = 0.0
+    for better in bounds_of(question, home, cut_bytes):
+        bound = max(bound, better)
+        yield bound
     promising = []
     for sides in merges(question, home):
         split = least_when_split(question, sides)
@@ -61,28 +66,36 @@ def bound_by_merging(
             break
         look()
         coarse = coarse_home(question, sides, home)
-        of_boxes = bound_of(merged(question, sides), coarse, cut_bytes)
-        bound = max(bound, min(-minus_split, of_boxes))
-    return bound
+        for of_boxes in bounds_of(merged(question, sides), coarse, cut_bytes):
+            bound = max(bound, min(-minus_split, of_boxes))
+            yield bound
 
 
-def _counted(question: Question, home: NDArray[np.int64], cut_bytes: float) -> float:
+def _counted(question: Question, home: NDArray[np.int64], cut_bytes: float) -> Iterator[float]:
     del home  # the rules need none
-    return counted_bound(question, cut_bytes)
+    return counted_bounds(question, cut_bytes)
 
 
-@lru_cache(maxsize=64)
-def counted_bound(question: Question, cut_bytes: float) -> float:
-    """Return the best bound from what domains share, by one rule and by all together [bytes]."""
-    bound = sharpened_bound(question, cut_bytes)
+def counted_bounds(question: Question, cut_bytes: float) -> Iterator[float]:
+    """Yield bounds from what domains share, by one rule and by all together, each better [bytes].
+
+    Args:
+        question: the grid and its charges.
+        cut_bytes: a bound that need not be better [bytes].
+    """
+    bound = 0.0
+    for bound, _ in rising_shares(question, cut_bytes):
+        yield bound
     if bound >= cut_bytes * (1 - MET):
-        return bound
+        return
     bound = max(bound, sheet_bound(question))
+    yield bound
     if bound >= cut_bytes * (1 - MET):
-        return bound
+        return
     look()
     rules = shape_rules(question, cut_bytes)
-    return bound if rules is None else max(bound, relaxed_bound(rules))
+    if rules is not None:
+        yield max(bound, relaxed_bound(rules))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,22 +189,20 @@ def least_when_split(question: Question, sides: Sequence[int], enough_bytes: flo
     A split box has a line along some merged axis i in two domains, and with it one group of every
     family that runs along i. The others pay their own bound besides, or all but those that run
     along i alone do; or the two domains pay that of a set with a parted line. The greatest of these
-    holds. Whatever is above *enough_bytes* need not be sharp, and below it, if finite, is tried
-    harder.
+    holds. What is above *enough_bytes*, if finite, need not be sharp, nor what stays below it;
+    what may reach it is tried harder.
     """
-    least = inf
+    least, reached_bytes = inf, enough_bytes * (1 - MET)
     for axis, side in enumerate(sides):
         if side == 1:
             continue
-        along = [c for c in question.charges if axis in c.axes]
         others = tuple(c for c in question.charges if axis not in c.axes)
-        rest = lower_bound(
-            Question(sizes=question.sizes, charges=others, capacities=question.capacities)
-        )
-        paid = rest + sum(least_split(question, charge) for charge in along)
-        if paid < min(least, enough_bytes):
-            paid = max(paid, split_bound(question, axis))
-        if paid < min(least, enough_bytes) < inf:
+        rest = Question(sizes=question.sizes, charges=others, capacities=question.capacities)
+        along = sum(least_split(question, c) for c in question.charges if axis in c.axes)
+        paid = along + lower_bound(rest, enough_bytes=reached_bytes - along)
+        if paid < min(least, reached_bytes):
+            paid = max(paid, split_bound(question, axis, reached_bytes))
+        if paid < min(least, reached_bytes) < inf:
             paid = max(paid, _with_split_lines(question, axis, min(least, enough_bytes)))
         least = min(least, paid)
     return least

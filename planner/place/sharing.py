@@ -7,7 +7,7 @@ parts of a group are n together.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, log
+from math import ceil, inf, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from planner.place.finner import cheapest_real_box
 from planner.place.spread import Share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -53,22 +53,31 @@ def priced_shares(
     question: Question, target_bytes: float, *, tries: int | None = None
 ) -> tuple[float, tuple[Share, ...]]:
     """Return the bound of ``sharpened_bound`` [bytes] and the prices that give it."""
+    *_, best = rising_shares(question, target_bytes, tries=tries)
+    return best
+
+
+def rising_shares(
+    question: Question, target_bytes: float, *, tries: int | None = None
+) -> Iterator[tuple[float, tuple[Share, ...]]]:
+    """Yield ``lower_bound``, then every better bound as it is found, with its prices."""
     best = lower_bound(question)
     shares: tuple[Share, ...] = ()
+    yield best, shares
     left = Tries(_DOMAINS_PRICED // _holdings(question) if tries is None else tries)
     prices = prices_by_axes(question)
     priced = (axes for axes, price in prices.items() if price > 0)
     for axes in sorted(priced, key=lambda a: (-prices[a] * question.groups(a), a)):
         for most in _part_sizes(question, axes, prices):
             if best >= target_bytes * (1 - 1e-12) or not left:
-                return best, shares
+                return
 
             rule = _Rule(question=question, shares=shares, axes=axes, most=most)
-            at_peak, value = peak(rule.bound_at, prices[axes], left)
+            at_peak, value = peak(rule.bound_at, prices[axes], left, target_bytes)
             if value > best * (1 + 1e-12):
                 best = value
                 shares = (*shares, Share(axes=axes, most=most, price_bytes=at_peak))
-    return best, shares
+                yield best, shares
 
 
 def _holdings(question: Question) -> int:
@@ -110,7 +119,8 @@ class _Rule:
         """Return the bound at a price [bytes].
 
         What a domain pays is the least of lines in the price, hence concave: between two prices it
-        is no less than the mean of what it pays there. So few domains need be worked out.
+        is no less than the mean of what it pays there, and beyond them it falls by its pieces at
+        most. So few domains need be worked out.
         """
         known = self._known(price_bytes)
         bound = lower_bound(self.question, self._shares(price_bytes), known)
@@ -132,12 +142,21 @@ class _Rule:
         known = prices_of(question, self._shares(price_bytes))
         below = max((p for p in self.known_bytes if p <= price_bytes), default=None)
         above = min((p for p in self.known_bytes if p >= price_bytes), default=None)
-        if below is not None and above is not None:
+        if below is None:
+            return known
+        may = np.flatnonzero(np.isfinite(known.least_bytes))
+        if above is None:
+            least = self.known_bytes[below][may] - (price_bytes - below) * self._most_pieces(may)
+        else:
             part = (price_bytes - below) / (above - below) if above > below else 0.0
-            may = np.isfinite(known.least_bytes)
-            mean = (1 - part) * self.known_bytes[below][may] + part * self.known_bytes[above][may]
-            known.least_bytes[may] = np.maximum(known.least_bytes[may], mean)
+            least = (1 - part) * self.known_bytes[below][may] + part * self.known_bytes[above][may]
+        known.least_bytes[may] = np.maximum(known.least_bytes[may], least)
         return known
+
+    def _most_pieces(self, held: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return in how many pieces of the part size so many cells can lie at most."""
+        pieces = -(-self.question.group_size(self.axes) // self.most)
+        return np.minimum(held, pieces * self.question.groups(self.axes))
 
 
 def _part_sizes(
@@ -172,8 +191,17 @@ def _part_sizes(
     )
 
 
-def peak(bound_of: Callable[[float], float], most: float, left: Tries) -> tuple[float, float]:
-    """Return (price, bound) near the peak of a concave piecewise linear function on [0, most]."""
+def peak(
+    bound_of: Callable[[float], float], most: float, left: Tries, enough_bytes: float = inf
+) -> tuple[float, float]:
+    """Return (price, bound) near the peak of a concave piecewise linear function on [0, most].
+
+    Args:
+        bound_of: the function.
+        most: the largest price.
+        left: how often it may be asked; the first four times in any case.
+        enough_bytes: a bound that need not be better [bytes].
+    """
 
     def bound_at(price: float) -> float:
         left.count -= 1
@@ -181,12 +209,16 @@ def peak(bound_of: Callable[[float], float], most: float, left: Tries) -> tuple[
 
     nudge = most * 1e-6
     low, high = 0.0, most
-    f_low, f_high = bound_at(low), bound_at(high)
+    f_low = bound_at(low)
     rise = (bound_at(low + nudge) - f_low) / nudge
+    if rise <= 0 or f_low >= enough_bytes:  # what falls from the start on falls to the end
+        left.count -= 2
+        return low, f_low
+    f_high = bound_at(high)
     fall = (f_high - bound_at(high - nudge)) / nudge
     best = max((f_low, low), (f_high, high))
     for _ in range(_PEAK_STEPS):
-        if rise <= 0 or fall >= 0 or not left:
+        if fall >= 0 or not left or best[0] >= enough_bytes:
             break
         middle = (f_high - f_low + rise * low - fall * high) / (rise - fall)
         if not low < middle < high:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.clock import over
 from planner.place.part_choice import Choices
 from planner.place.question import Question
 from planner.place.sheet_parts import sheet_axes, sheeted
@@ -152,7 +153,7 @@ def one_sheet(of: Sheeted, more: tuple[Charge, ...]) -> Question:
 def line_prices(
     both: Lined, start: SheetPrices, cut_bytes: float, pieces_start: SheetPrices | None = None
 ) -> SheetPrices:
-    """Return good prices of parts where pieces have good prices, too.
+    """Return good prices of parts where pieces have good prices, too; the best so far in the end.
 
     Args:
         both: the question cut into sheets, and these into lines.
@@ -172,7 +173,7 @@ def line_prices(
     best = max(tried, key=lambda one: one.prices.bound_bytes)
     reach, failed = _FIRST_REACH, 0
     for _ in range(_TURNS):
-        if best.prices.bound_bytes >= cut_bytes or failed > _FAILED:
+        if best.prices.bound_bytes >= cut_bytes or failed > _FAILED or over():
             break
         trial = _Tried.at(both, choices.prices(best.price_bytes, reach))
         trial.join(choices)

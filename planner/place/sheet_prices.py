@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from planner.place.clock import over
 from planner.place.fillings import cheapest_filling
 from planner.place.part_choice import Choices
 from planner.place.part_flow import alone_prices
@@ -272,7 +273,7 @@ class SheetPrices:
 
 
 def sheet_prices(of: Sheeted, cut_bytes: float) -> SheetPrices:
-    """Return good prices.
+    """Return good prices, the best so far when the time is up.
 
     The first are best where families across sheets pay nothing; the next are dual to a choice, in
     fractions, of the fillings and cuttings that were cheapest so far.
@@ -289,7 +290,7 @@ def sheet_prices(of: Sheeted, cut_bytes: float) -> SheetPrices:
     _join(choices, best)
     reach, failed = _FIRST_REACH, 0
     for _ in range(_TURNS):
-        if best.bound_bytes >= cut_bytes or failed > _FAILED:
+        if best.bound_bytes >= cut_bytes or failed > _FAILED or over():
             break
         tip = choices.prices(best.price_bytes[1:], reach)
         trial = SheetPrices(of=of, price_bytes=np.concatenate([[0.0], tip]))

@@ -3,8 +3,8 @@
 Every source of the lower bound is valid by itself, and the greatest is kept: the domain bound of
 ``bound.py``; with what domains share, of ``sharing.py``; the same on grids of boxes kept together,
 of ``merge.py``; and a solver's bound on such a grid, of ``finish.py``. Cheap rules come first, and
-whatever closes the gap ends the search. Its time limit is the solver's; the end of the whole run,
-of ``clock.py``, is every step's.
+whatever closes the gap ends the search. Its time limit and the end of the whole run, of
+``clock.py``, are every step's.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from planner.errors import PlannerError
 from planner.place.answer import Answer, Progress, Proof
 from planner.place.baselines import baselines
 from planner.place.bound import lower_bound
-from planner.place.clock import TimeUp, end_s, look, unhurried
+from planner.place.clock import TimeUp, at_most_until, end_s, look, unhurried
 from planner.place.fill import filled, ways_to_fill
 from planner.place.improve import improved
-from planner.place.merge import MET, bound_by_merging
+from planner.place.merge import MET, bounds_by_merging
 from planner.place.nested_fill import nested_fillings
 from planner.place.pieces import piece_fillings
 from planner.place.question import cut_bytes, refine_home
@@ -46,6 +46,9 @@ _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _WAYS_HALVED = 3  # ways to fill the domains for which the grid is cut into slabs
 SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _FEW_SHARE = 0.5  # of the time, for the first choice of parts of sheets
+_BOUNDS_SHARE = 0.85  # of the time, for bounds and first choices, before other seatings are tried
+_ORDERS_SHARE = 0.35  # of what is left then, for domains filled one after the other
+_LATE_SHARE = 0.15  # of the time limit, by which exchanges may end later
 _NEAR_SHARE = 0.05  # open after it, up to which seatings and other choices come first
 _STARTS = 3  # seatings that exchanges start from, and the best by another rule
 
@@ -64,7 +67,8 @@ def solve_question(
 
     Args:
         question: the grid, its charges, the domains' capacities.
-        time_limit_s: seconds the solver may take, 0 to do without it [s].
+        time_limit_s: seconds after which nothing is begun but rules and baselines, and long steps
+            give what they have; 0 to do without a solver, in the time that takes [s].
         seed: of everything random.
         progress: called with every better seating or bound, as they come.
 
@@ -239,50 +243,61 @@ class Work:
 
 def _search(work: Work, time_limit_s: float) -> None:
     """Go on until the best seating is proved or nothing is left to try."""
-    question, starts_s = work.question, monotonic()
+    starts_s = monotonic()
     if _ruled(work):
         return
+    if time_limit_s <= 0:
+        _searched_by_rules(work)
+        return
+    from planner.place.by_sheets import by_wide_sheets  # noqa: PLC0415 - imports a solver
+    from planner.place.by_stages import by_few_patterns, by_sweep  # noqa: PLC0415 - as above
+    from planner.place.finish import by_few_parts, finish  # noqa: PLC0415 - as above
+
     ends_s = min(starts_s + time_limit_s, end_s())
-    near = False
-    if time_limit_s > 0:
-        proved, near = _chosen(work, starts_s, ends_s)
-    else:
-        proved = _bettered(work)
-    if proved:
+    bounded_s = starts_s + _BOUNDS_SHARE * (ends_s - starts_s)
+    with at_most_until(bounded_s):
+        if work.open_share > _NEAR_SHARE and by_wide_sheets(work):
+            return
+        if by_sweep(work, bounded_s):
+            return
+        if by_few_parts(work, starts_s + _FEW_SHARE * (ends_s - starts_s)):
+            return
+    near = work.open_share <= _NEAR_SHARE  # what domains share has little left to prove then
+    with at_most_until(bounded_s):
+        look()
+        if (not near and _bettered(work)) or by_few_patterns(work, bounded_s):
+            return
+    before_bytes = work.best.cut_bytes
+    with at_most_until(monotonic() + _ORDERS_SHARE * (ends_s - monotonic())):
+        if _offered(work, _orders(work.question)):
+            return
+    if _offered(work, _baselines(work.question, work.seed)):
+        return
+    with at_most_until(ends_s + _LATE_SHARE * time_limit_s):
+        if work.question.cells <= _IMPROVE_CELLS and _exchanged(work):
+            return
+    with at_most_until(ends_s):
+        look()
+        if work.best.cut_bytes < before_bytes * (1 - MET) and not near and _bettered(work):
+            return
+        finish(work, ends_s)
+        if near and not work.proved:
+            look()
+            _bettered(work)
+
+
+def _searched_by_rules(work: Work) -> None:
+    """Do all that needs no solver."""
+    question = work.question
+    if _bettered(work):
         return
     before_bytes = work.best.cut_bytes
     if _offered(work, _orders(question)) or _offered(work, _baselines(question, work.seed)):
         return
     if question.cells <= _IMPROVE_CELLS and _exchanged(work):
         return
-    if work.best.cut_bytes < before_bytes * (1 - MET) and not near and _bettered(work):
-        return
-    if time_limit_s <= 0:
-        return
-    from planner.place.finish import finish  # noqa: PLC0415 - imports a solver
-
-    finish(work, ends_s)
-    if near and not work.proved and monotonic() < ends_s:
+    if work.best.cut_bytes < before_bytes * (1 - MET):
         _bettered(work)
-
-
-def _chosen(work: Work, starts_s: float, ends_s: float) -> tuple[bool, bool]:
-    """Choose what domains hold of stages and sheets, from few of them and shortly.
-
-    Return whether that proves, and whether little is left open by all but the last of it: what
-    domains share has little left to prove then.
-    """
-    from planner.place.by_sheets import by_wide_sheets  # noqa: PLC0415 - imports a solver
-    from planner.place.by_stages import by_few_patterns, by_sweep  # noqa: PLC0415 - as above
-    from planner.place.finish import by_few_parts  # noqa: PLC0415 - as above
-
-    if work.open_share > _NEAR_SHARE and by_wide_sheets(work):
-        return True, True
-    if by_sweep(work, ends_s) or by_few_parts(work, starts_s + _FEW_SHARE * (ends_s - starts_s)):
-        return True, True
-    near = work.open_share <= _NEAR_SHARE
-    proved = (not near and _bettered(work)) or by_few_patterns(work, ends_s)
-    return proved, near
 
 
 def _ruled(work: Work) -> bool:
@@ -304,7 +319,8 @@ def _offered(work: Work, seatings: Iterator[tuple[NDArray[np.int64], str]]) -> b
 def _bettered(work: Work) -> bool:
     """Raise the bound by what domains share and by boxes kept together."""
     best = work.best
-    return work.raise_bound(bound_by_merging(work.question, best.home, best.cut_bytes))
+    bounds = bounds_by_merging(work.question, best.home, best.cut_bytes)
+    return any(work.raise_bound(bound_bytes) for bound_bytes in bounds)
 
 
 def _exchanged(work: Work) -> bool:
