@@ -87,6 +87,7 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
 def by_wide_sheets(work: Work) -> bool:
     """Raise the bound by sheets that are cut into large parts; return whether that proves."""
     for axes in wide_axes(work.question):
+        look()
         if work.raise_bound(wide_bound(work.question, axes, work.best.cut_bytes)):
             return True
     return work.proved

@@ -46,9 +46,9 @@ _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _WAYS_HALVED = 3  # ways to fill the domains for which the grid is cut into slabs
 SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
 _FEW_SHARE = 0.5  # of the time, for the first choice of parts of sheets
-_BOUNDS_SHARE = 0.85  # of the time, for bounds and first choices, before other seatings are tried
+_LATE = 1.2  # time limits after which exchanges end, too
+_BOUNDS_SHARE = 0.8  # of that time, for bounds and first choices, before other seatings are tried
 _ORDERS_SHARE = 0.35  # of what is left then, for domains filled one after the other
-_LATE_SHARE = 0.15  # of the time limit, by which exchanges may end later
 _NEAR_SHARE = 0.05  # open after it, up to which seatings and other choices come first
 _STARTS = 3  # seatings that exchanges start from, and the best by another rule
 
@@ -254,7 +254,8 @@ def _search(work: Work, time_limit_s: float) -> None:
     from planner.place.finish import by_few_parts, finish  # noqa: PLC0415 - as above
 
     ends_s = min(starts_s + time_limit_s, end_s())
-    bounded_s = starts_s + _BOUNDS_SHARE * (ends_s - starts_s)
+    late_s = min(starts_s + _LATE * time_limit_s, end_s())
+    bounded_s = starts_s + _BOUNDS_SHARE * (late_s - starts_s)
     with at_most_until(bounded_s):
         if work.open_share > _NEAR_SHARE and by_wide_sheets(work):
             return
@@ -268,12 +269,12 @@ def _search(work: Work, time_limit_s: float) -> None:
         if (not near and _bettered(work)) or by_few_patterns(work, bounded_s):
             return
     before_bytes = work.best.cut_bytes
-    with at_most_until(monotonic() + _ORDERS_SHARE * (ends_s - monotonic())):
+    with at_most_until(monotonic() + _ORDERS_SHARE * (late_s - monotonic())):
         if _offered(work, _orders(work.question)):
             return
     if _offered(work, _baselines(work.question, work.seed)):
         return
-    with at_most_until(ends_s + _LATE_SHARE * time_limit_s):
+    with at_most_until(late_s):
         if work.question.cells <= _IMPROVE_CELLS and _exchanged(work):
             return
     with at_most_until(ends_s):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.clock import look
+from planner.place.clock import TimeUp, look, over
 from planner.place.sharing import Tries, peak
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import SheetPrices
@@ -34,6 +34,8 @@ _BESIDE = 1e-4  # of the prices tried, by how much beside a corner its two lines
 def wide_bound(question: Question, axes: tuple[int, ...], enough_bytes: float) -> float:
     """Return what every seating cuts at least, by sheets along *axes* [bytes].
 
+    When the time is up, what is known by then.
+
     Args:
         question: the whole.
         axes: along which the cells of a sheet vary.
@@ -45,10 +47,11 @@ def wide_bound(question: Question, axes: tuple[int, ...], enough_bytes: float) -
     for counted in (sizes > 0, sizes > max(question.capacities) // 2):
         wide.take_up(counted)
         for sign in (-1.0, 1.0):
-            if best >= enough_bytes:
+            if best >= enough_bytes or over():
                 return best
             most = enough_bytes - best
-            at, value = peak(partial(wide.bound_signed, sign), most, Tries(_PRICES_TRIED))
+            of_price, left = partial(wide.bound_signed, sign), Tries(_PRICES_TRIED)
+            at, value = peak(of_price, most, left, enough_bytes)
             wide.offer(sign * at, value)
             if value < enough_bytes and value > _CORNER_SHARE * enough_bytes:
                 value = max(value, wide.bound_at(wide.corner(sign * at, _BESIDE * most)))
@@ -93,13 +96,10 @@ class _Wide:
             prices = SheetPrices(of=self.of, price_bytes=price)
             best = max(best, prices.bound_bytes)
             used = prices.used_parts
-            look()
-            if used - self.close:
-                self._look_closer(used, turn // _TURNS_NEAR)
-            elif used - self.sharp:
-                self.of = self.of.looked_closer(used - self.sharp, sharp=True)
-                self.sharp |= used
-            else:
+            try:
+                if not self._looked_closer(used, turn // _TURNS_NEAR):
+                    break
+            except TimeUp:  # what is known so far holds
                 break
         return best
 
@@ -117,8 +117,17 @@ class _Wide:
             return at_bytes
         return at_bytes + (right - left - (rise + fall) * beside_bytes) / (rise - fall)
 
-    def _look_closer(self, used: set[int], near: int) -> None:
-        """Look at these parts closely, and at some of about their size: those are used next."""
-        parts = {k for part in used for k in range(part - near, part + near + 1)} - self.close
-        self.of = self.of.looked_closer({k for k in parts if 0 < k <= self.of.largest}, sharp=False)
-        self.close |= parts
+    def _looked_closer(self, used: set[int], near: int) -> bool:
+        """Look closer at these parts; return whether there was more to know."""
+        look()
+        if used - self.close:  # and at some of about their size: those are used next
+            parts = {k for part in used for k in range(part - near, part + near + 1)} - self.close
+            some = {k for k in parts if 0 < k <= self.of.largest}
+            self.of = self.of.looked_closer(some, sharp=False)
+            self.close |= parts
+            return True
+        if used - self.sharp:
+            self.of = self.of.looked_closer(used - self.sharp, sharp=True)
+            self.sharp |= used
+            return True
+        return False

@@ -129,7 +129,7 @@ def test_an_answer_comes_near_its_limit(monkeypatch: pytest.MonkeyPatch) -> None
     _clocks(monkeypatch, tick)
     found = solve_question(RACKS, time_limit_s=1.0)
 
-    assert 0.9 < now_s[0] < 1.2
+    assert 0.9 < now_s[0] < 1.25
     assert found.proof is Proof.INCUMBENT
     assert found.objective_bytes <= min(cut_bytes(RACKS, h) for _, h in baselines(RACKS, 0))
 
