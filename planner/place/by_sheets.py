@@ -20,6 +20,7 @@ from planner.place.sheet_prices import SheetPrices, sheet_prices
 from planner.place.sheet_seats import seated_parts
 from planner.place.sheet_sweep import swept_choice
 from planner.place.whole_numbers import FEW
+from planner.place.wide_choice import choosable, chosen_bound
 from planner.place.wide_sheets import wide_bound
 
 if TYPE_CHECKING:
@@ -86,9 +87,14 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
 
 def by_wide_sheets(work: Work) -> bool:
     """Raise the bound by sheets that are cut into large parts; return whether that proves."""
+    cut = work.best.cut_bytes
     for axes in wide_axes(work.question):
         look()
-        if work.raise_bound(wide_bound(work.question, axes, work.best.cut_bytes)):
+        of = sheeted(work.question, axes, rough=True)
+        bound = chosen_bound(of, cut) if choosable(of) else None
+        if bound is None:
+            bound = wide_bound(work.question, axes, cut)
+        if work.raise_bound(bound):
             return True
     return work.proved
 

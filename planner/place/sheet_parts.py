@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SHEET_LEAST, _SHEET_MOST = 4, 512  # cells of a sheet; a stage of 512 is cut in few seconds
 _PART_MOST = 96  # cells of a part, past which a sharp bound of what it pays takes too long
-_RANKS = 12  # of parts that are told apart; what further ones pay is what the last of these does
+_RANKS = 12  # of parts that are told apart
 _SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with a sharp bound
 
 
@@ -72,7 +72,6 @@ class Sheeted:
         inside_given_bytes: what domains are charged too much by inside one sheet [bytes].
         given_bytes: what domains are charged too much by, in all [bytes].
         beside: the families that are not in those.
-        beside_bytes: what they pay at least, by themselves [bytes].
     """
 
     question: Question
@@ -88,12 +87,21 @@ class Sheeted:
     inside_given_bytes: float
     given_bytes: float
     beside: Question
-    beside_bytes: float
+
+    @property
+    def beside_bytes(self) -> float:
+        """What the families beside pay at least, by themselves [bytes]."""
+        return _beside_bytes(self.beside) if self.beside.charges else 0.0
 
     @property
     def sheets(self) -> int:
         """Sheets of the grid [1]."""
         return self.question.cells // self.sheet.cells
+
+    @property
+    def joint(self) -> Question:
+        """One sheet with the traces: what a first part pays, but for families without one."""
+        return replace(self.sheet, charges=(*self.sheet.charges, *self.traces))
 
     @property
     def largest(self) -> int:
@@ -147,16 +155,31 @@ class Sheeted:
             parts: their cells, of sheets that were looked at roughly [1].
             sharp: as close as can be, which takes longer.
         """
-        part_bytes, pays_bytes = self.part_bytes.copy(), self.pays_bytes.copy()
-        joint = replace(self.sheet, charges=(*self.sheet.charges, *self.traces))
         bound = domain_bound if sharp else loose_bound
+        part_bytes, joint_bytes = self.part_bytes.copy(), np.zeros(len(self.part_bytes))
         for k in parts:
-            plain = max(part_bytes[k], bound(self.sheet, k))
-            together = bound(joint, k) + self.alone_bytes[k] if self.traces else 0.0
-            first = max(pays_bytes[0, k], plain + self.across_bytes[0, k], together)
-            pays_bytes[:, k] += plain - part_bytes[k]
-            part_bytes[k], pays_bytes[0, k] = plain, first
-        return replace(self, part_bytes=part_bytes, pays_bytes=pays_bytes)
+            part_bytes[k] = bound(self.sheet, k)
+            joint_bytes[k] = bound(self.joint, k) if self.traces else 0.0
+        return self.raised(part_bytes, joint_bytes)
+
+    def raised(self, part_bytes: NDArray[np.float64], joint_bytes: NDArray[np.float64]) -> Sheeted:
+        """Return the same where parts are known to pay this, too; shapes [cells + 1] [bytes].
+
+        Args:
+            part_bytes: inside a sheet.
+            joint_bytes: a first part, for the families of ``joint``.
+        """
+        plain = np.maximum(self.part_bytes, part_bytes)
+        pays_bytes = self.pays_bytes + (plain - self.part_bytes)
+        pays_bytes[0] = np.maximum(self.pays_bytes[0], plain + self.across_bytes[0])
+        if self.traces:
+            pays_bytes[0] = np.maximum(pays_bytes[0], joint_bytes + self.alone_bytes)
+        return replace(self, part_bytes=plain, pays_bytes=pays_bytes)
+
+
+@lru_cache(maxsize=64)
+def _beside_bytes(question: Question) -> float:
+    return lower_bound(question)
 
 
 @lru_cache(maxsize=64)
@@ -204,13 +227,16 @@ def wide_axes(question: Question) -> list[tuple[int, ...]]:
     return [axes for axes in wide if question.group_size(axes) > largest]
 
 
-def sheeted(question: Question, axes: tuple[int, ...], *, rough: bool = False) -> Sheeted:
+def sheeted(
+    question: Question, axes: tuple[int, ...], *, rough: bool = False, ranks: int = _RANKS
+) -> Sheeted:
     """Return *question* cut into sheets along *axes*.
 
     Args:
         question: the whole.
         axes: along which the cells of a sheet vary.
         rough: whether parts are looked at all at once and roughly: ``looked_closer`` follows.
+        ranks: of parts that are told apart; what further ones pay is what the last of these does.
     """
     sizes = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
     cells, seats = prod(sizes), max(question.capacities)
@@ -219,7 +245,7 @@ def sheeted(question: Question, axes: tuple[int, ...], *, rough: bool = False) -
     sheet = Question(sizes=sizes, charges=cut.inside, capacities=(cells,))
     inside = partial(_inside, sheet, len(held) - 1, rough)
     part_bytes = inside(())
-    across_bytes = np.zeros((_RANKS, len(held)))
+    across_bytes = np.zeros((ranks, len(held)))
     given_bytes = rebate_bytes(sheet) * (question.cells // cells) - cut.never_given_bytes
     alone_bytes, traces, outers = np.zeros(len(held)), [], []
     for trace, charges in cut.across.items():
@@ -229,7 +255,7 @@ def sheeted(question: Question, axes: tuple[int, ...], *, rough: bool = False) -
             capacities=(question.cells // cells,),
         )
         width = question.group_size(trace)
-        slopes = _slopes(outer, seats, cells)
+        slopes = _slopes(outer, seats, cells, ranks)
         if width > 1:  # one more group touched costs no less, and a part touches these or more
             slopes = np.maximum(slopes, 0.0)
         outers.append(Outer(width=width, question=outer, slope_bytes=slopes))
@@ -259,7 +285,6 @@ def sheeted(question: Question, axes: tuple[int, ...], *, rough: bool = False) -
         inside_given_bytes=rebate_bytes(sheet),
         given_bytes=given_bytes,
         beside=rest,
-        beside_bytes=lower_bound(rest) if cut.beside else 0.0,
     )
 
 
@@ -313,11 +338,12 @@ def _sorted_out(question: Question, axes: set[int]) -> _SortedOut:
     )
 
 
-def _slopes(outer: Question, seats: int, cells: int) -> NDArray[np.float64]:
+def _slopes(outer: Question, seats: int, cells: int, told: int) -> NDArray[np.float64]:
     """Return by how much one more sheet adds to what a domain pays, never growing [bytes].
 
     Of a concave function below the bound of a domain with 1, 2, … cells of the grid of sheets; near
-    the bound where a domain of *seats* in sheets of *cells* has its parts one upon another.
+    the bound where a domain of *seats* in sheets of *cells* has its parts one upon another. Of
+    *told* ranks; the last is that of all further sheets.
     """
     fewest = -(-seats // cells)
     most = min(outer.cells, seats)
@@ -334,9 +360,9 @@ def _slopes(outer: Question, seats: int, cells: int) -> NDArray[np.float64]:
         weight[fewest - 2] += 1 - filled / cells
     below = _concave_below(bound, weight)
     slopes = np.diff(below, prepend=0.0)
-    ranks = np.minimum(np.arange(_RANKS), most - 1)
+    ranks = np.minimum(np.arange(told), most - 1)
     taken: NDArray[np.float64] = slopes[ranks]
-    taken[-1] = slopes[min(_RANKS - 1, most - 1) :].min()
+    taken[-1] = slopes[min(told - 1, most - 1) :].min()
     return np.minimum.accumulate(taken)
 
 

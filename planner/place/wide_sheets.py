@@ -18,6 +18,7 @@ from planner.place.clock import TimeUp, look, over
 from planner.place.sharing import Tries, peak
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import SheetPrices
+from planner.place.stacked import stacked_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +46,11 @@ def wide_bound(question: Question, axes: tuple[int, ...], enough_bytes: float) -
     best = wide.bound_at(0.0)
     sizes = np.arange(wide.of.largest + 1)
     for counted in (sizes > 0, sizes > max(question.capacities) // 2):
+        if wide.counted.any() and best < enough_bytes:
+            try:
+                wide.look_at_layers()
+            except TimeUp:
+                return best
         wide.take_up(counted)
         for sign in (-1.0, 1.0):
             if best >= enough_bytes or over():
@@ -69,6 +75,11 @@ class _Wide:
         self.settled_bytes = np.zeros(of.largest + 1)  # prices on numbers of parts that are best
         self.counted = np.zeros(of.largest + 1)
         self.found, self.found_bytes = 0.0, -np.inf
+
+    def look_at_layers(self) -> None:
+        """Look at all parts layer by layer."""
+        of, most = self.of, self.of.largest
+        self.of = of.raised(stacked_bounds(of.sheet, most), stacked_bounds(of.joint, most))
 
     def take_up(self, counted: NDArray[np.bool_]) -> None:
         """Keep the best price on the parts counted so far, and count these, by their cells."""

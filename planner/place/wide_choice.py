@@ -1,0 +1,215 @@
+"""Two wide sheets in few domains: every way to cut both, looked through.
+
+Where two sheets fill three domains or fewer, all that can be chosen is how many cells of either
+sheet each domain holds. Both are cut in all ways that may together cost less than the best so far,
+the cheapest first; so no price on parts is needed. What the parts of the best choice pay is looked
+at more closely, and it is made again. Proof: ``FORMULATION.md``, "Wide sheets".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.place.bound import domain_bound, loose_bound
+from planner.place.clock import TimeUp, look
+from planner.place.question import Charge, Kind, Question, held_units
+from planner.place.stacked import stacked_bounds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from planner.place.sheet_parts import Sheeted
+
+_SHEETS, _DOMAINS_MOST = 2, 3
+_PAIRS_MOST = 5_000_000  # of cuttings that are looked at in one choice
+_TURNS = 60  # times that the choice is made
+_ROUNDING = 1e-12  # relative; sums of a few dozen products
+
+
+def choosable(of: Sheeted) -> bool:
+    """Return whether sheets and domains are few enough to look through all choices."""
+    return of.sheets == _SHEETS and len(of.question.capacities) <= _DOMAINS_MOST
+
+
+def chosen_bound(of: Sheeted, enough_bytes: float) -> float | None:
+    """Return what every seating cuts at least, by the cheapest choice of parts [bytes].
+
+    When the time is up, what is known by then; None if there was too much to look at.
+
+    Args:
+        of: two sheets in three domains at most, their parts looked at roughly.
+        enough_bytes: a bound that need not be better [bytes].
+    """
+    best = 0.0
+    try:
+        choice = _choice_of(of)
+        for _ in range(_TURNS):
+            look()
+            bound = choice.make(enough_bytes)
+            if bound is None:
+                return None
+            best = max(best, bound)
+            if best >= enough_bytes or not choice.look_closer():
+                break
+    except TimeUp:
+        pass  # what is known so far holds
+    return best
+
+
+def _choice_of(of: Sheeted) -> _Choice:
+    """Return the choice of parts that are looked at layer by layer."""
+    most, halves = of.largest, in_two_parts(of.sheet)
+    return _Choice(
+        of=of.raised(stacked_bounds(of.sheet, most), stacked_bounds(of.joint, most)),
+        halves=halves,
+        halved_bytes=stacked_bounds(halves, most),
+    )
+
+
+def in_two_parts(sheet: Question) -> Question:
+    """Return *sheet* with charges by which one domain pays all that two parts of it cost.
+
+    A group is whole in one part or it is in both, and then each tells what the other holds.
+    """
+    weights: dict[tuple[tuple[int, ...], Kind, tuple[float, ...]], float] = {}
+    for charge in sheet.charges:
+        kind, factor, units = charge.kind, 1.0, charge.units
+        if kind in (Kind.TOUCH, Kind.CHAIN):
+            kind = Kind.RING  # its own weight for every group held in part
+        elif kind is Kind.RING:
+            factor = 2.0  # both parts pay
+        elif kind in (Kind.PAIRS, Kind.COPIES):
+            held = held_units(charge, sheet.group_size(charge.axes))
+            kind, units = Kind.COPIES, tuple(map(sum, zip(held, reversed(held), strict=True)))
+        else:
+            continue  # what closes a chain is left out
+        key = (charge.axes, kind, units)
+        weights[key] = weights.get(key, 0.0) + factor * charge.weight_bytes
+    charges = tuple(
+        Charge(axes=axes, kind=kind, weight_bytes=weight, units=units)
+        for (axes, kind, units), weight in weights.items()
+    )
+    return replace(sheet, charges=charges)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Choice:
+    """The cheapest choice of parts, as far as it is known what they pay.
+
+    Args:
+        of: the sheets.
+        halves: ``in_two_parts`` of a sheet.
+        halved_bytes: what a cut of a sheet into a part of 0, 1, … cells and another costs at least.
+        capacities: cells of three domains [1].
+        cuttings: what each of them holds, shape [cuttings, domains] [1].
+        chosen: the two cuttings chosen last; None if none was.
+        close: parts that were looked at closely.
+        sharp: parts that were looked at as closely as can be.
+        near: by how many cells parts differ that are looked at closely together [1].
+    """
+
+    of: Sheeted
+    halves: Question
+    halved_bytes: NDArray[np.float64]
+    capacities: NDArray[np.int64] = field(init=False)
+    cuttings: NDArray[np.int64] = field(init=False)
+    chosen: NDArray[np.int64] | None = None
+    close: set[int] = field(default_factory=set)
+    sharp: set[int] = field(default_factory=set)
+    near: int = 1
+
+    def __post_init__(self) -> None:
+        capacities = self.of.question.capacities
+        self.capacities = np.array([*capacities, *(0,) * (_DOMAINS_MOST - len(capacities))])
+        first, second = np.indices((self.of.largest + 1,) * 2).reshape(2, -1)
+        held = np.column_stack([first, second, self.of.sheet.cells - first - second])
+        self.cuttings = held[((held >= 0) & (held <= self.capacities)).all(axis=1)]
+
+    def make(self, enough_bytes: float) -> float | None:
+        """Choose two cuttings that cost the least; return what they do, or *enough* if no less.
+
+        None if there was too much to look at.
+        """
+        inside, across = self._inside_bytes(), self._across_bytes()
+        order = np.argsort(inside, kind="stable")
+        inside, held = inside[order], self.cuttings[order]
+        cells = np.arange(self.of.largest + 1)
+        least = float((across[1:] / (cells[1:, None] + cells)).min())  # for a cell, of any parts
+        given = self.of.given_bytes - _SHEETS * self.of.inside_given_bytes - self.of.beside_bytes
+        settled = _SHEETS * self.of.sheet.cells * least - given
+        best, self.chosen, pairs = enough_bytes, None, 0
+        for one in range(len(inside)):
+            last = int(np.searchsorted(inside, best - settled - inside[one]))
+            if last <= one:  # with a cutting that is no cheaper it costs too much
+                break
+            pairs += last - one
+            if pairs > _PAIRS_MOST:
+                return None
+            fits = (held[one] + held[one:last] <= self.capacities).all(axis=1)
+            others = np.flatnonzero(fits) + one
+            if not len(others):
+                continue
+            cost = inside[one] + inside[others] + across[held[one], held[others]].sum(axis=1)
+            other = int(cost.argmin())
+            if cost[other] - given < best:
+                best = float(cost[other]) - given
+                self.chosen = held[[one, others[other]]]
+        size = abs(best) + abs(self.of.given_bytes) + abs(settled)
+        return best if self.chosen is None else best - _ROUNDING * size
+
+    def look_closer(self) -> bool:
+        """Look at the parts chosen last more closely; return whether there was more to see.
+
+        First at ever more parts of about their size, too: those are chosen next.
+        """
+        if self.chosen is None:
+            return False
+        used, most = set(self.chosen.ravel().tolist()) - {0}, self.of.largest
+        if used - self.close:
+            near = range(-self.near, self.near + 1)
+            parts = {part + k for part in used for k in near if 0 < part + k <= most} - self.close
+            self.near *= 2
+            self.close |= parts
+            self._look(parts, sharp=False)
+        elif used - self.sharp:
+            parts = used - self.sharp
+            self.sharp |= parts
+            self._look(parts, sharp=True)
+        else:
+            return False
+        return True
+
+    def _look(self, parts: set[int], *, sharp: bool) -> None:
+        """Look at these parts, and at cuttings into one of them and another."""
+        self.of = self.of.looked_closer(parts, sharp=sharp)
+        bound, cells = domain_bound if sharp else loose_bound, self.of.sheet.cells
+        others = {cells - k for k in parts if 0 < cells - k <= self.of.largest}
+        for k in parts | others:
+            self.halved_bytes[k] = max(self.halved_bytes[k], bound(self.halves, k))
+
+    def _inside_bytes(self) -> NDArray[np.float64]:
+        """Return what every cutting costs at least inside its sheet, shape [cuttings] [bytes].
+
+        Of two parts, that is no less than both together; what first parts pay jointly, which is
+        counted across, may be the same.
+        """
+        of, two = self.of, (self.cuttings > 0).sum(axis=1) == 2
+        inside: NDArray[np.float64] = of.part_bytes[self.cuttings].sum(axis=1)
+        inside -= of.inside_given_bytes
+        halved = self.halved_bytes[self.cuttings[two]].max(axis=1)
+        joint = of.joint_bytes[self.cuttings[two]].sum(axis=1)
+        inside[two] = np.maximum(inside[two], halved - joint)
+        return inside
+
+    def _across_bytes(self) -> NDArray[np.float64]:
+        """Return what a domain pays besides, by its cells of both sheets [bytes]."""
+        first, further = self.of.pays_bytes[0], self.of.pays_bytes[1]
+        k = np.arange(self.of.largest + 1)
+        larger, smaller = np.maximum(k[:, None], k), np.minimum(k[:, None], k)
+        part_bytes = self.of.part_bytes
+        across: NDArray[np.float64] = first[larger] - part_bytes[larger]
+        across += further[smaller] - part_bytes[smaller]
+        return across
