@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Parts = tuple[int, ...]
 
-_SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)  # of what is open, one limit after another
+_SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)  # of what is open, one limit after another
 _TOO_MANY = 3  # limits under which there is too much to look at, after which none is tried
 _HOPEFUL_SHARE = 0.3  # of what is open, up to which there must not be too much to look at
 _LEARNED_MOST = 400  # times that a cheapest way turned out dearer, after which it stands as it is
@@ -167,9 +167,10 @@ def _limits(known: float, slack: float) -> Iterator[float]:
     last = known
     for share in _SHARES:
         limit = known + share * (slack - known)
-        if limit - last >= _SHARES[0] * slack or limit >= slack:
+        if limit < slack and limit - last >= _SHARES[0] * slack:
             last = limit
-            yield min(limit, slack)
+            yield limit
+    yield slack  # itself: sums may be off by a last digit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
