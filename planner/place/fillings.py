@@ -135,11 +135,14 @@ def _joined(
         pays_bytes: the same of one more; where several are as cheap it is the emptiest [bytes].
     """
     count = len(best_bytes)
-    padded = np.concatenate([np.full(count - 1, inf), best_bytes])
+    may = np.flatnonzero(np.isfinite(pays_bytes))  # no more free seats than it has
+    most = int(may[-1]) + 1 if len(may) else 1
+    padded = np.concatenate([np.full(most - 1, inf), best_bytes])
     step = padded.strides[0]
-    paid = as_strided(padded, (count, count), (step, step), writeable=False) + pays_bytes[::-1]
+    paid = as_strided(padded, (count, most), (step, step), writeable=False)
+    paid = paid + pays_bytes[most - 1 :: -1]
     least = paid.argmin(axis=1)
-    return paid[np.arange(count), least], count - 1 - least
+    return paid[np.arange(count), least], most - 1 - least
 
 
 def cheapest_parted(
