@@ -8,6 +8,7 @@ one is where there are spare seats. It holds for every seating whatever. Proofs:
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ import numpy as np
 
 from planner.place.clock import look
 from planner.place.fillings import Prices, cheapest, cheapest_filling, cheapest_parted
-from planner.place.floors import floors
+from planner.place.floors import floors, taken_out_bytes
 from planner.place.question import Question, coarsen
 from planner.place.spread import Share, closing_weights, plain_weights, tables
 from planner.place.together import roomy, tied_bytes
@@ -141,6 +142,8 @@ def lower_bound(
         total = sum(bounds(capacity) for capacity in question.capacities)
     elif filled_as_needed(question):
         prices = known or prices_of(question, shares)
+        if not shares and known is None and enough_bytes == inf:
+            prices = plain_prices(question)
         enough = enough_bytes - sum(given) + rebate + rebate * _CANCELLED
         total = cheapest(question.capacities, question.cells, prices, enough)
     else:
@@ -187,7 +190,21 @@ def prices_of(
             lambda c: loose_bound(question, c, shares, split_axis),
             lambda c: domain_bound(question, c, split_axis, shares),
         ),
+        falls_bytes=taken_out_bytes(question, shares, len(least)),
     )
+
+
+def plain_prices(question: Question) -> Prices:
+    """Return ``prices_of`` without rules, where the cheapest filling holds looked at closely."""
+    known = _plain_prices(question)
+    return replace(known, least_bytes=known.least_bytes.copy(), asked=dict(known.asked))
+
+
+@lru_cache(maxsize=64)
+def _plain_prices(question: Question) -> Prices:
+    prices = prices_of(question)
+    cheapest(question.capacities, question.cells, prices)
+    return prices
 
 
 def holdings(question: Question) -> set[int]:
@@ -239,9 +256,15 @@ def split_bound(question: Question, axis: int, enough_bytes: float = inf) -> flo
     lined = Prices(
         least_bytes=whole.least_bytes + touch_bytes * np.arange(len(whole.least_bytes)),
         closer=tuple(partial(_lined, closer, touch_bytes) for closer in whole.closer),
+        falls_bytes=whole.falls_bytes,
     )
     parted = prices_of(question, split_axis=axis, held=held)
-    if not filled_as_needed(question):
+    if filled_as_needed(question):  # whatever lines are parted, it costs no less
+        least = plain_prices(question).least_bytes
+        parted.least_bytes[1:] = np.maximum(parted.least_bytes[1:], least[1:])
+        lines = np.arange(1, len(lined.least_bytes))
+        lined.least_bytes[1:] = np.maximum(lined.least_bytes[1:], least[n * lines])
+    else:
         lined.look_closely()
         parted.look_closely()
     rebate = rebate_bytes(question)

@@ -3,8 +3,8 @@
 What a domain pays is known from below only, and roughly at first. The cells that the cheapest
 choice holds are looked at more closely, and it is made again, until nothing in it is left rough:
 then no other choice is cheaper, for the rough prices of the others are too low, not too high.
-Where it only counts whether a price is reached, any choice that stays below it, or no choice left
-that may, tells.
+A price of so many cells says something of fuller domains, too. Where it only counts whether a price
+is reached, any choice that stays below it, or no choice left that may, tells.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Closer = Callable[[int], float]
 
+_ROUNDING = 1e-12  # relative; of sums of a few products
+
 
 @dataclass(slots=True, kw_only=True)
 class Prices:
@@ -31,11 +33,14 @@ class Prices:
     Args:
         least_bytes: by cells held, 0, 1, …, infinite where none may, shape [most + 1] [bytes].
         closer: functions that know better, the quick ones first; each gives a lower bound [bytes].
+        falls_bytes: what a domain may pay less at most with 0, 1, … cells more; nobody knows of the
+            cells beyond [bytes].
         asked: how many of these were asked, by cells.
     """
 
     least_bytes: NDArray[np.float64]
     closer: tuple[Closer, ...]
+    falls_bytes: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     asked: dict[int, int] = field(default_factory=dict)
 
     def look_closer(self, held: int) -> bool:
@@ -44,17 +49,17 @@ class Prices:
         if step == len(self.closer):
             return False
         self.asked[held] = step + 1
-        self.least_bytes[held] = max(self.least_bytes[held], self.closer[step](held))
+        paid = max(self.least_bytes[held], self.closer[step](held))
+        self.least_bytes[held] = paid
+        fuller = self.least_bytes[held + 1 : held + len(self.falls_bytes)]
+        least = paid * (1 - _ROUNDING) - self.falls_bytes[1 : len(fuller) + 1]
+        np.maximum(fuller, least, out=fuller)
         return True
 
     def look_at(self, held: Sequence[int]) -> bool:
         """Look closer at each of these numbers of cells; return whether there was more to know."""
         looked = [self.look_closer(cells) for cells in sorted(set(held) - {0})]
         return any(looked)
-
-    def known_to_the_end(self, held: Sequence[int]) -> bool:
-        """Return whether nobody knows better of any of these numbers of cells."""
-        return all(self.asked.get(cells, 0) == len(self.closer) for cells in held if cells)
 
     def of(self, held: Sequence[int]) -> float:
         """Return what domains that hold so many cells pay, as far as is known [bytes]."""
@@ -88,12 +93,14 @@ def cheapest(
 
 
 def _looked(filling: Sequence[tuple[Prices, Sequence[int]]], enough_bytes: float) -> bool:
-    """Look closer at a filling; return whether there was more to know that may count."""
-    looked = [prices.look_at(held) for prices, held in filling]
-    if enough_bytes < inf and all(prices.known_to_the_end(held) for prices, held in filling):
-        stays_below = sum(prices.of(held) for prices, held in filling) < enough_bytes
-        return any(looked) and not stays_below
-    return any(looked)
+    """Look closer at a filling; return whether there was more to know that may count.
+
+    Where it only counts whether a price is reached, until it is by this filling.
+    """
+    while any([prices.look_at(held) for prices, held in filling]):  # noqa: C419 - each of them
+        if sum(prices.of(held) for prices, held in filling) >= enough_bytes or enough_bytes == inf:
+            return True
+    return False
 
 
 def _cheapest(

@@ -75,6 +75,35 @@ def floors(
     return best
 
 
+def taken_out_bytes(question: Question, shares: Sequence[Share], most: int) -> NDArray[np.float64]:
+    """Return what a domain may pay more at most with 0, 1, … cells fewer, well chosen [bytes].
+
+    So one of more cells pays no less than one of fewer less that. Groups of the family that would
+    cost most are emptied one after the other: only one of them is parted that was not, and what it
+    costs at most. In another family every cell may come from another group.
+
+    Args:
+        question: the grid and its charges.
+        shares: priced rules.
+        most: cells taken out at most [1].
+
+    Returns:
+        Array [most + 1].
+    """
+    each, once = [], []
+    for term in terms(question, shares):
+        part = np.array(term.part_bytes or (0.0, 0.0))
+        each.append(term.ring_bytes + max(0.0, float((part[:-1] - part[1:]).max())))
+        once.append(term.ring_bytes + float(part.max()))
+    pieces = sum(price for term in terms(question, shares) for _, price in term.shares)
+    cells = np.arange(most + 1)
+    together = sum(each) + pieces
+    ways = [cells * together]
+    ways += [cells * (together - a) + b * (cells > 0) for a, b in zip(each, once, strict=True)]
+    least: NDArray[np.float64] = np.min(ways, axis=0)
+    return least
+
+
 def _tangent(
     sizes: NDArray[np.int64],
     sets: tuple[tuple[int, ...], ...],

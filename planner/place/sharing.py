@@ -15,6 +15,7 @@ import numpy as np
 from planner.place.bound import (
     filled_as_needed,
     lower_bound,
+    plain_prices,
     prices_by_axes,
     prices_of,
 )
@@ -139,7 +140,8 @@ class _Rule:
         question = self.question
         if sum(question.capacities) == question.cells or not filled_as_needed(question):
             return None
-        known = prices_of(question, self._shares(price_bytes))
+        shares = self._shares(price_bytes)
+        known = prices_of(question, shares) if shares else plain_prices(question)
         below = max((p for p in self.known_bytes if p <= price_bytes), default=None)
         above = min((p for p in self.known_bytes if p >= price_bytes), default=None)
         if below is None:
