@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.clock import look
+from planner.place.clock import TimeUp, look
 from planner.place.sweep_states import Rest, cheapest_of_alike, mixed
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ def swept(
 ) -> Swept:
     """Return the cheapest way to deal out all sheets, or what all of them cost at least.
 
+    When the time is up, what is known by then.
+
     Args:
         dealing: the sheets and what domains pay.
         cut_bytes: of the best seating known; ways that cost no less are left out [bytes].
@@ -136,29 +138,32 @@ def swept(
     base = dealing.base_bytes - dealing.tolerance_bytes
     limits = _limits(known, slack)
     proved, limit, too_high, failed, learned = 0.0, next(limits), inf, 0, 0
-    while monotonic() < ends_s and failed < _TOO_MANY:
-        found = below(dealing, limit, most)
-        if found.too_many:
-            too_high, failed = limit, failed + 1
-            if known > proved or limit < _HOPEFUL_SHARE * slack:
-                break  # nothing is told that is not known, or much more is to be looked at
-        elif found.held is not None and dealing.learn(found.held):
-            proved, learned = max(proved, found.excess_bytes), learned + 1
-            if learned > _LEARNED_MOST:
-                return Swept(bound_bytes=base + proved, held=found.held, ended=False)
-            continue
-        else:
-            proved = max(proved, found.excess_bytes)
-            if found.held is not None:
-                return Swept(bound_bytes=base + proved, held=found.held, ended=True)
-            if proved >= slack:
-                return Swept(bound_bytes=cut_bytes, held=None, ended=True)
-        if too_high == inf:
-            limit = next(limits)
-            continue
-        limit = (max(known, proved) + too_high) / 2
-        if too_high - limit < _NEAR_SHARE * slack:
-            break
+    try:
+        while monotonic() < ends_s and failed < _TOO_MANY:
+            found = below(dealing, limit, most)
+            if found.too_many:
+                too_high, failed = limit, failed + 1
+                if known > proved or limit < _HOPEFUL_SHARE * slack:
+                    break  # nothing is told that is not known, or much more is to be looked at
+            elif found.held is not None and dealing.learn(found.held):
+                proved, learned = max(proved, found.excess_bytes), learned + 1
+                if learned > _LEARNED_MOST:
+                    return Swept(bound_bytes=base + proved, held=found.held, ended=False)
+                continue
+            else:
+                proved = max(proved, found.excess_bytes)
+                if found.held is not None:
+                    return Swept(bound_bytes=base + proved, held=found.held, ended=True)
+                if proved >= slack:
+                    return Swept(bound_bytes=cut_bytes, held=None, ended=True)
+            if too_high == inf:
+                limit = next(limits)
+                continue
+            limit = (max(known, proved) + too_high) / 2
+            if too_high - limit < _NEAR_SHARE * slack:
+                break
+    except TimeUp:
+        pass  # what is known so far holds
     return Swept(bound_bytes=base + proved, held=None, ended=False)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from planner.place import Proof
+from planner.place.clock import TimeUp
 from planner.place.question import Charge, Kind, Question
 from planner.place.solve import solve_question
 from planner.place.stage_joins import Beyond, Pairs
@@ -151,6 +152,38 @@ def test_stages_with_one_reduction_are_seated_as_the_sweep_says(seeds: range) ->
         dealing = StageDealing(stage_prices(of, any_home, inf))
         found = swept(dealing, 1.5 * best, 0.0, EVERYTHING, inf)
         assert found.bound_bytes == pytest.approx(best, rel=ROUNDING), bare
+
+
+def _of_eight_cells() -> Staged:
+    """Two stages of four in domains of six and two: the least way cuts 12.
+
+    One stage is whole, of the other two cells lie elsewhere: 10 for its second part, a hop each.
+    """
+    charge = Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=10.0)
+    hop = Charge(axes=(1,), kind=Kind.CHAIN, weight_bytes=1.0)
+    of = staged(Question(sizes=(4, 2), charges=(charge, hop), capacities=(6, 2)))
+    assert of is not None
+    return of
+
+
+class _Late(Beyond):
+    """Has the time run out when the first way is found that costs less than the cut."""
+
+    def cutting_bytes(self, parts: tuple[int, ...]) -> float:
+        del parts
+        raise TimeUp
+
+
+def test_a_sweep_that_is_cut_short_keeps_what_it_proved() -> None:
+    of = _of_eight_cells()
+    poor = _drawn(of, 0)
+    late = _Late(of=of, slack_bytes=0.0, ends_s=inf)
+
+    found = swept(StageDealing(poor, late), 20.0, 0.0, EVERYTHING, inf)
+
+    assert not found.ended
+    assert found.held is None
+    assert poor.bound_bytes + 1.0 < found.bound_bytes <= 12.0
 
 
 def test_racks_of_eighteen_blocks_are_proved_where_a_solver_left_two_per_cent() -> None:
