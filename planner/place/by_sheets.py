@@ -157,10 +157,8 @@ class _Try:
             if monotonic() > ends_s or work.proved or not better:
                 break
             self.chosen_bytes[choose] = before_bytes = work.best.cut_bytes
-            if choose is part_choice:
-                known = self._swept(before_bytes, ends_s)
-                if known and self.effort is FEW:
-                    continue  # a solver knows no cheaper choice, but others, which may seat better
+            if choose is part_choice and self._swept(before_bytes, ends_s):
+                continue
             choice = choose(self.prices, self.cuttings, before_bytes, ends_s, self.effort)
             if work.believe(choice.bound_bytes):
                 return True
@@ -169,7 +167,10 @@ class _Try:
         return work.proved
 
     def _swept(self, cut_bytes: float, ends_s: float) -> bool:
-        """Choose without a solver; return whether the cheapest choice is known."""
+        """Choose without a solver; return whether one need not be asked, or not soon.
+
+        Where the cheapest choice is known it knows no cheaper one, but others: some seat better.
+        """
         known_bytes = max(self.work.bound_bytes, self.work.solver_bytes)
         choice = swept_choice(
             self.prices, self.cuttings, cut_bytes, known_bytes, ends_s, self.effort
@@ -180,7 +181,8 @@ class _Try:
             self.work.raise_bound(choice.bound_bytes)
         if choice.cuttings and not self.work.proved:
             self._taken(choice)
-        return choice.ended
+        known = choice.ended and self.effort is FEW
+        return known or self.work.proved or monotonic() > ends_s
 
     def _taken(self, choice: PartChoice) -> bool:
         work, question = self.work, self.prices.of.question

@@ -179,12 +179,15 @@ def _chosen(
     if work.swept[grid.sides].ended and ring_of(of) is None:
         work.stages_open = False
         return True  # the cheapest choice is known
+    left_s = ends_s - monotonic()
+    if left_s <= 0:  # the sweep took it all
+        work.stages_open = True
+        return False
     if effort is FEW:
         if work.few_bytes == cut and not again:
             return False
         work.few_bytes = cut
     known = patterns_of(of, grid.home)
-    left_s = ends_s - monotonic()
     chosen = choice_of(of, priced, cut, _CHOICE_SHARE * left_s, effort, known)
     if work.believe(chosen.bound_bytes):
         return True
