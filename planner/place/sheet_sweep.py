@@ -6,6 +6,7 @@ domain that was begun first goes on with the next sheet (``sweep.py``).
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.place.sheet_cuttings import Cuttings
+    from planner.place.sheet_parts import Sheeted
     from planner.place.sheet_prices import SheetPrices
     from planner.place.whole_numbers import Effort
 
@@ -36,11 +38,21 @@ def swept_choice(
 ) -> PartChoice:
     """Choose the parts of every domain and sheet, by our own arithmetic.
 
-    The arguments are those of ``part_choice`` and a bound that is known [bytes]. What a solver said
-    of cuttings is believed.
+    Nothing is chosen, and no bound told, where domains can be in too many states or not be filled.
+    What a solver said of cuttings is believed.
+
+    Args:
+        prices: of parts.
+        cuttings: what is known of them; what is worked out is added.
+        cut_bytes: of the best seating known; ways that cost no less are left out [bytes].
+        known_bytes: a bound of the cut that is known [bytes].
+        ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+        effort: how much is looked at.
     """
+    if _codes(prices.of) > _CODES_MOST:
+        return PartChoice(bound_bytes=0.0)
     dealing = SheetDealing(prices, cuttings)
-    if not dealing.possible:
+    if not isfinite(dealing.base_bytes):
         return PartChoice(bound_bytes=0.0)
     found = swept(dealing, cut_bytes, known_bytes, effort.swept, ends_s)
     if found.held is None:
@@ -76,9 +88,6 @@ class SheetDealing(Dealing):
         self.steps, self.cells, self.counts = of.sheets, of.sheet.cells, of.largest + 1
         self.seats = stock.sizes[-1] + 1
         self.pays_bytes = of.pays_bytes[: _told_ranks(of.pays_bytes)]
-        self.possible = self.pays_bytes.size * self.seats <= _CODES_MOST
-        if not self.possible:
-            return
         self.net_bytes = prices.price_bytes + prices.cell_bytes * np.arange(self.counts)
         self.rest_bytes = self._rest()
         self.given = prices.sheets.least(self.cells) + prices.cell_bytes * self.cells
@@ -87,7 +96,6 @@ class SheetDealing(Dealing):
         size = abs(paid) + abs(self.given) * self.steps + abs(of.given_bytes)
         total = paid + self.given * self.steps - of.given_bytes + of.beside_bytes
         self.base_bytes, self.tolerance_bytes = total - _ROUNDING * size, _ROUNDING * size
-        self.possible = bool(np.isfinite(self.base_bytes))
 
     def _rest(self) -> NDArray[np.float64]:
         """Return what a domain pays yet at least, less prices.
@@ -183,6 +191,11 @@ class SheetDealing(Dealing):
         for parts in {tuple(sorted((k for k in c if k), reverse=True)) for c in held.T.tolist()}:
             learned |= self.cuttings.learn(parts)
         return learned
+
+
+def _codes(of: Sheeted) -> int:
+    """Return how many codes a domain may have [1]."""
+    return _told_ranks(of.pays_bytes) * (of.largest + 1) * (of.stock.sizes[-1] + 1)
 
 
 def _told_ranks(pays_bytes: NDArray[np.float64]) -> int:

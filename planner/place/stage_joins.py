@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from planner.place.sheet_cuttings import Parts
     from planner.place.sheet_parts import Sheeted
     from planner.place.stages import Staged
-    from planner.place.sweep import Parts
 
 _CUT_CELLS = 8_000  # of stages, times their parts, that are cut for one sweep
 _SHEET_MOST = 256  # cells of a stage, past which to cut one takes a good part of a second
@@ -49,6 +49,9 @@ class Beyond:
     cells_left: int = field(init=False)
     cuttings_bytes: dict[Parts, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.cells_left = _CUT_CELLS if self.of.sheet.cells <= _SHEET_MOST else 0
+
     def cutting_bytes(self, parts: Parts) -> float:
         """Return what a stage cut into these parts costs beyond what they pay alone [bytes]."""
         if parts not in self.cuttings_bytes:
@@ -59,9 +62,6 @@ class Beyond:
     def _cutting_bytes(self, parts: Parts) -> float:
         alone = float(self.of.pays_bytes[list(parts)].sum()) - rebate_bytes(self.of.sheet)
         return max(0.0, ruled_sheet(self.of.sheet, parts).lower_bound_bytes - alone)
-
-    def __post_init__(self) -> None:
-        self.cells_left = _CUT_CELLS if self.of.sheet.cells <= _SHEET_MOST else 0
 
     @cached_property
     def _sheets(self) -> Sheeted:

@@ -15,9 +15,9 @@ from planner.place.sweep import Dealing, told
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from planner.place.sheet_cuttings import Parts
     from planner.place.stage_joins import Beyond, Pairs
     from planner.place.stage_prices import Priced
-    from planner.place.sweep import Parts
 
 _COSTS_MOST = 4_000_000  # of all states and counts of a stage, past which nothing is swept
 _ROUNDING = 1e-12  # relative; sums of a few hundred products

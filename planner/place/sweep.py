@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-Parts = tuple[int, ...]
+    from planner.place.sheet_cuttings import Parts
 
 _SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)  # of what is open, one limit after another
 _TOO_MANY = 3  # limits under which there is too much to look at, after which none is tried
