@@ -22,6 +22,7 @@ from planner.place.question import Question, coarsen
 from planner.place.spread import Share, closing_weights, plain_weights, tables
 from planner.place.together import roomy, tied_bytes
 from planner.place.touch_search import least_cost
+from planner.place.two_parts import in_two_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _FILLINGS_WORK = 3_000  # domains x holdings up to which fillings are cheap against bounds
 _FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
+_LOOKS_MOST = 200  # at the cheapest way to fill two domains
 _CANCELLED = 1e-14  # relative; what subtracting the rebate may leave of nought
 
 
@@ -150,7 +152,30 @@ def lower_bound(
         bounds = _bounds(question, None, shares)
         total = cheapest_filling(question.capacities, question.cells, bounds)
     total = sum(given, total)
-    return max(0.0, total - rebate - rebate * _CANCELLED)
+    bound = max(0.0, total - rebate - rebate * _CANCELLED)
+    if len(question.capacities) == 2 and not shares and bound < enough_bytes:
+        bound = max(bound, _bound_of_two(question))
+    return bound
+
+
+def _bound_of_two(question: Question) -> float:
+    """Return ``lower_bound`` of two domains, each charged for both [bytes]."""
+    halves, cells = in_two_parts(question), question.cells
+    larger, smaller = max(question.capacities), min(question.capacities)
+    if larger + smaller == cells:
+        return max(domain_bound(halves, larger), domain_bound(halves, smaller))
+    first = np.arange(max(0, cells - smaller), min(larger, cells) + 1)
+    if len(first) > _FILLINGS_WORK:
+        return 0.0
+    prices = prices_of(halves, held={*first.tolist(), *(cells - first).tolist()} - {0})
+    for _ in range(_LOOKS_MOST):
+        both = np.maximum(prices.least_bytes[first], prices.least_bytes[cells - first])
+        best = int(both.argmin())
+        held = (int(first[best]), cells - int(first[best]))
+        looked = [prices.look_closer(c) for c in held if c]
+        if not any(looked):
+            break
+    return float(both[best])
 
 
 def _given_bytes(question: Question, share: Share) -> float:

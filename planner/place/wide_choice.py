@@ -8,19 +8,20 @@ at more closely, and it is made again. Proof: ``FORMULATION.md``, "Wide sheets".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.place.bound import domain_bound, loose_bound
 from planner.place.clock import TimeUp, look
-from planner.place.question import Charge, Kind, Question, held_units
 from planner.place.stacked import stacked_bounds
+from planner.place.two_parts import in_two_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from planner.place.question import Question
     from planner.place.sheet_parts import Sheeted
 
 _SHEETS, _DOMAINS_MOST = 2, 3
@@ -67,32 +68,6 @@ def _choice_of(of: Sheeted) -> _Choice:
         halves=halves,
         halved_bytes=stacked_bounds(halves, most),
     )
-
-
-def in_two_parts(sheet: Question) -> Question:
-    """Return *sheet* with charges by which one domain pays all that two parts of it cost.
-
-    A group is whole in one part or it is in both, and then each tells what the other holds.
-    """
-    weights: dict[tuple[tuple[int, ...], Kind, tuple[float, ...]], float] = {}
-    for charge in sheet.charges:
-        kind, factor, units = charge.kind, 1.0, charge.units
-        if kind in (Kind.TOUCH, Kind.CHAIN):
-            kind = Kind.RING  # its own weight for every group held in part
-        elif kind is Kind.RING:
-            factor = 2.0  # both parts pay
-        elif kind in (Kind.PAIRS, Kind.COPIES):
-            held = held_units(charge, sheet.group_size(charge.axes))
-            kind, units = Kind.COPIES, tuple(map(sum, zip(held, reversed(held), strict=True)))
-        else:
-            continue  # what closes a chain is left out
-        key = (charge.axes, kind, units)
-        weights[key] = weights.get(key, 0.0) + factor * charge.weight_bytes
-    charges = tuple(
-        Charge(axes=axes, kind=kind, weight_bytes=weight, units=units)
-        for (axes, kind, units), weight in weights.items()
-    )
-    return replace(sheet, charges=charges)
 
 
 @dataclass(slots=True, kw_only=True)

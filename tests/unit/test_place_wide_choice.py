@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 
 from planner.place import wide_choice
-from planner.place.bound import domain_bound
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.sheet_parts import sheeted
-from planner.place.wide_choice import choosable, chosen_bound, in_two_parts
+from planner.place.wide_choice import choosable, chosen_bound
 from tests.oracles import brute_force_cut
 from tests.small_questions import Drawn
 
@@ -85,35 +82,6 @@ def test_four_domains_or_three_sheets_are_too_many() -> None:
     three = Question(sizes=(4, 2, 3), charges=HALVES.charges, capacities=(8, 8, 8))
     assert not choosable(sheeted(four, (0, 1), rough=True))
     assert not choosable(sheeted(three, (0, 1), rough=True))
-
-
-def test_of_two_parts_each_tells_what_both_cost() -> None:
-    """Every seating of 3 x 2 cells in two domains, families of every kind."""
-    sheet = Question(
-        sizes=(3, 2),
-        charges=(
-            Charge(axes=(0,), kind=Kind.RING, weight_bytes=3.0),
-            Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=5.0),
-            Charge(axes=(1,), kind=Kind.CHAIN, weight_bytes=2.0),
-            Charge(axes=(0, 1), kind=Kind.PAIRS, weight_bytes=0.5),
-            Charge(axes=(0,), kind=Kind.COPIES, weight_bytes=7.0, units=(0.0, 1.5, 1.0, 0.0)),
-            Charge(axes=(1,), kind=Kind.ENDS, weight_bytes=1.0),
-        ),
-        capacities=(6,),
-    )
-    halves = in_two_parts(sheet)
-    for cells in range(1, 6):
-        asked = Question(sizes=(3, 2), charges=sheet.charges, capacities=(cells, 6 - cells))
-        cuts = []
-        for held in combinations(range(6), cells):
-            home = np.ones(6, dtype=np.int64)
-            home[list(held)] = 0
-            cuts.append(cut_bytes(asked, home))
-        both = max(domain_bound(halves, cells), domain_bound(halves, 6 - cells))
-        assert both <= min(cuts) * (1 + 1e-9)
-        assert both >= 0.6 * min(cuts)
-    # by hand: a column of three parts three chains of two and nine pairs, both ways
-    assert domain_bound(halves, 3) == pytest.approx(3 * 2.0 + 2 * 9 * 0.5)
 
 
 def test_no_seating_of_a_small_question_cuts_less_than_its_choice_of_parts() -> None:
