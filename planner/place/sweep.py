@@ -260,7 +260,7 @@ def _dealt(
     state = np.flatnonzero(rest.least <= room)
     need = np.full(len(state), dealing.cells)
     paid = np.zeros(len(state))
-    taken = np.zeros((len(state), 0), dtype=np.int64)
+    came: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # from which way, and cells taken
     count, looked_at = np.arange(dealing.counts), rest.looked_at
     for i in range(width):
         looked_at += len(state) * dealing.counts
@@ -271,10 +271,11 @@ def _dealt(
         ok = (left >= 0) & (total + rest.after(i, state, left) <= room[state, None])
         if i:  # domains alike take in one order only
             alike = which[state, i] == which[state, i - 1]
-            ok &= ~alike[:, None] | (count <= taken[:, -1:])
+            ok &= ~alike[:, None] | (count <= came[-1][1][:, None])
         row, b = np.nonzero(ok)
         state, need, paid = state[row], left[row, b], total[row, b]
-        taken = np.column_stack([taken[row], b])
+        came.append((row, b))
+    taken = _taken(came, len(state))
     excess = states.excess_bytes[state] + paid - given
     more = dealing.more_bytes(step, codes[state], taken)
     if more is not None:
@@ -286,6 +287,21 @@ def _dealt(
     return _States(
         codes=moved[one], excess_bytes=excess[one], before=state[one], taken=taken[one]
     ), looked_at
+
+
+def _taken(came: list[tuple[NDArray[np.int64], NDArray[np.int64]]], ways: int) -> NDArray[np.int64]:
+    """Return the cells that each domain takes in every way, shape [ways, domains told].
+
+    Args:
+        came: by domain, which way each goes on from and the cells that the domain takes in it.
+        ways: how many there are in the end [1].
+    """
+    taken = np.empty((ways, len(came)), dtype=np.int64)
+    at = np.arange(ways)
+    for i, (row, b) in reversed(list(enumerate(came))):
+        taken[:, i] = b[at]
+        at = row[at]
+    return taken
 
 
 def _held(
