@@ -97,3 +97,30 @@ def small_pipelines(seeds: range) -> Iterator[Question]:
                 Charge(axes=(2,), kind=Kind.ENDS, weight_bytes=float(random.integers(1, 9)))
             )
         yield Question(sizes=sizes, charges=tuple(charges), capacities=capacities)
+
+
+def ways_to_hold(question: Question, sheet_cells: int) -> Iterator[np.ndarray]:
+    """Yield every way to hold cells of sheets of *sheet_cells*, shape [domains, sheets]."""
+    full = sum(question.capacities) == question.cells
+
+    def sheet(left: tuple[int, ...], cells: int) -> Iterator[tuple[int, ...]]:
+        if not left:
+            if not cells:
+                yield ()
+            return
+        for b in range(min(left[0], cells) + 1):
+            for rest in sheet(left[1:], cells - b):
+                yield (b, *rest)
+
+    def sheets(left: tuple[int, ...], count: int) -> Iterator[list[tuple[int, ...]]]:
+        if not count:
+            if not full or not any(left):
+                yield []
+            return
+        for taken in sheet(left, sheet_cells):
+            after = tuple(a - b for a, b in zip(left, taken, strict=True))
+            for rest in sheets(after, count - 1):
+                yield [taken, *rest]
+
+    for columns in sheets(question.capacities, question.cells // sheet_cells):
+        yield np.array(columns).T

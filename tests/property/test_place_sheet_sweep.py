@@ -17,7 +17,7 @@ from planner.place.sheet_sweep import SheetDealing, swept_choice
 from planner.place.sweep import swept
 from planner.place.whole_numbers import Effort
 from tests.oracles import brute_force_cut
-from tests.small_questions import Drawn
+from tests.small_questions import Drawn, ways_to_hold
 
 ROUNDING = 1e-9
 EVERYTHING = 10**9
@@ -44,38 +44,10 @@ def _priced(of: Sheeted, seed: int) -> Iterator[SheetPrices]:
     )
 
 
-def _ways(of: Sheeted) -> Iterator[np.ndarray]:
-    """Yield every way to hold cells of sheets, by domains: shape [domains, sheets]."""
-    capacities = of.question.capacities
-    full = sum(capacities) == of.question.cells
-
-    def sheet(left: tuple[int, ...], cells: int) -> Iterator[tuple[int, ...]]:
-        if not left:
-            if not cells:
-                yield ()
-            return
-        for b in range(min(left[0], cells, of.largest) + 1):
-            for rest in sheet(left[1:], cells - b):
-                yield (b, *rest)
-
-    def sheets(left: tuple[int, ...], count: int) -> Iterator[list[tuple[int, ...]]]:
-        if not count:
-            if not full or not any(left):
-                yield []
-            return
-        for taken in sheet(left, of.sheet.cells):
-            after = tuple(a - b for a, b in zip(left, taken, strict=True))
-            for rest in sheets(after, count - 1):
-                yield [taken, *rest]
-
-    for columns in sheets(capacities, of.sheets):
-        yield np.array(columns).T
-
-
 def _least(of: Sheeted, cuttings: Cuttings) -> float:
     """Return the least that any way costs, counted one by one."""
     best = inf
-    for held in _ways(of):
+    for held in ways_to_hold(of.question, of.sheet.cells):
         rows = (tuple(sorted((k for k in row if k), reverse=True)) for row in held.tolist())
         paid = sum(of.pays(parts) for parts in rows if parts)
         for column in held.T.tolist():

@@ -4,54 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from math import inf
+from math import inf, prod
 
 import numpy as np
 import pytest
 
 from planner.place import Proof
 from planner.place.clock import TimeUp
-from planner.place.question import Charge, Kind, Question
+from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.solve import solve_question
 from planner.place.stage_joins import Beyond, Pairs
 from planner.place.stage_prices import Priced, Prices, priced_at, stage_prices
 from planner.place.stage_sweep import StageDealing
-from planner.place.stages import Staged, pattern_bytes, staged
+from planner.place.stage_ways import cheapest_ways
+from planner.place.stages import Staged, pattern_bytes, patterns_of, staged
 from planner.place.sweep import swept
 from tests.oracles import brute_force_cut
-from tests.small_questions import small_pipelines
+from tests.small_questions import small_pipelines, ways_to_hold
 
 ROUNDING = 1e-9
 SOLVER = 2e-6  # what stages cost together is a solver's word
 EVERYTHING = 10**9
-
-
-def _dealt_out(of: Staged) -> Iterator[np.ndarray]:
-    """Yield every way to hold cells of stages, by domains: shape [domains, stages]."""
-    capacities = of.question.capacities
-    full = sum(capacities) == of.question.cells
-
-    def stage(left: tuple[int, ...], cells: int) -> Iterator[tuple[int, ...]]:
-        if not left:
-            if not cells:
-                yield ()
-            return
-        for b in range(min(left[0], cells) + 1):
-            for rest in stage(left[1:], cells - b):
-                yield (b, *rest)
-
-    def stages(left: tuple[int, ...], count: int) -> Iterator[list[tuple[int, ...]]]:
-        if not count:
-            if not full or not any(left):
-                yield []
-            return
-        for taken in stage(left, of.sheet.cells):
-            after = tuple(a - b for a, b in zip(left, taken, strict=True))
-            for rest in stages(after, count - 1):
-                yield [taken, *rest]
-
-    for columns in stages(capacities, of.stages):
-        yield np.array(columns).T
 
 
 class _Said(Beyond):
@@ -65,18 +38,26 @@ class _Said(Beyond):
         return float((ends + sum(n * (3 * a + 5 * b) for (a, b), n in pairs)) % 4)
 
 
+def _beyond_bytes(of: Staged, held: np.ndarray, beyond: Beyond) -> tuple[float, float]:
+    """Return what cuttings of the stages cost more, and what stages that follow each other do."""
+    cut = sum(
+        beyond.cutting_bytes(tuple(sorted((int(k) for k in column if k), reverse=True)))
+        for column in held.T
+    )
+    joined = 0.0
+    for j in range(1, of.stages):
+        two = Counter((int(a), int(b)) for a, b in held[:, j - 1 : j + 1] if a or b)
+        joined += beyond.joined_bytes(j, frozenset(two.items()))
+    return cut, joined
+
+
 def _least(of: Staged, said: _Said | None) -> float:
     """Return the least that any way to hold cells of stages costs, counted one by one."""
     best = inf
-    for held in _dealt_out(of):
+    for held in ways_to_hold(of.question, of.sheet.cells):
         paid = float(pattern_bytes(of, held).sum()) - of.given_bytes
         if said is not None:
-            for column in held.T:
-                parts = tuple(sorted((int(k) for k in column if k), reverse=True))
-                paid += said.cutting_bytes(parts)
-            for j in range(1, of.stages):
-                two = Counter((int(a), int(b)) for a, b in held[:, j - 1 : j + 1] if a or b)
-                paid += said.joined_bytes(j, frozenset(two.items()))
+            paid += sum(_beyond_bytes(of, held, said))
         best = min(best, paid)
     return best
 
@@ -164,6 +145,45 @@ def _of_eight_cells() -> Staged:
     of = staged(Question(sizes=(4, 2), charges=(charge, hop), capacities=(6, 2)))
     assert of is not None
     return of
+
+
+def _two_families(seed: int) -> tuple[Question, np.ndarray]:
+    """Return stages with two families each in three domains, and a seating, shape [cells]."""
+    random = np.random.default_rng(7_300_000 + seed)
+    sizes = ((2, 4, 2), (3, 3, 2), (2, 3, 3), (4, 2, 2))[random.integers(4)]
+    kinds = [(Kind.TOUCH, Kind.RING, Kind.PAIRS)[k] for k in random.integers(3, size=2)]
+    weights = random.integers(1, 20, size=3).astype(float).tolist()
+    charges = tuple(
+        Charge(axes=(axis,), kind=kind, weight_bytes=weight)
+        for axis, (kind, weight) in enumerate(zip((*kinds, Kind.CHAIN), weights, strict=True))
+    )
+    cells = prod(sizes)
+    capacities = (cells - 2 * (cells // 3), cells // 3, cells // 3)
+    home = random.permutation(np.repeat(np.arange(3), capacities))
+    return Question(sizes=sizes, charges=charges, capacities=capacities), home
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(1000, 1400), marks=pytest.mark.nightly)]
+)
+def test_what_stages_cost_together_is_no_more_than_their_cheapest_seating_cuts(
+    seeds: range,
+) -> None:
+    cut_and_joined = 0
+    for seed in seeds:
+        question, home = _two_families(seed)
+        of = staged(question)
+        assert of is not None
+        held, beyond = patterns_of(of, home), Beyond(of=of, slack_bytes=1e3, ends_s=inf)
+        cheapest = cheapest_ways(of, held, inf)
+        if cheapest is None:
+            continue
+        paid = float(pattern_bytes(of, held).sum()) - of.given_bytes
+        cut, joined = _beyond_bytes(of, held, beyond)
+
+        assert paid + cut + joined <= cut_bytes(question, cheapest) * (1 + SOLVER), question
+        cut_and_joined += cut > 0 and joined > 0
+    assert cut_and_joined > len(seeds) / 20
 
 
 class _Late(Beyond):
