@@ -3,7 +3,7 @@
 Where two sheets fill three domains or fewer, all that can be chosen is how many cells of either
 sheet each domain holds. Both are cut in all ways that may together cost less than the best so far,
 the cheapest first; so no price on parts is needed. What the parts of the best choice pay is looked
-at more closely, and it is made again. Proof: ``FORMULATION.md``, "Wide sheets".
+at more closely, and it is made again. Proof: ``FORMULATION.md``, "Two sheets in few domains".
 """
 
 from __future__ import annotations
