@@ -40,7 +40,7 @@ _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open a
 _SOON_SHARE = 0.04  # open by a kind, up to which it is chosen from before others have prices
 _NAMED_SHARE = 1e-3  # open then, up to which sheets are told apart at once
 _TURNS = 4  # times that a better seating makes another choice worth while
-_METHOD = "parts of sheets chosen for all domains"
+_METHOD = "parts of groups chosen for all domains at once"
 
 
 def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:

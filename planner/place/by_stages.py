@@ -41,7 +41,7 @@ _FAR_SHARE = 0.12  # open at prices, past which there is too much to look at in 
 _SHEET_MOST = 256  # cells of a stage, past which seating each stage for itself takes seconds
 _JOINED_MOST = 64  # the same, past which two stages joined take that long
 _JOINED_SHARE = 0.01  # of the cut, past which two stages joined are not what is missing
-_METHOD = "the cells of every stage chosen for all domains"
+_METHOD = "parts of pipeline stages chosen for all domains at once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

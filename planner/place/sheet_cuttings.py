@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from planner.place.answer import Proof
+from planner.place.clock import over
 from planner.place.question import Question
 
 if TYPE_CHECKING:
@@ -14,13 +15,18 @@ if TYPE_CHECKING:
     from planner.place.sheet_parts import Sheeted
 
 _EXCHANGED_MOST = 96  # cells of a sheet, past which exchanges take a second and need a time limit
+_KEPT_MOST = 4096  # cuttings whose answers are kept
 
 Parts = tuple[int, ...]
 
 
-@lru_cache(maxsize=4096)
+_solved: dict[tuple[Question, Parts, float], Answer] = {}  # none that was cut short
+
+
 def cut_sheet(sheet: Question, parts: Parts, limit_s: float = 0.0) -> Answer:
     """Return the best seating of one sheet in domains that hold these parts of it.
+
+    When the time is up, that of ``ruled_sheet`` or what is known by then, for this run alone.
 
     Args:
         sheet: the families inside it.
@@ -29,15 +35,24 @@ def cut_sheet(sheet: Question, parts: Parts, limit_s: float = 0.0) -> Answer:
     """
     from planner.place.solve import solve_within  # noqa: PLC0415 - which asks this in turn
 
-    ruled = ruled_sheet(sheet, parts)
+    ruled, asked = ruled_sheet(sheet, parts), (sheet, parts, limit_s)
     if ruled.proof is not Proof.INCUMBENT:
         return ruled
     if limit_s <= 0 and sheet.cells > _EXCHANGED_MOST:
         return ruled
-    return solve_within(_cut(sheet, parts), time_limit_s=limit_s)
+    if asked in _solved:
+        return _solved[asked]
+    if over():
+        return ruled
+    answer = solve_within(_cut(sheet, parts), time_limit_s=limit_s)
+    if not over():
+        if len(_solved) >= _KEPT_MOST:
+            _solved.clear()
+        _solved[asked] = answer
+    return answer
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEPT_MOST)
 def ruled_sheet(sheet: Question, parts: Parts) -> Answer:
     """Return the same by rules alone: no exchanges, no solver."""
     from planner.place.solve import solve_by_rules  # noqa: PLC0415 - as above

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations, repeat
 from math import inf, prod
 from time import monotonic
 
@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from planner.place import Proof, solve_question
+from planner.place import Proof, clock, solve_question
+from planner.place.clock import ending
 from planner.place.question import Charge, Kind, Question
 from planner.place.sheet_choice import part_choice
-from planner.place.sheet_cuttings import Cuttings, cut_sheet
+from planner.place.sheet_cuttings import Cuttings, cut_sheet, ruled_sheet
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import Fillings, SheetPrices, sheet_prices
 from planner.place.whole_numbers import Effort
@@ -149,6 +150,23 @@ def test_ctrl_c_while_a_sheet_is_seated_ends_the_search_that_asked(
     sheet = _question((3, 3), (9,), _charge(Kind.TOUCH, 1.25, 0), _charge(Kind.TOUCH, 1.0, 1))
     with pytest.raises(KeyboardInterrupt):
         cut_sheet(sheet, (4, 3, 2))
+
+
+def test_a_sheet_that_was_cut_short_is_no_answer_for_the_next_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    charges = _charge(Kind.TOUCH, 19.0, 0), _charge(Kind.PAIRS, 1.0, 1)
+    sheet, parts = _question((4, 6), (24,), *charges), (7, 9, 8)
+    assert ruled_sheet(sheet, parts).proof is Proof.INCUMBENT
+    looks = chain([0.0], repeat(2.0))
+
+    with ending(1.0), monkeypatch.context() as patch:  # the time is up at the second look
+        patch.setattr(clock, "monotonic", lambda: next(looks))
+        short = cut_sheet(sheet, parts)
+
+    fresh = solve_question(_question((4, 6), parts, *charges), time_limit_s=0.0)
+    assert short.lower_bound_bytes < fresh.lower_bound_bytes
+    assert cut_sheet(sheet, parts) == fresh
 
 
 # By every set of cells
