@@ -300,6 +300,6 @@ RunLimit = Annotated[
         callback=_finite_and_positive,
         show_default=False,
         help="End the whole run near this, with the best so far and its gap; a layout left open "
-        "is chosen in full first. Left out: a search begins nothing long after 20 s.",
+        "is chosen in full first. Left out: after 20 s a search begins no long step.",
     ),
 ]

@@ -188,7 +188,8 @@ class SheetDealing(Dealing):
         learned = False
         if self.cells > _LEARNED_MOST and self.cuttings.sheet_s <= 0:
             return False
-        for parts in {tuple(sorted((k for k in c if k), reverse=True)) for c in held.T.tolist()}:
+        cut = (tuple(sorted((k for k in one if k), reverse=True)) for one in held.T.tolist())
+        for parts in dict.fromkeys(cut):
             learned |= self.cuttings.learn(parts)
         return learned
 

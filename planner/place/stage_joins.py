@@ -76,7 +76,7 @@ class Beyond:
         """
         if self.slack_bytes <= 0 or monotonic() > self.ends_s:
             return 0.0
-        shares, held = shares_of(self.of.stages, stage), dict(pairs)
+        shares, held = shares_of(self.of.stages, stage), dict(sorted(pairs))
         known = 0.0
         for r, share in enumerate(shares):
             each = sorted((pair[r] for pair, n in pairs for _ in range(n) if pair[r]), reverse=True)
