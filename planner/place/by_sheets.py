@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     _Choose = Callable[[SheetPrices, Cuttings, float, float, Effort], PartChoice]
 
-_KINDS_TRIED = 3  # of sheets
+_KINDS_TRIED = 4  # of sheets
 _KINDS_SEATED = 2  # of them, those with the best bounds
 _ALIKE = 1.1  # times the least that any kind leaves open, which is no difference
 _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open at most

@@ -25,7 +25,7 @@ from planner.place.part_flow import Stock
 from planner.place.question import Charge, Kind, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -197,25 +197,37 @@ def _inside(
 def sheet_axes(question: Question, *, part_most: int = _PART_MOST) -> list[tuple[int, ...]]:
     """Return the axes of sheets worth a look: those of the families that are dearest to split.
 
+    An all-to-all may join the axes of several; then also those that the others come to in between.
+
     Args:
         question: the whole.
         part_most: cells of the largest part that a domain can hold [1].
     """
-    live = {i for i, n in enumerate(question.sizes) if n > 1}
     charges = [c for c in question.charges if question.group_size(c.axes) > 1]
     charges.sort(key=lambda c: (-least_split(question, c), c.axes))
-    found: list[tuple[int, ...]] = []
+    plain = [c for c in charges if c.kind not in (Kind.PAIRS, Kind.COPIES)]
+    found = list(dict.fromkeys(_wider(question, charges, part_most)))
+    between = [
+        axes
+        for axes in dict.fromkeys(_wider(question, plain, part_most))
+        if all(set(axes) < set(one) or set(one) < set(axes) for one in found)
+    ]
+    return found + between
+
+
+def _wider(
+    question: Question, charges: Sequence[Charge], part_most: int
+) -> Iterator[tuple[int, ...]]:
+    """Yield the axes of the first of these families, of the first two together, and so on."""
     axes: set[int] = set()
     for charge in charges:
-        wider = axes | (live & set(charge.axes))
+        wider = axes | {i for i in charge.axes if question.sizes[i] > 1}
         cells = prod(question.sizes[i] for i in wider)
         if cells > _SHEET_MOST or min(cells, max(question.capacities)) > part_most:
             continue  # of a family that no sheet can hold
         axes = wider
-        one = tuple(sorted(axes))
-        if one not in found and _SHEET_LEAST <= cells < question.cells:
-            found.append(one)
-    return found
+        if _SHEET_LEAST <= cells < question.cells:
+            yield tuple(sorted(axes))
 
 
 def wide_axes(question: Question) -> list[tuple[int, ...]]:

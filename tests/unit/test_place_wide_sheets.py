@@ -10,7 +10,7 @@ import pytest
 
 from planner.place import sheet_parts
 from planner.place.question import Charge, Kind, Question
-from planner.place.sheet_parts import sheeted, wide_axes
+from planner.place.sheet_parts import sheet_axes, sheeted, wide_axes
 from planner.place.solve import solve_question
 from planner.place.wide_sheets import wide_bound
 from tests.oracles import brute_force_cut
@@ -74,6 +74,24 @@ def test_four_halves_of_two_stages_do_not_go_into_three_domains() -> None:
 def test_sheets_that_a_domain_can_hold_are_not_wide() -> None:
     roomy = Question(sizes=STAGES.sizes, charges=STAGES.charges, capacities=(128, 128))
     assert wide_axes(roomy) == []
+
+
+def test_rings_beside_tensor_groups_make_sheets_though_experts_join_further_axes() -> None:
+    """The dearest to split: groups of 8 (19), experts of 32 (0.1 x 2 x 31), rings of two (2).
+
+    Experts come before the rings and join all three axes, so that what rings and groups alone cost
+    together would be in no sheet.
+    """
+    question = Question(
+        sizes=(8, 2, 2, 2),
+        charges=(
+            Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=19.0),
+            Charge(axes=(1,), kind=Kind.RING, weight_bytes=1.0),
+            Charge(axes=(0, 1, 2), kind=Kind.PAIRS, weight_bytes=0.1),
+        ),
+        capacities=(18, 18, 18, 10),
+    )
+    assert sheet_axes(question) == [(0,), (0, 1, 2), (0, 1)]
 
 
 @pytest.mark.parametrize("sheets", [1, 2, 3])
