@@ -33,6 +33,7 @@ _HOPEFUL_SHARE = 0.3  # of what is open, up to which there must not be too much 
 _LEARNED_MOST = 400  # times that a cheapest way turned out dearer, after which it stands as it is
 _NEAR_SHARE = 0.005  # of what is open, by which a limit differs from the last at least
 _MET = 1e-9  # relative; less is no better
+_AT_ONCE = 1_000_000  # ways to deal out a sheet that are looked at side by side: 8 MB each number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,7 @@ def swept(
         cut_bytes: of the best seating known; ways that cost no less are left out [bytes].
         known_bytes: a bound of the cut that is known; limits are above it [bytes].
         most: ways to deal out a sheet, times cells of it, that are looked at under one limit [1].
-        ends_s: begin no further limit when ``time.monotonic()`` is past this [s].
+        ends_s: stop when ``time.monotonic()`` is past this [s].
     """
     slack = cut_bytes * (1 - _MET) - dealing.base_bytes
     if slack <= 0:
@@ -140,7 +141,7 @@ def swept(
     proved, limit, too_high, failed, learned = 0.0, next(limits), inf, 0, 0
     try:
         while monotonic() < ends_s and failed < _TOO_MANY:
-            found = below(dealing, limit, most)
+            found = below(dealing, limit, most, ends_s)
             if found.too_many:
                 too_high, failed = limit, failed + 1
                 if known > proved or limit < _HOPEFUL_SHARE * slack:
@@ -207,13 +208,14 @@ class _States:
     taken: NDArray[np.int64]
 
 
-def below(dealing: Dealing, limit_bytes: float, most: int) -> Found:
+def below(dealing: Dealing, limit_bytes: float, most: int, ends_s: float) -> Found:
     """Return the cheapest way that costs *limit_bytes* more than the prices' bound at most.
 
     Args:
         dealing: the sheets and what domains pay.
         limit_bytes: [bytes].
         most: ways to deal out sheets that are looked at, in all [1].
+        ends_s: when ``time.monotonic()`` is past this, the rest is too many [s].
     """
     first = dealing.first_codes()
     order = np.argsort(-first, kind="stable")
@@ -226,7 +228,8 @@ def below(dealing: Dealing, limit_bytes: float, most: int) -> Found:
     steps = [states]
     for step in range(dealing.steps):
         look()
-        dealt = _dealt(dealing, step, states, limit_bytes + dealing.tolerance_bytes, most)
+        limit = limit_bytes + dealing.tolerance_bytes
+        dealt = _dealt(dealing, step, states, limit, most, ends_s)
         if dealt is None:
             return Found(excess_bytes=0.0, too_many=True)
         states, looked_at = dealt
@@ -241,11 +244,11 @@ def below(dealing: Dealing, limit_bytes: float, most: int) -> Found:
 
 
 def _dealt(
-    dealing: Dealing, step: int, states: _States, limit_bytes: float, most: int
+    dealing: Dealing, step: int, states: _States, limit_bytes: float, most: int, ends_s: float
 ) -> tuple[_States, int] | None:
     """Return the states after one more sheet, and how many ways to them were looked at.
 
-    None if those are more than *most*.
+    None if those are more than *most*, or when time is up.
     """
     width = int((states.codes > 0).sum(axis=1).max())
     codes = states.codes[:, :width]
@@ -262,18 +265,26 @@ def _dealt(
     paid = np.zeros(len(state))
     came: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # from which way, and cells taken
     count, looked_at = np.arange(dealing.counts), rest.looked_at
+    at_once = max(1, _AT_ONCE // dealing.counts)
     for i in range(width):
         looked_at += len(state) * dealing.counts
-        if looked_at > most:
+        if looked_at > most or monotonic() > ends_s:
             return None
-        left = need[:, None] - count
-        total = paid[:, None] + costs[which[state, i]]
-        ok = (left >= 0) & (total + rest.after(i, state, left) <= room[state, None])
-        if i:  # domains alike take in one order only
-            alike = which[state, i] == which[state, i - 1]
-            ok &= ~alike[:, None] | (count <= came[-1][1][:, None])
-        row, b = np.nonzero(ok)
-        state, need, paid = state[row], left[row, b], total[row, b]
+        rows, taking = [], []
+        for begin in range(0, max(len(state), 1), at_once):
+            some = slice(begin, begin + at_once)
+            of, left = state[some], need[some, None] - count
+            total = paid[some, None] + costs[which[of, i]]
+            ok = (left >= 0) & (total + rest.after(i, of, left) <= room[of, None])
+            if i:  # domains alike take in one order only
+                alike = which[of, i] == which[of, i - 1]
+                ok &= ~alike[:, None] | (count <= came[-1][1][some, None])
+            row, b = np.nonzero(ok)
+            rows.append(begin + row)
+            taking.append(b)
+        row, b = np.concatenate(rows), np.concatenate(taking)
+        state, need = state[row], need[row] - b
+        paid = paid[row] + costs[which[state, i], b]
         came.append((row, b))
     taken = _taken(came, len(state))
     excess = states.excess_bytes[state] + paid - given
@@ -282,7 +293,9 @@ def _dealt(
         excess = excess + more
         kept = excess <= limit_bytes
         state, taken, excess = state[kept], taken[kept], excess[kept]
-    moved = dealing.marked(-np.sort(-after[which[state], taken], axis=1))
+    moved = -after[which[state], taken]
+    moved.sort(axis=1)
+    moved = dealing.marked(np.negative(moved, out=moved))
     one = cheapest_of_alike(moved, excess)
     return _States(
         codes=moved[one], excess_bytes=excess[one], before=state[one], taken=taken[one]
