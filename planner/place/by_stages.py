@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
-_FAR_SHARE = 0.12  # open at prices, past which there is too much to look at in a moment
+_FAR_SHARE = 0.12  # open at prices, past which there is mostly too much to look at in a moment
+_FEWER_FAR = 6  # times as few ways to deal out stages are looked at then
 _SHEET_MOST = 256  # cells of a stage, past which seating each stage for itself takes seconds
 _JOINED_MOST = 64  # the same, past which two stages joined take that long
 _JOINED_SHARE = 0.01  # of the cut, past which two stages joined are not what is missing
@@ -73,8 +74,11 @@ def by_sweep(work: Work, ends_s: float) -> bool:
         before_bytes = work.best.cut_bytes
         grid = kept(work.question, work.best.home, before_bytes)
         priced = _priced(work, grid, ends_s)
-        far = priced is None or 1 - priced.bound_bytes / before_bytes > _FAR_SHARE
-        if priced is None or far or _swept(work, grid, priced, FEW, ends_s):
+        if priced is None:
+            break
+        far = 1 - priced.bound_bytes / before_bytes > _FAR_SHARE
+        effort = replace(FEW, swept=FEW.swept // _FEWER_FAR) if far else FEW
+        if _swept(work, grid, priced, effort, ends_s):
             break
     return work.proved
 
