@@ -9,9 +9,10 @@ from math import inf, prod
 import numpy as np
 import pytest
 
+from planner.layout import Layout
 from planner.place import Proof
 from planner.place.clock import TimeUp
-from planner.place.question import Charge, Kind, Question, cut_bytes
+from planner.place.question import Charge, Kind, Question, ask, cut_bytes
 from planner.place.solve import solve_question
 from planner.place.stage_joins import Beyond, Pairs
 from planner.place.stage_prices import Priced, Prices, priced_at, stage_prices
@@ -19,8 +20,10 @@ from planner.place.stage_sweep import StageDealing
 from planner.place.stage_ways import cheapest_ways
 from planner.place.stages import Staged, pattern_bytes, patterns_of, staged
 from planner.place.sweep import swept
+from planner.traffic import step_families
 from tests.oracles import brute_force_cut
 from tests.small_questions import small_pipelines, ways_to_hold
+from topologies.model_reader import read_model
 
 ROUNDING = 1e-9
 SOLVER = 2e-6  # what stages cost together is a solver's word
@@ -223,3 +226,13 @@ def test_racks_of_eighteen_blocks_are_proved_where_a_solver_left_two_per_cent() 
     answer = solve_question(question, time_limit_s=60.0)
     assert answer.proof is Proof.BOUND
     assert answer.objective_bytes == pytest.approx((37 - 16) * part_bytes + (114 - 16) * hop_bytes)
+
+
+def test_a_proof_that_two_stages_cost_more_together_is_a_solvers() -> None:
+    """DeepSeek-V3 in racks of 72: two stages that follow cost more than each by itself."""
+    model = read_model("deepseek-v3")
+    layout = Layout(tp=4, cp=8, ep=32, dp=2, pp=16, seq=8192, global_batch=4096)
+    question = ask(layout, step_families(model, layout), (72,) * 14 + (16,))
+    answer = solve_question(question, time_limit_s=60.0)
+    assert answer.proof is Proof.SOLVER
+    assert answer.objective_bytes == pytest.approx(196.0784e12, rel=1e-5)
