@@ -105,3 +105,21 @@ def test_no_seating_of_a_small_question_cuts_less_than_its_choice_of_parts() -> 
             reached += bound >= best * (1 - 1e-6) > 0
     assert bounds > 60
     assert reached > 20
+
+
+def test_what_a_first_part_pays_jointly_is_not_charged_for_the_cutting_as_well() -> None:
+    """3 x 2 x 2 in 6, 5 and 2, by brute force: charged twice, the bound would be 90."""
+    question = Question(
+        sizes=(3, 2, 2),
+        charges=(
+            Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=19.0),
+            Charge(axes=(1, 2), kind=Kind.TOUCH, weight_bytes=10.0),
+            Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=10.0),
+            Charge(axes=(0, 1, 2), kind=Kind.RING, weight_bytes=7.0),
+        ),
+        capacities=(6, 5, 2),
+    )
+    assert brute_force_cut(question) == pytest.approx(89.0)
+    bound = chosen_bound(sheeted(question, (0, 1), rough=True), 1e3)
+    assert bound is not None
+    assert bound <= 89.0 * (1 + 1e-9)
