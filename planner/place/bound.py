@@ -135,6 +135,29 @@ def lower_bound(
         enough_bytes: where seats are spare the bound need not be sharp above it, nor where it is
             known to stay below; if infinite, it is sharp [bytes].
     """
+    bound = apart_bound(question, shares, known, enough_bytes)
+    if len(question.capacities) == 2 and not shares and bound < enough_bytes:
+        bound = max(bound, _bound_of_two(question))
+    return bound
+
+
+def apart_bound(
+    question: Question,
+    shares: Sequence[Share] = (),
+    known: Prices | None = None,
+    enough_bytes: float = inf,
+) -> float:
+    """Return ``lower_bound`` as the sum of what each domain pays by itself [bytes].
+
+    A domain that pays more than its least by a cut less this is in no better seating; that does not
+    hold of a bound that looks at two domains together.
+
+    Args:
+        question: as of ``lower_bound``.
+        shares: as above.
+        known: as above.
+        enough_bytes: as above [bytes].
+    """
     if len(question.capacities) == 1:
         return 0.0
     rebate = rebate_bytes(question)
@@ -152,10 +175,7 @@ def lower_bound(
         bounds = _bounds(question, None, shares)
         total = cheapest_filling(question.capacities, question.cells, bounds)
     total = sum(given, total)
-    bound = max(0.0, total - rebate - rebate * _CANCELLED)
-    if len(question.capacities) == 2 and not shares and bound < enough_bytes:
-        bound = max(bound, _bound_of_two(question))
-    return bound
+    return max(0.0, total - rebate - rebate * _CANCELLED)
 
 
 def _bound_of_two(question: Question) -> float:

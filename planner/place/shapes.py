@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import domain_bound, loose_bound, rebate_bytes
+from planner.place.bound import apart_bound, domain_bound, loose_bound, rebate_bytes
 from planner.place.quiet import quiet_stdout
 from planner.place.shape_rows import add_whole_rules, part_rules, shapes_below, told_alike
 from planner.place.sharing import priced_shares
@@ -83,8 +83,8 @@ def shape_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
 
 
 def _full_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
-    bound, shares = priced_shares(question, cut_bytes)
-    slack = max(cut_bytes - bound, 0.0) + _ROUNDING * cut_bytes
+    _, shares = priced_shares(question, cut_bytes)
+    slack = max(cut_bytes - apart_bound(question, shares), 0.0) + _ROUNDING * cut_bytes
     capacities = sorted(question.capacities)
     classes = [(held, 1) for held in capacities]
     if len(capacities) > _SINGLE_MOST:

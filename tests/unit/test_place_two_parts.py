@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from planner.place.bound import domain_bound, lower_bound
+from planner.place.merge import counted_bounds
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.two_parts import in_two_parts
 from tests.oracles import brute_force_cut
@@ -78,3 +79,16 @@ def test_no_seating_in_two_domains_cuts_less(spare_share: float) -> None:
         reached += bound >= best * (1 - 1e-9)
     assert asked > 50
     assert reached > 0.8 * asked
+
+
+def test_what_two_domains_cut_together_leaves_out_no_shape_of_either() -> None:
+    """3 x 3 in 5 + 4: the least is 21, by brute force, and a seating in hand cuts 22."""
+    charges = (
+        Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=5.0),
+        Charge(axes=(1,), kind=Kind.CHAIN, weight_bytes=3.0),
+        Charge(axes=(1,), kind=Kind.ENDS, weight_bytes=4.0),
+    )
+    question = Question(sizes=(3, 3), charges=charges, capacities=(5, 4))
+    best = brute_force_cut(question)
+    for in_hand_bytes in (best, best + 0.5, best + 1.0, best + 9.0):
+        assert max(counted_bounds(question, in_hand_bytes)) <= best * (1 + 1e-9)
