@@ -95,15 +95,16 @@ def used_part_words(found: PartUsed | None, step_s: float, cluster: str) -> str:
         return ""
     text = (
         f"With {found.of_each} of the {found.supernode} GPUs of each supernode used, of "
-        f"{found.supernodes} supernodes, a step takes about {format_time(found.step_s)}, "
-        f"{format_share(1.0 - found.step_s / step_s)} less: {spelled_layout(found.layout)}. "
+        f"{found.supernodes} supernodes ({found.gpus:,} GPUs), a step takes about "
+        f"{format_time(found.step_s)}, {format_share(1.0 - found.step_s / step_s)} less: "
+        f"{spelled_layout(found.layout)}. "
     )
     if cluster.partition(REBUILT)[0] == "generic":
         digits = max(2, len(str(found.supernodes - 1)))
         hosts = f"sn[{0:0{digits}}-{found.supernodes - 1:0{digits}}]*{found.of_each}"
         return text + (
-            f"planner place --supernode {found.supernode} --gpus {found.gpus} --free FILE shows "
-            f"it, with {hosts} in FILE."
+            f"planner place with --supernode {found.supernode} --gpus {found.gpus} --free FILE "
+            f"beside the same model and degrees shows it, with {hosts} in FILE."
         )
     return text + (
         f"A cluster file with count: {found.supernodes} under supernode and gpus: "

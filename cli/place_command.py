@@ -194,11 +194,13 @@ def place(
     limit_s = time_limit or DEFAULT_TIME_LIMIT_S
     ends_s = inf if time_limit is None else starts_s + time_limit
     told = ProgressLine(limit_s)
-    plan = make_plan(
-        inputs, tier=tier, objective=objective, tiers=tiers, rules=rule or (),
-        reductions=reductions, seed=seed, time_limit_s=limit_s, ends_s=ends_s, progress=told,
-    )  # fmt: skip
-    told.close()
+    try:
+        plan = make_plan(
+            inputs, tier=tier, objective=objective, tiers=tiers, rules=rule or (),
+            reductions=reductions, seed=seed, time_limit_s=limit_s, ends_s=ends_s, progress=told,
+        )  # fmt: skip
+    finally:
+        told.close()
     if plan.placement.interrupted:
         explain, alternatives = False, 0
     more = extras(

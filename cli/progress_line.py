@@ -51,7 +51,34 @@ class _Line:
             sys.stderr.flush()
 
 
-class ProgressLine(_Line):
+class _Beating(_Line):
+    """A line that goes on counting seconds while nothing is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._one, self._over = Lock(), Event()
+        self._heart = Thread(target=self._beat, daemon=True)
+        self._heart.start()
+
+    def close(self) -> None:
+        """Leave a terminal's line empty for what follows."""
+        self._over.set()
+        self._heart.join()
+        super().close()
+
+    def _beat(self) -> None:
+        while not self._over.wait(_BEAT_S):
+            with self._one:
+                line = self._line()
+                if line and self.due():
+                    self.say(self._line())
+
+    def _line(self) -> str:
+        """Return what is to be said; nothing before anything was told."""
+        raise NotImplementedError
+
+
+class ProgressLine(_Beating):
     """Tells a terminal of every better seating or bound, and a log of one every ten seconds.
 
     Args:
@@ -59,20 +86,29 @@ class ProgressLine(_Line):
     """
 
     def __init__(self, limit_s: float) -> None:
-        super().__init__()
         self.limit_s = limit_s
+        self._progress: Progress | None = None
+        super().__init__()
 
     def __call__(self, progress: Progress) -> None:
         """Say what is in hand."""
-        if not self.due():
-            return
-        passed_s = format_time(float(round(self.told_s - self.starts_s)))
+        with self._one:
+            self._progress = progress
+            if self.due():
+                self.say(self._line())
+
+    def _line(self) -> str:
+        """Return what crosses, what must, and how long that took so far."""
+        progress = self._progress
+        if progress is None:
+            return ""
+        passed_s = round(monotonic() - self.starts_s)
         line = (
             f"{format_bytes(progress.cut_bytes)} cross, at least "
             f"{format_bytes(progress.lower_bound_bytes)} must: gap {format_share(progress.gap)}; "
-            f"{passed_s} of about {format_time(self.limit_s)}"
+            f"{passed_s} of {format_time(self.limit_s)}"
         )
-        self.say(f"{line}; Ctrl-C keeps it" if self.live else line)
+        return f"{line}; Ctrl-C keeps it" if self.live else line
 
 
 class SeatingLine(_Line):
@@ -87,20 +123,13 @@ class SeatingLine(_Line):
             )
 
 
-class StageLine(_Line):
-    """Tells what a command of many seconds is at, how much of it is done and how long is left.
-
-    A terminal's line goes on counting seconds while nothing is told.
-    """
+class StageLine(_Beating):
+    """Tells what a command of many seconds is at, how much of it is done and how long is left."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._stage: Stage | None = None
-        self._stage_starts_s = self.starts_s
-        self._one, self._over = Lock(), Event()
-        self._heart = Thread(target=self._beat, daemon=True)
-        if self.live:
-            self._heart.start()
+        self._stage_starts_s = monotonic()
+        super().__init__()
 
     def __call__(self, stage: Stage) -> None:
         """Say how far it is."""
@@ -109,23 +138,13 @@ class StageLine(_Line):
                 self._stage_starts_s = monotonic()
             self._stage = stage
             if self.due():
-                self.say(self._line(stage))
+                self.say(self._line())
 
-    def close(self) -> None:
-        """Leave a terminal's line empty for what follows."""
-        self._over.set()
-        if self._heart.is_alive():
-            self._heart.join()
-        super().close()
-
-    def _beat(self) -> None:
-        while not self._over.wait(_BEAT_S):
-            with self._one:
-                if self._stage is not None and self.due():
-                    self.say(self._line(self._stage))
-
-    def _line(self, stage: Stage) -> str:
+    def _line(self) -> str:
         """Return the stage, what is left of it by what its parts took, and all that has passed."""
+        stage = self._stage
+        if stage is None:
+            return ""
         now_s = monotonic()
         passed = f"{format_time(float(round(now_s - self.starts_s)))} so far"
         if stage.of:

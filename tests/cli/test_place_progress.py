@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,9 +140,22 @@ def test_a_terminal_gets_one_line_that_is_written_over(
     line.close()
 
     shown = told.getvalue()
-    assert "10 TB cross, at least 9 TB must: gap 10 %; 5 s of about 20 s" in shown
+    assert "10 TB cross, at least 9 TB must: gap 10 %; 5 of 20 s; Ctrl-C keeps it" in shown
     assert "\n" not in shown
     assert all(len(part) <= 79 for part in shown.split("\r"))
+
+
+def test_a_line_goes_on_counting_while_nothing_better_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = terminal(monkeypatch, live=True)
+    line = ProgressLine(20.0)
+
+    line(SOME)  # within the first second: nothing is said
+    sleep(3.2)
+    line.close()
+
+    assert re.search("gap 10 %; [23] of 20 s", told.getvalue())
 
 
 def test_a_search_that_ends_within_a_second_says_nothing(
