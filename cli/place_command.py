@@ -94,7 +94,7 @@ Alternatives = Annotated[
     int,
     typer.Option(
         "--alternatives", min=0, max=20, metavar="K",
-        help="Also the K best placements that differ in what crosses.",
+        help="Also the K best of the other placements tried that differ in what crosses.",
     ),
 ]  # fmt: skip
 Free = Annotated[

@@ -138,7 +138,7 @@ def _print_more(console: Console, plan: Plan, more: Extras) -> None:
         _heading(console, "Why it crosses")
         console.print(labelled(explain_lines(plan, more.explanation)))
     if more.others_asked:
-        _heading(console, "The next best that cross something else")
+        _heading(console, "The best others tried that cross something else")
         if more.others:
             console.print(_others_table(plan, more, console.width))
         if why := missing_others(plan, more):

@@ -75,7 +75,7 @@ def test_why_it_crosses_and_what_else_would(planner: Planner) -> None:
     assert len(document["alternatives"]) == 2
     assert "stays inside" in page
     assert "Keeping it whole needs" in page
-    assert "The next best that cross something else" in page
+    assert "The best others tried that cross something else" in page
 
 
 def test_without_being_asked_nothing_of_it_is_said(planner: Planner) -> None:
@@ -193,7 +193,7 @@ def test_where_no_second_answer_keeps_the_rules_the_page_says_so(planner: Planne
 
     assert document["alternatives"] == []
     assert (
-        "The next best that cross something else None: no other placement that was tried keeps "
+        "The best others tried that cross something else None: no other placement that was tried keeps "
         "the rules and crosses other bytes of any degree, to 1 % of this plan's cut."
     ) in page
 
