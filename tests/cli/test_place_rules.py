@@ -193,8 +193,8 @@ def test_where_no_second_answer_keeps_the_rules_the_page_says_so(planner: Planne
 
     assert document["alternatives"] == []
     assert (
-        "The best others tried that cross something else None: no other placement that was tried keeps "
-        "the rules and crosses other bytes of any degree, to 1 % of this plan's cut."
+        "The best others tried that cross something else None: no other placement that was tried "
+        "keeps the rules and crosses other bytes of any degree, to 1 % of this plan's cut."
     ) in page
 
 
