@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ class _Line:
             sys.stderr.flush()
 
 
-class _Beating(_Line):
+class _Beating(_Line, ABC):
     """A line that goes on counting seconds while nothing is told."""
 
     def __init__(self) -> None:
@@ -73,9 +74,9 @@ class _Beating(_Line):
                 if line and self.due():
                     self.say(self._line())
 
+    @abstractmethod
     def _line(self) -> str:
         """Return what is to be said; nothing before anything was told."""
-        raise NotImplementedError
 
 
 class ProgressLine(_Beating):
