@@ -84,7 +84,10 @@ def test_four_domains_or_three_sheets_are_too_many() -> None:
     assert not choosable(sheeted(three, (0, 1), rough=True))
 
 
-def test_no_seating_of_a_small_question_cuts_less_than_its_choice_of_parts() -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(100), pytest.param(range(100, 600), marks=pytest.mark.nightly)]
+)
+def test_no_seating_of_a_small_question_cuts_less_than_its_choice_of_parts(seeds: range) -> None:
     drawn = Drawn(
         first_seed=430_000,
         grids=((2, 2, 2), (3, 2, 2), (2, 3, 2), (2, 2, 3), (4, 2), (6, 2), (2, 5), (2, 6)),
@@ -92,7 +95,7 @@ def test_no_seating_of_a_small_question_cuts_less_than_its_choice_of_parts() -> 
         spare_share=0.5,
     )
     bounds = reached = 0
-    for question in drawn.questions(range(250)):
+    for question in drawn.questions(seeds):
         for axis, sheets in enumerate(question.sizes):
             axes = tuple(i for i in range(len(question.sizes)) if i != axis)
             if sheets != 2 or len(question.capacities) > 3:
@@ -103,8 +106,8 @@ def test_no_seating_of_a_small_question_cuts_less_than_its_choice_of_parts() -> 
             assert bound <= best * (1 + 1e-9) + 1e-6, question
             bounds += 1
             reached += bound >= best * (1 - 1e-6) > 0
-    assert bounds > 60
-    assert reached > 20
+    assert bounds > 0.24 * len(seeds)
+    assert reached > 0.08 * len(seeds)
 
 
 def test_what_a_first_part_pays_jointly_is_not_charged_for_the_cutting_as_well() -> None:
