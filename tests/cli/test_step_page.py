@@ -42,7 +42,10 @@ def test_a_part_of_each_supernode_is_told_as_place_tells_it(planner: Planner) ->
     page = words_of(planner("step", *given).out)
 
     assert (part["gpus_of_each"], part["supernodes"]) == (64, 8)
-    assert "With 64 of the 72 GPUs of each supernode used, of 8 supernodes (576 GPUs), a step takes" in page
+    assert (
+        "With 64 of the 72 GPUs of each supernode used, of 8 supernodes (576 GPUs), a step takes"
+        in page
+    )
     assert "6 of 16 EP groups over up to 2 supernodes" in page  # 72 k is in 6 of 16 runs of 32
 
 
