@@ -203,6 +203,21 @@ def held_units(charge: Charge, size: int) -> tuple[float, ...]:
     return charge.units or tuple(float(j * (size - j)) for j in range(size + 1))
 
 
+def touched_units(charge: Charge, size: int) -> NDArray[np.float64]:
+    """Return what a domain pays per weight that holds j of a group's members, shape [size + 1].
+
+    Of charges that have no order along a group; what a reduction pays for one domain of each group
+    is not taken off.
+    """
+    units = np.ones(size + 1)
+    if charge.kind in (Kind.PAIRS, Kind.COPIES):
+        units = np.array(held_units(charge, size))
+    elif charge.kind is Kind.RING:
+        units[size] = 0.0
+    units[0] = 0.0
+    return units
+
+
 def _runs(changes: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return n_i of every domain that a group touches, from sorted neighbours' changes."""
     groups, gaps = changes.shape

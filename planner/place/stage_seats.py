@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.layout import groups_along
-from planner.place.question import Kind, held_units
+from planner.place.question import Kind, touched_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,11 +155,5 @@ class _Sheet:
 def _groups(members: NDArray[np.int64], charge: Charge) -> _Groups:
     of_cell = np.zeros(members.size, dtype=np.int64)
     of_cell[members] = np.arange(len(members))[:, None]
-    n = members.shape[1]
-    pays = np.ones(n + 1)
-    if charge.kind in (Kind.PAIRS, Kind.COPIES):
-        pays = np.array(held_units(charge, n))
-    elif charge.kind is Kind.RING:
-        pays[n] = 0.0
-    pays[0] = 0.0
-    return _Groups(members=members, of_cell=of_cell, pays_bytes=charge.weight_bytes * pays)
+    pays_bytes = charge.weight_bytes * touched_units(charge, members.shape[1])
+    return _Groups(members=members, of_cell=of_cell, pays_bytes=pays_bytes)

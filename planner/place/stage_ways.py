@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.layout import groups_along
-from planner.place.question import Kind, held_units
+from planner.place.question import Kind, touched_units
 from planner.place.stage_seats import home_of
 
 if TYPE_CHECKING:
@@ -87,13 +87,7 @@ def _ways(held: NDArray[np.int64]) -> NDArray[np.int64]:
 def _inside_bytes(of: Staged, charge: Charge, ways: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return what domains pay for a charge inside a stage, its rebate not taken off [bytes]."""
     groups = groups_along(of.sheet.sizes, charge.axes)
-    size = groups.shape[1]
-    units = np.ones(size + 1)
-    if charge.kind in (Kind.PAIRS, Kind.COPIES):
-        units = np.array(held_units(charge, size))
-    elif charge.kind is Kind.RING:
-        units[size] = 0.0
-    units[0] = 0.0
+    units = touched_units(charge, groups.shape[1])
     paid = np.zeros(len(ways))
     for domain in np.unique(ways):
         counts = (ways[:, groups] == domain).sum(axis=2)
