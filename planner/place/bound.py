@@ -15,21 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.clock import look
+from planner.place.domain_bounds import Bounds
 from planner.place.fillings import Prices, cheapest, cheapest_filling, cheapest_parted
 from planner.place.floors import floors, taken_out_bytes
 from planner.place.question import Question, coarsen
-from planner.place.spread import Share, closing_weights, plain_weights, tables
-from planner.place.together import roomy, tied_bytes
-from planner.place.touch_search import least_cost
+from planner.place.spread import Share, closing_weights, plain_weights
 from planner.place.two_parts import in_two_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from planner.place.spread import Tables
-    from planner.place.touch_search import Beyond, Room
 
+_domain_bound, _loose_bound = Bounds(sharp=True), Bounds(sharp=False)
 _FILLINGS_WORK = 3_000  # domains x holdings up to which fillings are cheap against bounds
 _FILLING_WORK = 3_000_000  # domains x cells past which splitting with spare seats is not priced
 _LOOKS_MOST = 200  # at the cheapest way to fill two domains
@@ -63,9 +60,14 @@ def domain_bound(
     The domain's share of the rebate is not taken off: see ``lower_bound``. With *split_axis*, the
     domain is known to hold a part, not all, of some line along that axis.
     """
-    if held == 0:
-        return 0.0
-    return _domain_bound(_bare(question), held, split_axis, tuple(shares))
+    return _domain_bound(question, (held,), split_axis, tuple(shares))[0]
+
+
+def domain_bounds(
+    question: Question, held: Sequence[int], *, sharp: bool, split_axis: int | None = None
+) -> list[float]:
+    """Return ``domain_bound`` of several numbers of cells, or ``loose_bound`` if not *sharp*."""
+    return (_domain_bound if sharp else _loose_bound)(question, held, split_axis, ())
 
 
 def loose_bound(
@@ -78,46 +80,7 @@ def loose_bound(
 
     Much faster; where seats are spare a domain may hold any number of cells, and few matter.
     """
-    if held == 0:
-        return 0.0
-    return _loose_bound(_bare(question), held, split_axis, tuple(shares))
-
-
-@lru_cache(maxsize=20_000)
-def _loose_bound(
-    question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
-) -> float:
-    look()
-    return _least_of(question, tables(question, held, split_axis, shares))
-
-
-@lru_cache(maxsize=20_000)
-def _domain_bound(
-    question: Question, held: int, split_axis: int | None, shares: tuple[Share, ...]
-) -> float:
-    look()
-    found = tables(question, held, split_axis, shares)
-    tied = partial(tied_bytes, found) if found.coupled else None
-    return _least_of(question, found, tied, partial(roomy, found))
-
-
-def _least_of(
-    question: Question, found: Tables, beyond: Beyond | None = None, room: Room | None = None
-) -> float:
-    return least_cost(
-        question.sizes,
-        tuple(term.axes for term in found.terms),
-        found.cost_bytes,
-        found.held,
-        found.totals if found.coupled else None,
-        beyond,
-        room,
-    )
-
-
-def _bare(question: Question) -> Question:
-    """Return the question without its domains: what one domain pays does not depend on others."""
-    return Question(sizes=question.sizes, charges=question.charges, capacities=(question.cells,))
+    return _loose_bound(question, (held,), split_axis, tuple(shares))[0]
 
 
 def lower_bound(

@@ -55,7 +55,7 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
     """
     grid = kept(work.question, work.best.home, work.best.cut_bytes)
     found: list[_Try] = []
-    kinds = sheet_axes(grid.question)[:_KINDS_TRIED]
+    kinds = _kinds(work, grid)
     for axes in kinds:
         if monotonic() > ends_s:
             break
@@ -75,14 +75,24 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
         near = [one for one in found if one.prices.bound_bytes >= alike]
         found = [*sorted(near, key=lambda one: one.prices.of.sheet.cells), *found[len(near) :]]
     for k, one in enumerate(found):
-        cut, known = work.best.cut_bytes, max(work.bound_bytes, work.solver_bytes)
-        if allowed_bytes(one.prices, cut) > _WORSE * max(cut - known, 0.0):
+        if one.hopeless:
             break
         if (k < _KINDS_SEATED and one.chosen(part_choice, ends_s)) or (
             one.chosen(named_choice, ends_s)
         ):
             return True
     return work.proved
+
+
+def _kinds(work: Work, grid: Kept) -> list[tuple[int, ...]]:
+    """Return the axes of sheets to look at: first a pipeline's stages where little else is open."""
+    kinds = sheet_axes(grid.question)[:_KINDS_TRIED]
+    priced = work.staged.get(grid.sides)
+    if priced is not None and work.open_share <= _NAMED_SHARE:
+        sizes = priced.patterns.of.sheet.sizes
+        stage = tuple(i for i, n in enumerate(sizes) if n > 1)
+        kinds.sort(key=lambda axes: axes != stage)
+    return kinds
 
 
 def by_wide_sheets(work: Work) -> bool:
@@ -143,8 +153,17 @@ class _Try:
         """Share of the cut in hand that the prices leave open [1]."""
         return 1 - self.prices.bound_bytes / max(self.work.best.cut_bytes, 1e-300)
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether the prices leave so much more open than is known that no choice will tell."""
+        work, cut = self.work, self.work.best.cut_bytes
+        known = max(work.bound_bytes, work.solver_bytes)
+        return allowed_bytes(self.prices, cut) > _WORSE * max(cut - known, 0.0)
+
     def chosen_soon(self, ends_s: float) -> bool:
         """Choose from these before other kinds have prices; return whether that proves."""
+        if self.hopeless:
+            return False
         return self.chosen(part_choice, ends_s) or (
             self.work.open_share <= _NAMED_SHARE and self.chosen(named_choice, ends_s)
         )

@@ -71,37 +71,61 @@ def cheapest_real_box(
     The price is convex in the log sides. Moving a little of the volume from one side to another
     scales some terms by e^d and others by e^-d, so each pair has its best move in closed form.
     """
-    sides = _start_box(logs, log_held)
-    count = len(sides)
-    outside = [[s for s in range(len(sets)) if i not in sets[s]] for i in range(count)]
+    highest: list[float] = logs.tolist()
+    price: list[float] = prices.tolist()
+    share = min(1.0, log_held / sum(highest))
+    sides = [share * high for high in highest]
+    pairs = _pairs(tuple(sets), len(sides))
     for _ in range(400):
         moved = 0.0
-        for i in range(count):
-            for j in range(i):
-                terms = prices * np.exp(log_touches(sets, sides))
-                grow = float(sum(terms[s] for s in outside[i] if s not in outside[j]))
-                shrink = float(sum(terms[s] for s in outside[j] if s not in outside[i]))
-                low = max(-sides[i], sides[j] - logs[j])
-                high = min(logs[i] - sides[i], sides[j])
-                if grow > 0 and shrink > 0:
-                    step = min(max(0.5 * log(shrink / grow), low), high)
-                elif grow > 0:
-                    step = low
-                elif shrink > 0:
-                    step = high
-                else:
-                    continue
-                sides[i] += step
-                sides[j] -= step
-                moved = max(moved, abs(step))
+        for i, j, of_i, of_j in pairs:
+            total = sum(sides)
+            grow = _priced(price, sets, of_i, sides, total)
+            shrink = _priced(price, sets, of_j, sides, total)
+            low = max(-sides[i], sides[j] - highest[j])
+            high = min(highest[i] - sides[i], sides[j])
+            if grow > 0 and shrink > 0:
+                step = min(max(0.5 * log(shrink / grow), low), high)
+            elif grow > 0:
+                step = low
+            elif shrink > 0:
+                step = high
+            else:
+                continue
+            sides[i] += step
+            sides[j] -= step
+            moved = max(moved, abs(step))
         if moved < 1e-12:
             break
     return np.clip(sides, 0.0, logs)
 
 
-def _start_box(logs: NDArray[np.float64], log_held: float) -> NDArray[np.float64]:
-    share = min(1.0, log_held / float(logs.sum()))
-    return logs * share
+@lru_cache(maxsize=256)
+def _pairs(
+    sets: tuple[tuple[int, ...], ...], axes: int
+) -> list[tuple[int, int, list[int], list[int]]]:
+    """Return pairs of axes i > j, the sets along j alone, and those along i alone."""
+    return [
+        (
+            i,
+            j,
+            [s for s, one in enumerate(sets) if j in one and i not in one],
+            [s for s, one in enumerate(sets) if i in one and j not in one],
+        )
+        for i in range(axes)
+        for j in range(i)
+    ]
+
+
+def _priced(
+    price: list[float],
+    sets: Sequence[tuple[int, ...]],
+    some: list[int],
+    sides: list[float],
+    total: float,
+) -> float:
+    """Return what the touches of some families cost in a box with these log sides."""
+    return sum(price[s] * exp(total - sum(sides[i] for i in sets[s])) for s in some)
 
 
 def tangent_bound(
@@ -112,16 +136,23 @@ def tangent_bound(
     box: NDArray[np.float64],
 ) -> float:
     """Return the least of the tangent plane at *box* over all boxes: below the convex price."""
-    terms = prices * np.exp(log_touches(sets, box))
-    slopes = np.array(
-        [sum(terms[s] for s in range(len(sets)) if i not in sets[s]) for i in range(len(logs))]
-    )
+    highest: list[float] = logs.tolist()
+    sides: list[float] = box.tolist()
+    total = sum(sides)
+    terms = [
+        price * exp(total - sum(sides[i] for i in one))
+        for price, one in zip(prices.tolist(), sets, strict=True)
+    ]
+    slopes = [
+        sum(term for term, one in zip(terms, sets, strict=True) if i not in one)
+        for i in range(len(sides))
+    ]
     left, least = log_held, 0.0
-    for i in np.argsort(slopes, kind="stable"):
-        part = min(left, float(logs[i]))
+    for i in sorted(range(len(sides)), key=slopes.__getitem__):
+        part = min(left, highest[i])
         least += slopes[i] * part
         left -= part
-    value = float(terms.sum() + least - float(slopes @ box))
+    value: float = sum(terms) + least - sum(a * b for a, b in zip(slopes, sides, strict=True))
     return value * (1 - _ROUNDING * 10)
 
 

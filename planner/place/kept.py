@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import loose_bound, lower_bound, rebate_bytes, split_bound
+from planner.place.bound import domain_bounds, lower_bound, rebate_bytes, split_bound
 from planner.place.merge import least_split
 from planner.place.question import Question, coarsen
 
@@ -117,10 +117,9 @@ def _parted_bound(question: Question, axis: int) -> float:
     if largest > _LARGEST_TRIED or len(question.capacities) < 2:
         return 0.0
     cells = np.arange(largest + 1)
-    free = np.array([loose_bound(question, c) for c in cells.tolist()])
-    parted = np.array(
-        [np.inf, *(loose_bound(question, c, split_axis=axis) for c in cells.tolist()[1:])]
-    )
+    free = np.array(domain_bounds(question, range(largest + 1), sharp=False))
+    parted = np.array(domain_bounds(question, range(largest + 1), sharp=False, split_axis=axis))
+    parted[0] = np.inf
     best = 0.0
     for capacity in sizes:
         price = free[min(capacity, largest)] / min(capacity, largest)

@@ -32,7 +32,7 @@ def room_for(
     sizes: tuple[int, ...],
     families: Sequence[tuple[int, ...]],
     touches: NDArray[np.int64],
-    held: int,
+    held: int | NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Return whether *held* cells can lie in so many groups, as far as layers tell.
 
@@ -40,7 +40,7 @@ def room_for(
         sizes: axis sizes n_i [1].
         families: axes S along which the groups of each family run.
         touches: groups touched of each family, shape [vectors, families].
-        held: cells [1].
+        held: cells, of all or of each [1].
 
     >>> import numpy as np
     >>> tight = np.array([[5, 16, 65], [5, 15, 72]])  # 5 x 16 x 65 is more than 72 x 72
@@ -49,9 +49,10 @@ def room_for(
     """
     room = np.ones(len(touches), dtype=bool)
     close = _real_room(sizes, tuple(families), touches) < _CLOSE * held
+    cells = np.broadcast_to(held, len(touches))
     for row in np.flatnonzero(close).tolist():
-        t = tuple(touches[row].tolist())
-        room[row] = _least_room(sizes, tuple(families), t, held) >= held
+        t, enough = tuple(touches[row].tolist()), int(cells[row])
+        room[row] = _least_room(sizes, tuple(families), t, enough) >= enough
     return room
 
 

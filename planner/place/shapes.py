@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import apart_bound, domain_bound, loose_bound, rebate_bytes
+from planner.place.bound import apart_bound, domain_bound, domain_bounds, rebate_bytes
 from planner.place.quiet import quiet_stdout
 from planner.place.shape_rows import add_whole_rules, part_rules, shapes_below, told_alike
 from planner.place.sharing import priced_shares
@@ -117,7 +117,8 @@ def _spare_rules(question: Question, cut_bytes: float) -> ShapeRules | None:
     largest = min(max(question.capacities), question.cells)
     if largest > _HELD_MOST:
         return None
-    least = {held: loose_bound(question, held) for held in range(1, largest + 1)}
+    held_by = range(1, largest + 1)
+    least = dict(zip(held_by, domain_bounds(question, held_by, sharp=False), strict=True))
     a_cell = min(cost / held for held, cost in least.items())
     bound = a_cell * question.cells - rebate_bytes(question)
     slack = max(cut_bytes - bound, 0.0) + _ROUNDING * (cut_bytes + rebate_bytes(question))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import domain_bound, loose_bound, lower_bound, rebate_bytes
+from planner.place.bound import domain_bounds, lower_bound, rebate_bytes
 from planner.place.floors import floors
 from planner.place.merge import least_split
 from planner.place.part_flow import Stock
@@ -155,11 +155,11 @@ class Sheeted:
             parts: their cells, of sheets that were looked at roughly [1].
             sharp: as close as can be, which takes longer.
         """
-        bound = domain_bound if sharp else loose_bound
+        held = sorted(parts)
         part_bytes, joint_bytes = self.part_bytes.copy(), np.zeros(len(self.part_bytes))
-        for k in parts:
-            part_bytes[k] = bound(self.sheet, k)
-            joint_bytes[k] = bound(self.joint, k) if self.traces else 0.0
+        part_bytes[held] = domain_bounds(self.sheet, held, sharp=sharp)
+        if self.traces:
+            joint_bytes[held] = domain_bounds(self.joint, held, sharp=sharp)
         return self.raised(part_bytes, joint_bytes)
 
     def raised(self, part_bytes: NDArray[np.float64], joint_bytes: NDArray[np.float64]) -> Sheeted:
@@ -190,8 +190,7 @@ def _inside(
     joint = replace(sheet, charges=(*sheet.charges, *more))
     if rough:
         return np.concatenate([[0.0], floors(joint, np.arange(1, most + 1))])
-    bound = domain_bound if most <= _PART_MOST else loose_bound
-    return np.array([bound(joint, k) for k in range(most + 1)])
+    return np.array(domain_bounds(joint, range(most + 1), sharp=most <= _PART_MOST))
 
 
 def sheet_axes(question: Question, *, part_most: int = _PART_MOST) -> list[tuple[int, ...]]:
@@ -359,11 +358,10 @@ def _slopes(outer: Question, seats: int, cells: int, told: int) -> NDArray[np.fl
     """
     fewest = -(-seats // cells)
     most = min(outer.cells, seats)
+    near = min(most, fewest + _SHARP_BEYOND)
     bound = np.array(
-        [
-            (domain_bound if c <= fewest + _SHARP_BEYOND else loose_bound)(outer, c)
-            for c in range(1, most + 1)
-        ]
+        domain_bounds(outer, range(1, near + 1), sharp=True)
+        + domain_bounds(outer, range(near + 1, most + 1), sharp=False)
     )
     filled = seats % cells or cells
     weight = np.full(most, 1e-3)

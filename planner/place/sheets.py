@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import domain_bound, loose_bound, rebate_bytes
+from planner.place.bound import domain_bound, domain_bounds, loose_bound, rebate_bytes
 from planner.place.fillings import cheapest_filling
 from planner.place.question import Question
 
@@ -84,7 +84,7 @@ def _paid(question: Question, axes: tuple[int, ...], largest: int) -> NDArray[np
     sizes = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
     cells = prod(sizes)
     sheet = Question(sizes=sizes, charges=inside, capacities=(cells,))
-    of_sheet = [domain_bound(sheet, c) for c in range(1, cells + 1)]
+    of_sheet = domain_bounds(sheet, range(1, cells + 1), sharp=True)
     least = np.full(largest + 1, np.inf)
     least[0] = 0.0
     for c, cost in enumerate(of_sheet, start=1):

@@ -241,13 +241,22 @@ class Tables:
     held: int
     sizes: tuple[int, ...]
 
+    @property
+    def cells(self) -> int | NDArray[np.int64]:
+        """Cells of the domain that each vector of touches belongs to [1]."""
+        return self.held
+
+    def at(self, i: int, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what family i costs by its table, of t groups in each vector [bytes]."""
+        costs: NDArray[np.float64] = self.cost_bytes[i][t]
+        return costs
+
     def of(self, families: Sequence[int]) -> Tables:
         """Return the tables of some families only."""
-        return Tables(
+        return replace(
+            self,
             terms=tuple(self.terms[i] for i in families),
             cost_bytes=tuple(self.cost_bytes[i] for i in families),
-            held=self.held,
-            sizes=self.sizes,
         )
 
     @property
@@ -274,7 +283,7 @@ class Tables:
         found = []
         for column, i in enumerate(families):
             t = touches[:, column]
-            alone = self.cost_bytes[i][t]
+            alone = self.at(i, t)
             if _by_parts(self.terms[i]):
                 others = self.others(i, touches, families)
                 alone = np.maximum(alone, self._tied(self.terms[i], t, others))
@@ -293,7 +302,7 @@ class Tables:
 
     def _tied(self, term: Term, t: NDArray[np.int64], others: Others) -> NDArray[np.float64]:
         part = part_limit(term.size, others, len(t))
-        return paid(term, self.held, t, part, partial(holding, term.groups, others, len(t)))
+        return paid(term, self.cells, t, part, partial(holding, term.groups, others, len(t)))
 
     def most_pieces(self, i: int, touches: NDArray[np.int64], most: int) -> NDArray[np.int64]:
         """Return the most that sum_g ceil(n_g / most) can be, over the groups of family i.
@@ -307,7 +316,7 @@ class Tables:
         others = self.others(i, touches, range(len(self.terms)))
         parted = np.minimum(t, holding(term.groups, others, len(t), most + 1))
         pieces: NDArray[np.int64] = t + np.minimum(
-            np.maximum(self.held - t, 0) // most,
+            np.maximum(self.cells - t, 0) // most,
             parted * ((part_limit(term.size, others, len(t)) - 1) // most),
         )
         return pieces
@@ -319,7 +328,7 @@ class Tables:
         cells, but the last of a group only for those that are left of its n.
         """
         t, size = touches[:, i], self.terms[i].size
-        over = np.maximum(self.held - t * (full - 1), 0)
+        over = np.maximum(self.cells - t * (full - 1), 0)
         roomy = t * (size // full - 1)
         last = size - size // full * full + 1
         fewest: NDArray[np.int64] = np.where(

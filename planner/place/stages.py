@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.bound import domain_bound, loose_bound, rebate_bytes
+from planner.place.bound import domain_bounds, rebate_bytes
 from planner.place.question import Kind, Question
 
 if TYPE_CHECKING:
@@ -108,14 +108,14 @@ def staged(question: Question) -> Staged | None:
         )
         seats = min(max(question.capacities), question.cells) + 1
         tables = (largest + 1) ** 2 * seats * question.sizes[axis]
-        plain = domain_bound if largest <= _SHARP_MOST else loose_bound
+        sharp = largest <= _SHARP_MOST
         return Staged(
             question=question,
             axis=axis,
             sheet=sheet,
             hop_bytes=chain.weight_bytes,
             closing_bytes=closing if tables <= _CLOSED_MOST else 0.0,
-            pays_bytes=np.array([0.0, *(plain(sheet, c) for c in range(1, largest + 1))]),
+            pays_bytes=np.array(domain_bounds(sheet, range(largest + 1), sharp=sharp)),
         )
     return None
 

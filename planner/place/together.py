@@ -60,7 +60,7 @@ def roomy(tables: Tables, touches: NDArray[np.int64], families: Sequence[int]) -
     Arguments as of ``tied_bytes``.
     """
     axes = [tables.terms[i].axes for i in families]
-    return room_for(tables.sizes, axes, touches, tables.held)
+    return room_for(tables.sizes, axes, touches, tables.cells)
 
 
 def beyond_bytes(
@@ -104,7 +104,7 @@ class _Families:
 
         q of them meet q n_i / n_(i and f) groups of f; the other ones touched hold a cell each.
         """
-        term, held = self.tables.terms[i], self.tables.held
+        term, held = self.tables.terms[i], self.tables.cells
         vectors = len(self.touches)
         most = np.minimum(self.touches[:, i], held // term.size)
         most = np.minimum(most, holding(term.groups, self.others[i], vectors, term.size))
@@ -149,10 +149,10 @@ class _Families:
             total = total + self.parts(j, i, whole)
         if term.ring_bytes:
             most = self.whole[j]
-            room = self.tables.held - self.tables.terms[i].size * whole
+            room = self.tables.cells - self.tables.terms[i].size * whole
             net = term.size - self._common(i, j) * whole
             if net > 0:
-                most = np.minimum(most, max(room, 0) // net)
+                most = np.minimum(most, np.maximum(room, 0) // net)
             total = total + term.ring_bytes * (self.touches[:, j] - most)
         return total
 
@@ -163,7 +163,7 @@ class _Families:
         parts that use all of that are less alike than any others, and the price of parts is
         concave.
         """
-        term, held = self.tables.terms[j], self.tables.held
+        term, held = self.tables.terms[j], self.tables.cells
         vectors = len(self.touches)
         slopes = [self.part[j], np.zeros(vectors, dtype=np.int64)]
         starts = [np.zeros(vectors, dtype=np.int64), np.full(vectors, held)]

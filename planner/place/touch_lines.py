@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from math import inf, log
+from math import exp, inf, isclose, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROUNDING = 1e-12  # relative; keeps every bound on the safe side of floating point
+_UNMOVED = 1e-9  # relative; by which the touches of a box move where they do not
 _PRICINGS = 6  # times the tables' slopes are read off again at the cheapest real box
 
 
@@ -62,42 +64,47 @@ def priced(
     Each family's table lies above the line price x t + constant, an edge of its hull: the one at
     the touches of the box that is cheapest under the lines chosen before. Any choice is valid.
     """
-    logs = np.log(sizes)
-    at = np.array([float(t[-1]) for t, _ in hulls])
-    best = (-inf, np.zeros(len(sets)), np.zeros(len(sets)), np.zeros(len(sizes)))
+    logs, log_held = np.log(sizes), log(held)
+    told = [(t.tolist(), cost.tolist()) for t, cost in hulls]
+    at = [float(t[-1]) for t, _ in told]
+    nothing = [0.0] * len(sets)
+    best = (-inf, nothing, nothing, np.zeros(len(sizes)))
     for _ in range(_PRICINGS):
-        lines = [_edge(t, cost, x) for (t, cost), x in zip(hulls, at, strict=True)]
-        prices = np.array([price for price, _ in lines])
-        constants = np.array([constant for _, constant in lines])
-        if not (prices > 0).any():
-            box = logs * min(1.0, log(held) / float(logs.sum()))
-            value = float(constants.sum())
+        lines = [_edge(t, cost, x) for (t, cost), x in zip(told, at, strict=True)]
+        prices, constants = [price for price, _ in lines], [constant for _, constant in lines]
+        if max(prices) <= 0:
+            box = logs * min(1.0, log_held / float(logs.sum()))
+            value = sum(constants)
         else:
-            box = cheapest_real_box(logs, sets, prices, log(held))
-            value = tangent_bound(logs, sets, prices, log(held), box) + float(constants.sum())
-        value -= ROUNDING * (abs(value) + float(np.abs(constants).sum()))
+            of = np.array(prices)
+            box = cheapest_real_box(logs, sets, of, log_held)
+            value = tangent_bound(logs, sets, of, log_held, box) + sum(constants)
+        value -= ROUNDING * (abs(value) + sum(map(abs, constants)))
         if value > best[0]:
             best = (value, prices, constants, box)
-        moved = np.exp(log_touches(sets, box))
-        if np.allclose(moved, at, rtol=1e-9):
+        moved = [exp(log_touched) for log_touched in log_touches(sets, box).tolist()]
+        if all(isclose(a, b, rel_tol=_UNMOVED) for a, b in zip(moved, at, strict=True)):
             break
         at = moved
     value, prices, constants, box = best
-    floor = sum(float(cost.min()) for _, cost in hulls)
+    floor = sum(min(cost) for _, cost in told)
     return Lines(
-        prices_bytes=prices, constants_bytes=constants, box=box, bound_bytes=max(value, floor)
+        prices_bytes=np.array(prices),
+        constants_bytes=np.array(constants),
+        box=box,
+        bound_bytes=max(value, floor),
     )
 
 
-def _edge(t: NDArray[np.int64], cost: NDArray[np.float64], at: float) -> tuple[float, float]:
+def _edge(t: list[int], cost: list[float], at: float) -> tuple[float, float]:
     """Return (slope, constant) of the hull's edge at *at*; a falling one counts as flat."""
     if len(t) == 1:
-        return 0.0, float(cost[0])
-    right = int(np.clip(np.searchsorted(t, at), 1, len(t) - 1))
-    slope = float((cost[right] - cost[right - 1]) / (t[right] - t[right - 1]))
+        return 0.0, cost[0]
+    right = min(max(bisect_left(t, at), 1), len(t) - 1)
+    slope = (cost[right] - cost[right - 1]) / (t[right] - t[right - 1])
     if slope <= 0:
-        return 0.0, float(cost.min())
-    return slope, float(cost[right]) - slope * float(t[right])
+        return 0.0, min(cost)
+    return slope, cost[right] - slope * t[right]
 
 
 def with_dual(

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     Beyond = Totals
     Room = Callable[[NDArray[np.int64], Sequence[int]], NDArray[np.bool_]]
 
-_VECTORS = 30_000  # partial vectors kept; past it the search stops at what is proved
-_FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
-_RAISED = 2.5  # times the excess, from one limit to the next
+VECTORS = 30_000  # partial vectors kept; past it the search stops at what is proved
+FIRST_EXCESS = 1e-3  # relative; the first limit is so much above the bound over real boxes
+RAISED = 2.5  # times the excess, from one limit to the next
 _SHARPENINGS = 4  # times the limit is drawn in where not all families could be told
-_ROOM_BATCH = 4  # vectors whose room is looked at at a time
-_ROOM_MOST = 500  # of one batch, after which there may be room for all we know
-_BATCH = 50  # vectors for which the slow prices are asked first, then twice as many each time
+ROOM_BATCH = 4  # vectors whose room is looked at at a time
+ROOM_MOST = 500  # of one batch, after which there may be room for all we know
+WORK = 40  # times as many touches are looked at to make them
+EXCESS_MOST = 1e6  # times what families cost, past which there is most likely no vector at all
+BATCH = 50  # vectors for which the slow prices are asked first, then twice as many each time
 
 
 def least_cost(
@@ -67,7 +69,7 @@ def least_cost(
     >>> least_cost((2, 16, 4), ((0,), (1,), (2,)), lines, 8)
     19.6
     """
-    search = _search(sizes, families, cost_bytes, held, totals, beyond, room)
+    search = searched(sizes, families, cost_bytes, held, totals, beyond, room)
     if search is None:
         return inf if families else 0.0
     return search.least()
@@ -86,7 +88,7 @@ def vectors_below(
 
     Arguments as of ``least_cost``. The order is the same every time.
     """
-    search = _search(sizes, families, cost_bytes, held, totals, beyond)
+    search = searched(sizes, families, cost_bytes, held, totals, beyond)
     if search is None:
         return Vectors(
             touches=np.zeros((0, 0), dtype=np.int64), families=(), cost_bytes=np.zeros(0)
@@ -98,7 +100,7 @@ def vectors_below(
     return found.of(all_bytes <= limit, all_bytes)
 
 
-def _search(
+def searched(
     sizes: Sequence[int],
     families: Sequence[tuple[int, ...]],
     cost_bytes: Sequence[NDArray[np.float64]],
@@ -106,14 +108,14 @@ def _search(
     totals: Totals | None,
     beyond: Beyond | None,
     room: Room | None = None,
-) -> _Search | None:
+) -> Search | None:
     """Return the search over axes of several cells; None if no vector is possible."""
     live = [i for i, n in enumerate(sizes) if n > 1]
     index = {axis: i for i, axis in enumerate(live)}
     sets = tuple(tuple(index[a] for a in family if a in index) for family in families)
     if not sets or any(not np.isfinite(table).any() for table in cost_bytes):
         return None
-    return _Search(np.array([sizes[i] for i in live]), sets, cost_bytes, held, totals, beyond, room)
+    return Search(np.array([sizes[i] for i in live]), sets, cost_bytes, held, totals, beyond, room)
 
 
 def least_touches(
@@ -171,7 +173,7 @@ class Vectors:
         )
 
 
-class _Search:
+class Search:
     """One search: its families ordered by price, their tables, lines under them, inequalities."""
 
     def __init__(
@@ -205,7 +207,7 @@ class _Search:
     def least(self) -> float:
         """Return the bound."""
         scale = max(abs(self.real), float(np.abs(self.least_of).max()), 1e-300)
-        excess = _FIRST_EXCESS * scale
+        excess = FIRST_EXCESS * scale
         proved, tries = self.real, 0
         hoped = self._hoped()
         while True:
@@ -216,18 +218,30 @@ class _Search:
             least = self._least_of(found)
             if least > limit:
                 proved = limit
-                if excess > 1e6 * scale:
+                if excess > EXCESS_MOST * scale:
                     return max(proved, self._least_of(self.vectors(inf)))
-                excess *= _RAISED
+                excess *= RAISED
                 continue
             told_all = len(found.families) == len(self.prices)
             proved, tries = max(proved, least), tries + 1
             if told_all or tries >= _SHARPENINGS:
                 return proved
-            excess = max(_FIRST_EXCESS * scale, excess / _RAISED**2)
+            excess = max(FIRST_EXCESS * scale, excess / RAISED**2)
 
     def _hoped(self) -> float:
         """Return what the best box of whole sides near the cheapest real box costs."""
+        touches = self.whole_boxes()
+        if not len(touches):
+            return inf
+        if self.totals is not None:
+            return float(self.totals(touches, self.order).min())
+        return float(sum(cost[touches[:, i]] for i, cost in enumerate(self.costs)).min())
+
+    def whole_boxes(self) -> NDArray[np.int64]:
+        """Return the touches of boxes of whole sides near the cheapest real box.
+
+        Shape [boxes, families], the families in the order of their prices.
+        """
         low = np.maximum(np.floor(self.box + 1e-9), 1)
         high = np.minimum(np.ceil(self.box - 1e-9), self.sizes)
         corners = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(len(low), -1).T
@@ -236,12 +250,8 @@ class _Search:
             np.int64
         )
         touches = touches[np.prod(corners, axis=1) >= self.held]
-        if not len(touches):
-            return inf
-        touches = np.minimum(touches, self.held)
-        if self.totals is not None:
-            return float(self.totals(touches, self.order).min())
-        return float(sum(cost[touches[:, i]] for i, cost in enumerate(self.costs)).min())
+        held: NDArray[np.int64] = np.minimum(touches, self.held)
+        return held
 
     def _least_of(self, found: Vectors) -> float:
         """Return the least that any of the vectors costs, with what is paid beyond the totals."""
@@ -249,7 +259,7 @@ class _Search:
             return float(found.cost_bytes.min(initial=inf))
         best = inf
         order = np.argsort(found.cost_bytes, kind="stable")
-        first, size = 0, _BATCH
+        first, size = 0, BATCH
         while first < len(order) and found.cost_bytes[order[first]] < best:
             batch = order[first : first + size]
             first, size = first + size, 2 * size
@@ -266,9 +276,9 @@ class _Search:
         order = np.argsort(costs, kind="stable")
         if self.room is None:
             return float(costs[order[0]])
-        for first in range(0, len(order), _ROOM_BATCH):
-            rows = order[first : first + _ROOM_BATCH]
-            if first >= _ROOM_MOST or costs[rows[0]] == inf:
+        for first in range(0, len(order), ROOM_BATCH):
+            rows = order[first : first + ROOM_BATCH]
+            if first >= ROOM_MOST or costs[rows[0]] == inf:
                 return float(costs[rows[0]])
             roomy = self.room(touches[rows], families)
             if roomy.any():
@@ -288,11 +298,11 @@ class _Search:
             lowest = self._lowest(partial, level)
             t = np.arange(len(table))
             room = limit - spent - later[level + 1]
-            if level and len(partial) * len(table) > 40 * _VECTORS:
+            if level and len(partial) * len(table) > WORK * VECTORS:
                 return self._told(partial, least)
             allowed = (t >= lowest[:, None]) & (table <= room[:, None])
             rows, columns = np.nonzero(allowed)
-            if level and len(rows) > _VECTORS:
+            if level and len(rows) > VECTORS:
                 return self._told(partial, least)
             partial = np.column_stack([partial[rows], columns])
             if self.totals is None or not level:

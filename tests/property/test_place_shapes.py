@@ -186,7 +186,7 @@ def test_domains_whose_searches_tell_other_families_have_no_rules_in_common(
     touch = Charge(axes=(1,), kind=Kind.TOUCH, weight_bytes=1.0)
     question = Question(sizes=(5, 2), charges=(pairs, touch), capacities=(2, 9, 6))
     best = brute_force_cut(question)
-    monkeypatch.setattr(touch_search, "_VECTORS", 2)
+    monkeypatch.setattr(touch_search, "VECTORS", 2)
     _domain_bound.cache_clear()
 
     rules, bound = shape_rules(question, 1000.0), max(counted_bounds(question, 1000.0))

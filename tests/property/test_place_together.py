@@ -87,7 +87,7 @@ def test_no_set_of_cells_of_many_more_grids_pays_less_than_the_bound() -> None:
 def test_a_search_that_tells_the_dearest_families_only_stays_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(touch_search, "_VECTORS", 6)
+    monkeypatch.setattr(touch_search, "VECTORS", 6)
     _domain_bound.cache_clear()
 
     wrong = [
