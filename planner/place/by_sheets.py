@@ -136,6 +136,7 @@ class _Try:
         effort: of a choice.
         cuttings: what is known of them.
         chosen_bytes: the cut in hand when parts were chosen last, by the choice [bytes].
+        ended: whether the cheapest choice is known, and was seated.
     """
 
     work: Work
@@ -144,6 +145,7 @@ class _Try:
     effort: Effort
     cuttings: Cuttings = field(init=False)
     chosen_bytes: dict[_Choose, float] = field(default_factory=dict)
+    ended: bool = False
 
     def __post_init__(self) -> None:
         self.cuttings = Cuttings(self.prices.of, self.effort.sheet_s)
@@ -191,6 +193,8 @@ class _Try:
         Where the cheapest choice is known it knows no cheaper one, but others: some seat better.
         """
         known_bytes = max(self.work.bound_bytes, self.work.solver_bytes)
+        if self.ended:  # against a better cut it is the same
+            return self.effort is FEW
         choice = swept_choice(
             self.prices, self.cuttings, cut_bytes, known_bytes, ends_s, self.effort
         )
@@ -200,8 +204,8 @@ class _Try:
             self.work.raise_bound(choice.bound_bytes)
         if choice.cuttings and not self.work.proved:
             self._taken(choice)
-        known = choice.ended and self.effort is FEW
-        return known or self.work.proved or monotonic() > ends_s
+        self.ended = choice.ended
+        return (choice.ended and self.effort is FEW) or self.work.proved or monotonic() > ends_s
 
     def _taken(self, choice: PartChoice) -> bool:
         work, question = self.work, self.prices.of.question

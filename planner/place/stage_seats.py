@@ -8,6 +8,7 @@ more, whole groups and groups that they hold a part of first. What that leaves i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,6 @@ from planner.layout import groups_along
 from planner.place.question import Kind, touched_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from planner.place.question import Charge
@@ -126,30 +125,52 @@ class _Sheet:
         return mine
 
     def _cheapest(self, home: NDArray[np.int64], s: int, most: int) -> NDArray[np.int64]:
-        """Return free cells of one group: those that *s* takes at the least price for a cell."""
-        mine = np.flatnonzero(home == s)
+        """Return free cells of one group: those that *s* takes at the least price for a cell.
+
+        Of groups that are as cheap, one that has no free cell left then, and the largest.
+        """
+        mine, free = np.flatnonzero(home == s), home < 0
         held = [family.held(mine) for family in self.families]
         best, taken = None, np.zeros(0, dtype=np.int64)
-        for free in self._free(home):
-            take = free[:most]
-            price = 0.0
-            for family, have in zip(self.families, held, strict=True):
-                touched, more = np.unique(family.of_cell[take], return_counts=True)
-                pays = family.pays_bytes
-                price += float((pays[have[touched] + more] - pays[have[touched]]).sum())
-            left = len(free) - len(take)
-            key = (round(price / len(take), _DIGITS), left > 0, -len(take), left)
+        for family in self.families:
+            of_group = free[family.members]
+            count = of_group.sum(axis=1)
+            takes = np.minimum(count, most)
+            group, at = np.nonzero(of_group & (of_group.cumsum(axis=1) <= most))
+            if not len(group):
+                continue
+            cells = family.members[group, at]
+            price = self._prices_bytes(cells, group, held, len(count)) / np.maximum(takes, 1)
+            price = np.where(takes > 0, np.round(price, _DIGITS), inf)
+            left = count - takes
+            first = np.lexsort((left, -takes, left > 0, price))[0]
+            key = (float(price[first]), bool(left[first]), -int(takes[first]), int(left[first]))
             if best is None or key < best:
-                best, taken = key, take
+                best, taken = key, cells[group == first]
         return taken
 
-    def _free(self, home: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Yield the free cells of every group that has some."""
-        for family in self.families:
-            for members in family.members:
-                free = members[home[members] < 0]
-                if len(free):
-                    yield free
+    def _prices_bytes(
+        self,
+        cells: NDArray[np.int64],
+        group: NDArray[np.int64],
+        held: list[NDArray[np.int64]],
+        groups: int,
+    ) -> NDArray[np.float64]:
+        """Return what a domain pays more for the cells of each of some groups, shape [groups].
+
+        Args:
+            cells: of all these groups.
+            group: of each cell.
+            held: cells of each group of each family that the domain holds.
+            groups: how many there are.
+        """
+        price = np.zeros(groups)
+        for family, have in zip(self.families, held, strict=True):
+            keys, more = np.unique(group * len(have) + family.of_cell[cells], return_counts=True)
+            of_group, touched = np.divmod(keys, len(have))
+            pays, had = family.pays_bytes, have[touched]
+            price += np.bincount(of_group, weights=pays[had + more] - pays[had], minlength=groups)
+        return price
 
 
 def _groups(members: NDArray[np.int64], charge: Charge) -> _Groups:
