@@ -124,13 +124,15 @@ def kept(question: Question, home: NDArray[np.int64], cut_bytes: float) -> Kept:
 @lru_cache(maxsize=16)  # several rules ask it of the same seating
 def _kept(question: Question, home_bytes: bytes, cut_bytes: float) -> Kept:
     home = np.frombuffer(home_bytes, dtype=np.int64)
-    sides = kept_together(question, home, cut_bytes)
-    boxes = sides
-    while prod(sides) > 1:
-        question, home = merged(question, sides), coarse_home(question, sides, home)
-        sides = kept_together(question, home, cut_bytes)
-        boxes = tuple(a * b for a, b in zip(boxes, sides, strict=True))
-    return Kept(question=question, home=home, sides=boxes)
+    boxes, closely = (1,) * len(question.sizes), False
+    while True:
+        sides = kept_together(question, home, cut_bytes, closely=closely)
+        if prod(sides) > 1:
+            question, home = merged(question, sides), coarse_home(question, sides, home)
+            boxes = tuple(a * b for a, b in zip(boxes, sides, strict=True))
+        elif closely:
+            return Kept(question=question, home=home, sides=boxes)
+        closely = prod(sides) == 1  # on a coarse grid a quick look may do
 
 
 def merged(question: Question, sides: Sequence[int]) -> Question:
@@ -149,15 +151,20 @@ def merges(question: Question, home: NDArray[np.int64]) -> Iterator[tuple[int, .
                 yield sides
 
 
-def kept_together(question: Question, home: NDArray[np.int64], cut_bytes: float) -> tuple[int, ...]:
-    """Return the boxes of all axes whose lines no seating better than *cut* splits."""
+def kept_together(
+    question: Question, home: NDArray[np.int64], cut_bytes: float, *, closely: bool = True
+) -> tuple[int, ...]:
+    """Return the boxes of all axes whose lines no seating better than *cut* splits.
+
+    Unless *closely*, of those that are quickly told.
+    """
     sides = [1] * len(question.sizes)
     for axis, n in enumerate(question.sizes):
         wider = (*sides[:axis], n, *sides[axis + 1 :])
         if n == 1 or not stays_whole(question, home, axis) or not _fits(question, wider):
             continue
         alone = tuple(n if i == axis else 1 for i in range(len(sides)))
-        if least_when_split(question, alone, cut_bytes) >= cut_bytes * (1 - MET):
+        if least_when_split(question, alone, cut_bytes, closely=closely) >= cut_bytes * (1 - MET):
             sides[axis] = n
     return tuple(sides)
 
@@ -183,14 +190,16 @@ def coarse_home(
     return np.ascontiguousarray(grid[picks]).ravel()
 
 
-def least_when_split(question: Question, sides: Sequence[int], enough_bytes: float = inf) -> float:
+def least_when_split(
+    question: Question, sides: Sequence[int], enough_bytes: float = inf, *, closely: bool = True
+) -> float:
     """Return what every seating that splits one of the boxes crosses at least [bytes].
 
     A split box has a line along some merged axis i in two domains, and with it one group of every
     family that runs along i. The others pay their own bound besides, or all but those that run
     along i alone do; or the two domains pay that of a set with a parted line. The greatest of these
     holds. What is above *enough_bytes*, if finite, need not be sharp, nor what stays below it;
-    what may reach it is tried harder.
+    what may reach it is tried harder if *closely*, which may take seconds.
     """
     least, reached_bytes = inf, enough_bytes * (1 - MET)
     for axis, side in enumerate(sides):
@@ -202,7 +211,7 @@ def least_when_split(question: Question, sides: Sequence[int], enough_bytes: flo
         paid = along + lower_bound(rest, enough_bytes=reached_bytes - along)
         if paid < min(least, reached_bytes):
             paid = max(paid, split_bound(question, axis, reached_bytes))
-        if paid < min(least, reached_bytes) < inf:
+        if closely and paid < min(least, reached_bytes) < inf:
             paid = max(paid, _with_split_lines(question, axis, min(least, enough_bytes)))
         least = min(least, paid)
     return least
