@@ -40,8 +40,9 @@ _CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made agai
 _FAR_SHARE = 0.12  # open at prices, past which there is mostly too much to look at in a moment
 _FEWER_FAR = 6  # times as few ways to deal out stages are looked at then
 _SHEET_MOST = 256  # cells of a stage, past which seating each stage for itself takes seconds
-_JOINED_MOST = 64  # the same, past which two stages joined take that long
+_JOINED_MOST = 64  # the same, past which two stages joined take that long where much is open
 _JOINED_SHARE = 0.01  # of the cut, past which two stages joined are not what is missing
+_JOINED_NEAR = 1e-3  # of the cut, up to which larger stages are joined, too
 _METHOD = "parts of pipeline stages chosen for all domains at once"
 
 
@@ -136,8 +137,8 @@ def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float
         return True
     cut = work.best.cut_bytes
     slack = cut - found.bound_bytes
-    small = of.sheet.cells <= _JOINED_MOST
-    if found.ended and small and 0 < slack <= _JOINED_SHARE * cut:
+    near = _JOINED_SHARE if of.sheet.cells <= _JOINED_MOST else _JOINED_NEAR
+    if found.ended and 0 < slack <= near * cut:
         dealing = StageDealing(priced, Beyond(of=of, slack_bytes=slack, ends_s=ends_s))
         found = swept(dealing, cut, found.bound_bytes, effort.swept, ends_s)
         if work.believe(found.bound_bytes):  # joins ask a solver

@@ -183,6 +183,11 @@ class SheetDealing(Dealing):
         known = {parts: more for parts, more in self.cuttings.more_bytes.items() if more > 0}
         return told(taken, known) if known else None
 
+    @property
+    def learns_soon(self) -> bool:
+        """As of ``Dealing``: a solver takes longer."""
+        return self.cuttings.sheet_s <= 0
+
     def learn(self, held: NDArray[np.int64]) -> bool:
         """As of ``Dealing``."""
         learned = False

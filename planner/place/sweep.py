@@ -32,6 +32,7 @@ _TOO_MANY = 3  # limits under which there is too much to look at, after which no
 _HOPEFUL_SHARE = 0.3  # of what is open, up to which there must not be too much to look at
 _LEARNED_MOST = 400  # times that a cheapest way turned out dearer, after which it stands as it is
 _NEAR_SHARE = 0.005  # of what is open, by which a limit differs from the last at least
+_TOLD = 8  # ways, the cheapest, of which more is asked at a time
 _MET = 1e-9  # relative; less is no better
 _AT_ONCE = 1_000_000  # ways to deal out a sheet that are looked at side by side: 8 MB each number
 
@@ -112,6 +113,11 @@ class Dealing(ABC):
         """
         return codes
 
+    @property
+    def learns_soon(self) -> bool:
+        """Whether to learn takes no longer than a sweep."""
+        return True
+
     def learn(self, held: NDArray[np.int64]) -> bool:
         """Ask what a cheapest way costs besides; return whether more than was known."""
         del held
@@ -146,7 +152,7 @@ def swept(
                 too_high, failed = limit, failed + 1
                 if known > proved or limit < _HOPEFUL_SHARE * slack:
                     break  # nothing is told that is not known, or much more is to be looked at
-            elif found.held is not None and dealing.learn(found.held):
+            elif _learned(dealing, found):
                 proved, learned = max(proved, found.excess_bytes), learned + 1
                 if learned > _LEARNED_MOST:
                     return Swept(bound_bytes=base + proved, held=found.held, ended=False)
@@ -168,6 +174,18 @@ def swept(
     return Swept(bound_bytes=base + proved, held=None, ended=False)
 
 
+def _learned(dealing: Dealing, found: Found) -> bool:
+    """Ask what the cheapest way costs besides; return whether more than was known.
+
+    If so, of the others, too: they may be the cheapest next.
+    """
+    if found.held is None or not dealing.learn(found.held):
+        return False
+    for held in found.others if dealing.learns_soon else ():
+        dealing.learn(held)
+    return True
+
+
 def _limits(known: float, slack: float) -> Iterator[float]:
     """Yield limits up to the slack, beginning above what is known, each worth a sweep [bytes]."""
     last = known
@@ -183,11 +201,13 @@ def _limits(known: float, slack: float) -> Iterator[float]:
 class Found:
     """The cheapest way under a limit; *excess_bytes* is what it costs above the prices' bound.
 
-    Without one, that is the limit; if ways were *too_many*, nothing is known.
+    Without one, that is the limit; if ways were *too_many*, nothing is known. *others* are some
+    that end otherwise, the next cheapest.
     """
 
     excess_bytes: float
     held: NDArray[np.int64] | None = None
+    others: tuple[NDArray[np.int64], ...] = ()
     too_many: bool = False
 
 
@@ -237,10 +257,8 @@ def below(dealing: Dealing, limit_bytes: float, most: int, ends_s: float) -> Fou
         if not len(states.codes):
             return Found(excess_bytes=limit_bytes)
         steps.append(states)
-    best = int(states.excess_bytes.argmin())
-    return Found(
-        excess_bytes=float(states.excess_bytes[best]), held=_held(dealing, steps, best, order)
-    )
+    held = [_held(dealing, steps, k, order) for k in range(len(states.codes))]
+    return Found(excess_bytes=float(states.excess_bytes[0]), held=held[0], others=tuple(held[1:]))
 
 
 def _dealt(
@@ -296,7 +314,10 @@ def _dealt(
     moved = -after[which[state], taken]
     moved.sort(axis=1)
     moved = dealing.marked(np.negative(moved, out=moved))
-    one = cheapest_of_alike(moved, excess)
+    if step == dealing.steps - 1:  # all end alike
+        one = np.argsort(excess, kind="stable")[:_TOLD]
+    else:
+        one = cheapest_of_alike(moved, excess)
     return _States(
         codes=moved[one], excess_bytes=excess[one], before=state[one], taken=taken[one]
     ), looked_at
