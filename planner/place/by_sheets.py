@@ -8,7 +8,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from planner.place.clock import look, over
-from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
 from planner.place.sheet_choice import allowed_bytes, part_choice
@@ -212,7 +211,7 @@ class _Try:
         home = seated_parts(self.prices.of, choice, self.effort.sheet_s)
         if work.offer(refine_home(work.question, self.grid.sides, home), _METHOD):
             return True
-        better = improved(question, home, seed=work.seed)
+        better = work.exchanged(question, home)
         if cut_bytes(question, better) >= cut_bytes(question, home) * (1 - MET):
             return False
         home = refine_home(work.question, self.grid.sides, better)

@@ -8,7 +8,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from planner.place.clock import look
-from planner.place.improve import improved
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
 from planner.place.sheet_seats import seated_parts
@@ -214,7 +213,7 @@ def _take_stages(work: Work, of: Staged, grid: Kept, held: NDArray[np.int64]) ->
         look()
     if best is None:
         return False
-    better = improved(of.question, best, seed=work.seed)
+    better = work.exchanged(of.question, best)
     return work.offer(refine_home(work.question, grid.sides, better), f"{_METHOD}, then exchanges")
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SPLITS_MOST = 200  # touches of a layer that are told apart; the square of it is what a layer costs
+_BOXES_MOST = 2000  # of whole sides, past which layers are asked at once
 _CLOSE = 1.15  # times the cells: touches with more room as a real box are not looked at
 _NONE = -(2**40)  # cells of touches below 0, far from what any sum makes up for
 _ROUNDING = 1e-9  # relative; keeps what there is room for on the safe side of floating point
@@ -48,12 +49,34 @@ def room_for(
     [False, True]
     """
     room = np.ones(len(touches), dtype=bool)
+    if not families:
+        return room
     close = _real_room(sizes, tuple(families), touches) < _CLOSE * held
     cells = np.broadcast_to(held, len(touches))
+    sides, volumes = _boxes(sizes, tuple(families))
     for row in np.flatnonzero(close).tolist():
+        if (volumes[(sides <= touches[row]).all(axis=1)] >= cells[row]).any():
+            continue  # a box has room
         t, enough = tuple(touches[row].tolist()), int(cells[row])
         room[row] = _least_room(sizes, tuple(families), t, enough) >= enough
     return room
+
+
+@lru_cache(maxsize=64)
+def _boxes(
+    sizes: tuple[int, ...], families: tuple[tuple[int, ...], ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the touches of all boxes of whole sides, [boxes, families], and their cells, [boxes].
+
+    Of no box where there are too many.
+    """
+    if prod(sizes) > _BOXES_MOST:
+        return np.zeros((0, len(families)), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    sides = np.indices(sizes).reshape(len(sizes), -1).T + 1
+    volumes = sides.prod(axis=1)
+    along = [sides[:, list(axes)].prod(axis=1) for axes in families]
+    touches = volumes[:, None] // np.array(along).T
+    return touches, volumes
 
 
 def _real_room(

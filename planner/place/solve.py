@@ -20,7 +20,7 @@ from planner.errors import PlannerError
 from planner.place.answer import Answer, Progress, Proof
 from planner.place.baselines import baselines
 from planner.place.bound import lower_bound
-from planner.place.clock import TimeUp, at_most_until, end_s, look, unhurried
+from planner.place.clock import TimeUp, at_most_until, end_s, look, over, unhurried
 from planner.place.fill import filled, ways_to_fill
 from planner.place.improve import improved
 from planner.place.merge import MET, bounds_by_merging
@@ -136,6 +136,7 @@ class Work:
         swept: what is known of sweeps at these prices.
         few_bytes: the cut in hand when stages were chosen from few patterns last [bytes].
         stages_open: whether the last choice of stages was cut short, or made from some patterns.
+        bettered: what exchanges made of seatings, by the question of their grid and their homes.
     """
 
     question: Question
@@ -150,6 +151,7 @@ class Work:
     swept: dict[tuple[int, ...], Sweeps] = field(default_factory=dict)
     few_bytes: float = inf
     stages_open: bool = False
+    bettered: dict[tuple[Question, bytes], NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def best(self) -> Seating:
@@ -196,6 +198,16 @@ class Work:
             if better:
                 self._tell()
         return self.proved
+
+    def exchanged(self, question: Question, home: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what exchanges make of a seating of *question*, which they do once."""
+        key = question, home.tobytes()
+        if key in self.bettered:
+            return self.bettered[key]
+        better = improved(question, home, seed=self.seed)
+        if not over():
+            self.bettered[key] = better
+        return better
 
     def raise_bound(self, bound_bytes: float) -> bool:
         """Take up a bound if it is the best; return whether that proves the answer."""
@@ -328,7 +340,7 @@ def _exchanged(work: Work) -> bool:
     """Better the best few by exchanges of cells."""
     for start in tuple(work.seatings):
         look()
-        home = improved(work.question, start.home, seed=work.seed)
+        home = work.exchanged(work.question, start.home)
         if work.offer(home, f"{start.method}, then exchanges"):
             return True
     return False
