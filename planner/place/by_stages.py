@@ -41,7 +41,7 @@ _FEWER_FAR = 6  # times as few ways to deal out stages are looked at then
 _SHEET_MOST = 256  # cells of a stage, past which seating each stage for itself takes seconds
 _JOINED_MOST = 64  # the same, past which two stages joined take that long where much is open
 _JOINED_SHARE = 0.01  # of the cut, past which two stages joined are not what is missing
-_JOINED_NEAR = 1e-3  # of the cut, up to which larger stages are joined, too
+_JOINED_NEAR = 2e-3  # of the cut, up to which larger stages are joined, too
 _METHOD = "parts of pipeline stages chosen for all domains at once"
 
 
