@@ -7,6 +7,7 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from planner.place.by_stages import by_parts_of_stages
 from planner.place.clock import look, over
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
@@ -63,6 +64,10 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
             return True
         look()
         work.priced[grid.sides, axes] = prices  # unless they were cut short
+        if by_parts_of_stages(work, grid, prices, effort, ends_s):
+            if work.proved:
+                return True
+            continue
         one = _Try(work=work, prices=prices, grid=grid, effort=effort)
         found.append(one)
         if axes != kinds[-1] and one.open_share <= _SOON_SHARE and one.chosen_soon(ends_s):

@@ -13,6 +13,7 @@ from planner.place.question import cut_bytes, refine_home
 from planner.place.sheet_seats import seated_parts
 from planner.place.stage_choice import choice_of
 from planner.place.stage_joins import Beyond, in_sheets, part_choice_of
+from planner.place.stage_parts import of_stages, patterns_at
 from planner.place.stage_prices import stage_prices
 from planner.place.stage_rings import ring_of
 from planner.place.stage_seats import seated
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.place.merge import Kept
+    from planner.place.sheet_prices import SheetPrices
     from planner.place.solve import Work
-    from planner.place.stage_prices import Priced
+    from planner.place.stage_prices import Patterns, Priced
     from planner.place.stages import Staged
     from planner.place.whole_numbers import Effort
 
+_MUCH_BETTER = 1.001  # times a bound, by which other prices leave it nothing to tell
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
 _FAR_SHARE = 0.12  # open at prices, past which there is mostly too much to look at in a moment
@@ -51,12 +54,14 @@ class Sweeps:
 
     Args:
         cut_bytes: of the best seating then; choices that cost no less were left out [bytes].
-        most: ways that it might look at [1].
+        effort: of it.
+        bound_bytes: of its prices [bytes].
         ended: whether it found the cheapest choice, or that there is none.
     """
 
     cut_bytes: float
-    most: int
+    effort: Effort
+    bound_bytes: float
     ended: bool
 
 
@@ -78,9 +83,38 @@ def by_sweep(work: Work, ends_s: float) -> bool:
             break
         far = 1 - priced.bound_bytes / before_bytes > _FAR_SHARE
         effort = replace(FEW, swept=FEW.swept // _FEWER_FAR) if far else FEW
-        if _swept(work, grid, priced, effort, ends_s):
+        if _swept(work, grid, priced.patterns, effort, ends_s):
             break
     return work.proved
+
+
+def by_parts_of_stages(
+    work: Work, grid: Kept, prices: SheetPrices, effort: Effort, ends_s: float
+) -> bool:
+    """Choose the cells of every stage at prices of stages' parts; return whether nothing is left.
+
+    That is so if the cheapest choice is known, too. Sheets that are no stages say nothing here.
+
+    Args:
+        work: the best so far.
+        grid: the boxes that are kept together.
+        prices: of the parts of some of its sheets.
+        effort: of the choice.
+        ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+    """
+    priced = work.staged.get(grid.sides)
+    if priced is None or not of_stages(priced.patterns.of, prices):
+        return False
+    patterns = patterns_at(priced.patterns.of, prices)
+    if work.raise_bound(patterns.bound_bytes):
+        return True
+    better = patterns.bound_bytes > priced.bound_bytes
+    known = work.swept.get((grid.sides, False))
+    if not better and known is not None and known.ended and effort.sheet_s <= 0:
+        return True
+    return _swept(work, grid, patterns, effort, ends_s, by_parts=True) or (
+        effort.sheet_s <= 0 and work.swept[grid.sides, True].ended
+    )
 
 
 def by_few_patterns(work: Work, ends_s: float) -> bool:
@@ -101,6 +135,12 @@ def again_by_stages(work: Work, ends_s: float) -> bool:
     return _staged_until(work, ends_s, (MANY,))
 
 
+def _poor(work: Work, grid: Kept, priced: Priced) -> bool:
+    """Return whether prices of parts of stages say so much more that these tell nothing."""
+    known = work.swept.get((grid.sides, True))
+    return known is not None and known.bound_bytes > priced.bound_bytes * _MUCH_BETTER
+
+
 def _priced(work: Work, grid: Kept, ends_s: float) -> Priced | None:
     """Return good prices of the stages of a grid; None if it has none."""
     if grid.sides not in work.staged:
@@ -113,24 +153,44 @@ def _priced(work: Work, grid: Kept, ends_s: float) -> Priced | None:
     return priced
 
 
-def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float) -> bool:
+def _swept(
+    work: Work,
+    grid: Kept,
+    patterns: Patterns,
+    effort: Effort,
+    ends_s: float,
+    *,
+    by_parts: bool = False,
+) -> bool:
     """Sweep the stages of a grid, and seat what is found; return whether that proves.
 
     Nothing is done if it would find no more than the last time.
+
+    Args:
+        work: the best so far.
+        grid: the boxes that are kept together.
+        patterns: at good prices.
+        effort: of the sweep.
+        ends_s: begin nothing new when ``time.monotonic()`` is past this [s].
+        by_parts: whether the prices are those of parts of stages.
     """
-    cut, last = work.best.cut_bytes, work.swept.get(grid.sides)
-    if last is not None and (
-        last.ended or (last.most >= effort.swept and last.cut_bytes <= cut * (1 + MET))
-    ):
+    of, key, cut = patterns.of, (grid.sides, by_parts), work.best.cut_bytes
+    if _told_before(work.swept.get(key), cut, effort):
         return work.proved
-    of, known_bytes = priced.patterns.of, max(work.bound_bytes, work.solver_bytes)
-    dealing = StageDealing(priced, Beyond(of=of, slack_bytes=0.0, ends_s=ends_s))
+    beyond = Beyond(of=of, slack_bytes=0.0, ends_s=ends_s, sheet_s=effort.sheet_s)
+    dealing = StageDealing(patterns, beyond)
     if not dealing.possible:
-        work.swept[grid.sides] = Sweeps(cut_bytes=0.0, most=effort.swept, ended=False)
+        work.swept[key] = Sweeps(
+            cut_bytes=0.0, effort=effort, bound_bytes=patterns.bound_bytes, ended=False
+        )
         return False
+    known_bytes = max(work.bound_bytes, work.solver_bytes)
     found = swept(dealing, cut, known_bytes, effort.swept, ends_s)
-    work.swept[grid.sides] = Sweeps(cut_bytes=cut, most=effort.swept, ended=found.ended)
-    if work.raise_bound(found.bound_bytes):
+    work.swept[key] = Sweeps(
+        cut_bytes=cut, effort=effort, bound_bytes=patterns.bound_bytes, ended=found.ended
+    )
+    believed = work.raise_bound if effort.sheet_s <= 0 else work.believe
+    if believed(found.bound_bytes):
         return True
     if found.held is not None and _take_stages(work, of, grid, found.held):
         return True
@@ -138,12 +198,20 @@ def _swept(work: Work, grid: Kept, priced: Priced, effort: Effort, ends_s: float
     slack = cut - found.bound_bytes
     near = _JOINED_SHARE if of.sheet.cells <= _JOINED_MOST else _JOINED_NEAR
     if found.ended and 0 < slack <= near * cut:
-        dealing = StageDealing(priced, Beyond(of=of, slack_bytes=slack, ends_s=ends_s))
+        dealing = StageDealing(patterns, replace(beyond, slack_bytes=slack))
         found = swept(dealing, cut, found.bound_bytes, effort.swept, ends_s)
         if work.believe(found.bound_bytes):  # joins ask a solver
             return True
         return found.held is not None and _take_stages(work, of, grid, found.held)
     return False
+
+
+def _told_before(last: Sweeps | None, cut_bytes: float, effort: Effort) -> bool:
+    """Return whether the last sweep told all that another can."""
+    if last is None or last.effort.sheet_s < effort.sheet_s:
+        return False
+    as_far = last.effort.swept >= effort.swept and last.cut_bytes <= cut_bytes * (1 + MET)
+    return last.ended or as_far
 
 
 def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> bool:
@@ -152,12 +220,12 @@ def _staged_until(work: Work, ends_s: float, efforts: tuple[Effort, ...]) -> boo
         before_bytes = work.best.cut_bytes
         grid = kept(work.question, work.best.home, before_bytes)
         priced = _priced(work, grid, ends_s)
-        if priced is None:
+        if priced is None or _poor(work, grid, priced):
             break
         for effort in efforts:
             if monotonic() >= ends_s or work.best.cut_bytes < before_bytes * (1 - MET):
                 break
-            if _swept(work, grid, priced, effort, ends_s):
+            if _swept(work, grid, priced.patterns, effort, ends_s):
                 return True
             if work.best.cut_bytes >= before_bytes * (1 - MET) and _chosen(
                 work, grid, priced, effort, ends_s, again=len(efforts) == 1
@@ -180,7 +248,7 @@ def _chosen(
         again: whether to choose from few patterns once more from the same seating.
     """
     of, cut = priced.patterns.of, work.best.cut_bytes
-    if work.swept[grid.sides].ended and ring_of(of) is None:
+    if work.swept[grid.sides, False].ended and ring_of(of) is None:
         work.stages_open = False
         return True  # the cheapest choice is known
     left_s = ends_s - monotonic()

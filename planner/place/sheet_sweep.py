@@ -183,10 +183,10 @@ class SheetDealing(Dealing):
         known = {parts: more for parts, more in self.cuttings.more_bytes.items() if more > 0}
         return told(taken, known) if known else None
 
-    @property
-    def learns_soon(self) -> bool:
+    def learn_soon(self, held: NDArray[np.int64]) -> None:
         """As of ``Dealing``: a solver takes longer."""
-        return self.cuttings.sheet_s <= 0
+        if self.cuttings.sheet_s <= 0:
+            self.learn(held)
 
     def learn(self, held: NDArray[np.int64]) -> bool:
         """As of ``Dealing``."""

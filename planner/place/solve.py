@@ -133,7 +133,7 @@ class Work:
         staged: prices of what domains hold of every stage, by the sides of the same boxes; None
             where there are no stages.
         stages_bytes: the best bound of such prices [bytes].
-        swept: what is known of sweeps at these prices.
+        swept: what is known of sweeps at these prices, and at those of parts of stages.
         few_bytes: the cut in hand when stages were chosen from few patterns last [bytes].
         stages_open: whether the last choice of stages was cut short, or made from some patterns.
         bettered: what exchanges made of seatings, by the question of their grid and their homes.
@@ -148,7 +148,7 @@ class Work:
     priced: dict[tuple[tuple[int, ...], tuple[int, ...]], SheetPrices] = field(default_factory=dict)
     staged: dict[tuple[int, ...], Priced | None] = field(default_factory=dict)
     stages_bytes: float = 0.0
-    swept: dict[tuple[int, ...], Sweeps] = field(default_factory=dict)
+    swept: dict[tuple[tuple[int, ...], bool], Sweeps] = field(default_factory=dict)
     few_bytes: float = inf
     stages_open: bool = False
     bettered: dict[tuple[Question, bytes], NDArray[np.int64]] = field(default_factory=dict)

@@ -8,9 +8,8 @@ from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from planner.place.bound import rebate_bytes
 from planner.place.sheet_choice import PartChoice
-from planner.place.sheet_cuttings import ruled_sheet
+from planner.place.sheet_cuttings import cut_sheet, ruled_sheet
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_pieces import Held, Join, least_more
 from planner.place.stage_sweep import shares_of
@@ -37,6 +36,7 @@ class Beyond:
         of: the question cut along its pipeline.
         slack_bytes: more than that need not be told of two stages, 0 to look at none [bytes].
         ends_s: look at no further two stages when ``time.monotonic()`` is past this [s].
+        sheet_s: that a solver may take to cut one stage, 0 to do without it [s].
         told: how often lines along some axes said the most.
         cells_left: of stages, times their parts, that may be cut yet [1].
         cuttings_bytes: what is known of cuttings [bytes].
@@ -45,6 +45,7 @@ class Beyond:
     of: Staged
     slack_bytes: float
     ends_s: float
+    sheet_s: float = 0.0
     told: Counter[tuple[int, ...]] = field(default_factory=Counter)
     cells_left: int = field(init=False)
     cuttings_bytes: dict[Parts, float] = field(default_factory=dict)
@@ -60,8 +61,10 @@ class Beyond:
         return self.cuttings_bytes[parts]
 
     def _cutting_bytes(self, parts: Parts) -> float:
-        alone = float(self.of.pays_bytes[list(parts)].sum()) - rebate_bytes(self.of.sheet)
-        return max(0.0, ruled_sheet(self.of.sheet, parts).lower_bound_bytes - alone)
+        alone = float(self.of.pays_bytes[list(parts)].sum()) - self.of.inside_given_bytes
+        sheet = self.of.sheet
+        solved = cut_sheet(sheet, parts, self.sheet_s) if self.sheet_s > 0 else None
+        return max(0.0, (solved or ruled_sheet(sheet, parts)).lower_bound_bytes - alone)
 
     @cached_property
     def _sheets(self) -> Sheeted:
@@ -80,7 +83,7 @@ class Beyond:
         known = 0.0
         for r, share in enumerate(shares):
             each = sorted((pair[r] for pair, n in pairs for _ in range(n) if pair[r]), reverse=True)
-            pays = float(self.of.pays_bytes[each].sum()) - rebate_bytes(self.of.sheet)
+            pays = float(self.of.pays_bytes[each].sum()) - self.of.inside_given_bytes
             known += share * (pays + self.cutting_bytes(tuple(each)))
         join = Join(sheets=(stage - 1, stage), hop_bytes=self.of.hop_bytes, shares=shares)
         of_both = {(_held(a), _held(b)): n for (a, b), n in held.items()}

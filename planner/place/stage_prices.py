@@ -8,6 +8,7 @@ ones. Proof: ``FORMULATION.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -42,25 +43,48 @@ class Prices:
     cell_bytes: NDArray[np.float64]
     piece_bytes: NDArray[np.float64]
 
-    def given_bytes(self, of: Staged) -> float:
-        """Return what all stages together are worth at least [bytes]."""
+    def held_bytes(self, of: Staged) -> NDArray[np.float64]:
+        """Return what 0, 1, … cells of each stage are worth, shape [stages, most + 1] [bytes]."""
+        held = np.arange(len(of.pays_bytes))
+        sizes, _ = of.pieces
+        worth: NDArray[np.float64] = self.cell_bytes[:, None] * held
+        worth += self.piece_bytes @ -(-held // sizes[:, None])
+        return worth
+
+    def given_bytes(self, of: Staged) -> NDArray[np.float64]:
+        """Return what all cells of each stage are worth at least, shape [stages] [bytes]."""
         _, needs = of.pieces
-        return float(self.cell_bytes.sum()) * of.sheet.cells + float(
-            (self.piece_bytes @ needs).sum()
-        )
+        given: NDArray[np.float64] = self.cell_bytes * of.sheet.cells + self.piece_bytes @ needs
+        return given
 
 
 class Patterns:
-    """All patterns of a domain and what they pay, less a price on every stage's cells."""
+    """All patterns of a domain and what they pay, less a price on every stage's cells.
 
-    def __init__(self, of: Staged, prices: Prices) -> None:
-        self.of = of
-        held = np.arange(len(of.pays_bytes))
-        sizes, _ = of.pieces
-        self.each_bytes = of.pays_bytes - prices.cell_bytes[:, None] * held
-        self.each_bytes -= prices.piece_bytes @ -(-held // sizes[:, None])
+    Args:
+        of: the question cut along its pipeline.
+        held_bytes: what 0, 1, … cells of each stage are worth, shape [stages, most + 1] [bytes].
+        given_bytes: what all cells of each stage are worth at least, shape [stages] [bytes].
+    """
+
+    def __init__(
+        self, of: Staged, held_bytes: NDArray[np.float64], given_bytes: NDArray[np.float64]
+    ) -> None:
+        self.of, self.given_bytes = of, given_bytes
+        self.each_bytes = of.pays_bytes - held_bytes
         self.least_bytes = self._completions()
         self.first_bytes = self._first()
+
+    @cached_property
+    def bound_bytes(self) -> float:
+        """What every seating cuts at least [bytes]."""
+        of, given = self.of, float(self.given_bytes.sum())
+        sizes, counts = of.domains
+        each = zip(sizes.tolist(), counts.tolist(), strict=True)
+        total = sum((n * self.least(c) for c, n in each), 0.0)
+        size = abs(total) + float(np.abs(self.given_bytes).sum()) + abs(of.given_bytes)
+        bound: float = total + given - of.given_bytes - _ROUNDING * size
+        return bound
 
     def _completions(self) -> NDArray[np.float64]:
         """Return the least that stages j … can pay with a cells in stage j - 1 and u left.
@@ -143,12 +167,8 @@ class Priced:
 
 def priced_at(of: Staged, prices: Prices) -> Priced:
     """Return the bound that some prices give, whatever they are."""
-    patterns = Patterns(of, prices)
-    sizes, counts = of.domains
-    total = sum(n * patterns.least(c) for c, n in zip(sizes.tolist(), counts.tolist(), strict=True))
-    size = abs(total) + abs(prices.given_bytes(of)) + of.given_bytes
-    bound = total + prices.given_bytes(of) - of.given_bytes - _ROUNDING * size
-    return Priced(prices=prices, patterns=patterns, bound_bytes=bound)
+    patterns = Patterns(of, prices.held_bytes(of), prices.given_bytes(of))
+    return Priced(prices=prices, patterns=patterns, bound_bytes=patterns.bound_bytes)
 
 
 def stage_prices(of: Staged, home: NDArray[np.int64], ends_s: float) -> Priced:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from planner.place.sheet_cuttings import Parts
     from planner.place.stage_joins import Beyond, Pairs
-    from planner.place.stage_prices import Priced
+    from planner.place.stage_prices import Patterns
 
 _COSTS_MOST = 4_000_000  # of all states and counts of a stage, past which nothing is swept
 _ROUNDING = 1e-12  # relative; sums of a few hundred products
@@ -36,19 +36,18 @@ class StageDealing(Dealing):
     pipeline), of the last stage dealt out, and the cells that it has left, in one number.
 
     Args:
-        priced: prices of the stages' cells and pieces, good ones if much is to be left out.
+        patterns: at prices of the stages' cells, good ones if much is to be left out.
         beyond: what stages cost besides, asked for those of the cheapest ways.
     """
 
-    def __init__(self, priced: Priced, beyond: Beyond | None = None) -> None:
-        of, prices = priced.patterns.of, priced.prices
-        self.of, self.priced, self.beyond = of, priced, beyond
+    def __init__(self, patterns: Patterns, beyond: Beyond | None = None) -> None:
+        of = patterns.of
+        self.of, self.patterns, self.beyond = of, patterns, beyond
         self.steps, self.cells, self.counts = of.stages, of.sheet.cells, len(of.pays_bytes)
         self.seats = of.largest + 1
-        _, needs = of.pieces
-        self.given = prices.cell_bytes * of.sheet.cells + prices.piece_bytes @ needs
-        size = float(np.abs(self.given).sum()) + of.given_bytes
-        self.base_bytes, self.tolerance_bytes = priced.bound_bytes, _ROUNDING * size
+        self.given = patterns.given_bytes
+        size = float(np.abs(self.given).sum()) + abs(of.given_bytes)
+        self.base_bytes, self.tolerance_bytes = patterns.bound_bytes, _ROUNDING * size
         self.cut_bytes: dict[Parts, float] = {}
         self.joined_bytes: dict[tuple[tuple[float, float], Pairs], float] = {}
 
@@ -70,7 +69,7 @@ class StageDealing(Dealing):
         self, step: int, codes: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """As of ``Dealing``."""
-        of, patterns, count = self.of, self.priced.patterns, np.arange(self.counts)
+        of, patterns, count = self.of, self.patterns, np.arange(self.counts)
         first, now, left = codes // self.seats // self.counts, self._now(codes), codes % self.seats
         full = codes == 0
         begun = np.where(step == 0, count, first[:, None]) * (of.closing_bytes > 0)
@@ -103,15 +102,27 @@ class StageDealing(Dealing):
         """Whether something is known of stages that follow each other."""
         return any(self.joined_bytes.values())
 
+    def learn_soon(self, held: NDArray[np.int64]) -> None:
+        """As of ``Dealing``: a solver that cuts stages takes longer."""
+        if self.beyond is not None:
+            self._learn(held, self.beyond, cutting=self.beyond.sheet_s <= 0)
+
     def learn(self, held: NDArray[np.int64]) -> bool:
         """As of ``Dealing``."""
-        if self.beyond is None:
-            return False
+        return self.beyond is not None and self._learn(held, self.beyond, cutting=True)
+
+    def _learn(self, held: NDArray[np.int64], beyond: Beyond, *, cutting: bool) -> bool:
+        """Return whether a way costs more than was known.
+
+        Unless *cutting*, of stages whose cuttings are known, by what two of them cost together.
+        """
         learned = False
         for column in held.T:
             parts = tuple(sorted((int(k) for k in column if k), reverse=True))
             if parts not in self.cut_bytes:
-                self.cut_bytes[parts] = self.beyond.cutting_bytes(parts)
+                if not cutting:
+                    return False
+                self.cut_bytes[parts] = beyond.cutting_bytes(parts)
                 learned = learned or self.cut_bytes[parts] > 0
         if learned:
             return True
@@ -120,7 +131,7 @@ class StageDealing(Dealing):
             two.pop((0, 0), None)
             key = shares_of(self.of.stages, stage), frozenset(two.items())
             if key not in self.joined_bytes:
-                self.joined_bytes[key] = self.beyond.joined_bytes(stage, key[1])
+                self.joined_bytes[key] = beyond.joined_bytes(stage, key[1])
                 learned = learned or self.joined_bytes[key] > 0
         return learned
 

@@ -39,6 +39,7 @@ class Staged:
         hop_bytes: what a pipeline pays for two neighbours in different domains [bytes].
         closing_bytes: the same for its last and first stage; 0 where that is left out [bytes].
         pays_bytes: what a domain pays at least inside a stage of which it holds 0, 1, … cells.
+        inside_given_bytes: what all domains together pay less than that inside a stage [bytes].
     """
 
     question: Question
@@ -47,6 +48,7 @@ class Staged:
     hop_bytes: float
     closing_bytes: float
     pays_bytes: NDArray[np.float64]
+    inside_given_bytes: float
 
     @property
     def stages(self) -> int:
@@ -82,7 +84,7 @@ class Staged:
     @property
     def given_bytes(self) -> float:
         """Return what patterns are charged too much by [bytes]."""
-        return self.stages * rebate_bytes(self.sheet) + self.hop_bytes * self.sheet.cells
+        return self.stages * self.inside_given_bytes + self.hop_bytes * self.sheet.cells
 
 
 def staged(question: Question) -> Staged | None:
@@ -116,6 +118,7 @@ def staged(question: Question) -> Staged | None:
             hop_bytes=chain.weight_bytes,
             closing_bytes=closing if tables <= _CLOSED_MOST else 0.0,
             pays_bytes=np.array(domain_bounds(sheet, range(largest + 1), sharp=sharp)),
+            inside_given_bytes=rebate_bytes(sheet),
         )
     return None
 

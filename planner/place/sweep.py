@@ -113,10 +113,9 @@ class Dealing(ABC):
         """
         return codes
 
-    @property
-    def learns_soon(self) -> bool:
-        """Whether to learn takes no longer than a sweep."""
-        return True
+    def learn_soon(self, held: NDArray[np.int64]) -> None:
+        """Ask what another way costs besides, as far as that takes no longer than a sweep."""
+        self.learn(held)
 
     def learn(self, held: NDArray[np.int64]) -> bool:
         """Ask what a cheapest way costs besides; return whether more than was known."""
@@ -181,8 +180,8 @@ def _learned(dealing: Dealing, found: Found) -> bool:
     """
     if found.held is None or not dealing.learn(found.held):
         return False
-    for held in found.others if dealing.learns_soon else ():
-        dealing.learn(held)
+    for held in found.others:
+        dealing.learn_soon(held)
     return True
 
 

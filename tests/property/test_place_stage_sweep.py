@@ -91,13 +91,15 @@ def test_a_sweep_finds_what_counting_every_choice_of_patterns_finds(
         said = _Said(of=of, slack_bytes=inf, ends_s=inf) if more else None
         least = _least(of, said)
         priced = _drawn(of, seed)
-        found = swept(StageDealing(priced, said), 2 * abs(least) + 50.0, 0.0, EVERYTHING, inf)
+        found = swept(
+            StageDealing(priced.patterns, said), 2 * abs(least) + 50.0, 0.0, EVERYTHING, inf
+        )
         assert found.ended
         assert found.bound_bytes == pytest.approx(least, rel=ROUNDING, abs=1e-6), question
         assert found.held is not None
         assert (found.held.sum(axis=0) == of.sheet.cells).all()
         assert (found.held.sum(axis=1) <= question.capacities).all()
-        none = swept(StageDealing(priced, said), least, 0.0, EVERYTHING, inf)
+        none = swept(StageDealing(priced.patterns, said), least, 0.0, EVERYTHING, inf)
         assert none.held is None
         assert none.bound_bytes <= least * (1 + ROUNDING) + 1e-6
         asked += 1
@@ -117,7 +119,9 @@ def test_no_seating_of_a_small_pipeline_cuts_less_than_a_sweep_says(seeds: range
         for most in (30, 300, EVERYTHING):
             for known_bytes in (0.0, 0.9 * best):
                 beyond = Beyond(of=of, slack_bytes=best, ends_s=inf)
-                found = swept(StageDealing(priced, beyond), 1.5 * best, known_bytes, most, inf)
+                found = swept(
+                    StageDealing(priced.patterns, beyond), 1.5 * best, known_bytes, most, inf
+                )
                 assert found.bound_bytes <= best * (1 + SOLVER), question
 
 
@@ -133,7 +137,7 @@ def test_stages_with_one_reduction_are_seated_as_the_sweep_says(seeds: range) ->
         if of is None or not best or of.closing_bytes:
             continue
         any_home = np.repeat(np.arange(len(bare.capacities)), bare.capacities)[: bare.cells]
-        dealing = StageDealing(stage_prices(of, any_home, inf))
+        dealing = StageDealing(stage_prices(of, any_home, inf).patterns)
         found = swept(dealing, 1.5 * best, 0.0, EVERYTHING, inf)
         assert found.bound_bytes == pytest.approx(best, rel=ROUNDING), bare
 
@@ -202,7 +206,7 @@ def test_a_sweep_that_is_cut_short_keeps_what_it_proved() -> None:
     poor = _drawn(of, 0)
     late = _Late(of=of, slack_bytes=0.0, ends_s=inf)
 
-    found = swept(StageDealing(poor, late), 20.0, 0.0, EVERYTHING, inf)
+    found = swept(StageDealing(poor.patterns, late), 20.0, 0.0, EVERYTHING, inf)
 
     assert not found.ended
     assert found.held is None
