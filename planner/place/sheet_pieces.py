@@ -78,6 +78,8 @@ def least_more(
     slack_bytes: float,
     ends_s: float = inf,
     told: Counter[tuple[int, ...]] | None = None,
+    *,
+    soon: bool = False,
 ) -> float:
     """Return by how much the parts of joined sheets cost more than is known [bytes].
 
@@ -92,11 +94,12 @@ def least_more(
         slack_bytes: more than that need not be told [bytes].
         ends_s: look at no further lines when ``time.monotonic()`` is past this [s].
         told: how often lines along some axes said the most; this time's are added.
+        soon: ask no others than the first lines that say something.
     """
     best = 0.0
     of_best: tuple[int, ...] = ()
     ways = _line_axes(of.sheet)
-    if told is not None and told.total() >= _TOLD_ENOUGH:
+    if told is not None and told.total() >= (1 if soon else _TOLD_ENOUGH):
         ways = [axes for axes in ways if told[axes]]
     for axes in ways:
         lines, _ = _lines(one_sheet(of, ()), axes)
@@ -104,7 +107,7 @@ def least_more(
         more = pieced.least(held, known_bytes, slack_bytes)
         if more > best:
             best, of_best = more, axes
-        if best >= slack_bytes or monotonic() > ends_s:
+        if best >= slack_bytes or (soon and best > 0) or monotonic() > ends_s:
             break
     if told is not None and of_best:
         told[of_best] += 1

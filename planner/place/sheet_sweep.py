@@ -140,6 +140,11 @@ class SheetDealing(Dealing):
         del step
         return self.given
 
+    def worth_bytes(self, step: int) -> NDArray[np.float64]:
+        """As of ``Dealing``: the prices of parts [bytes]."""
+        del step
+        return self.net_bytes
+
     def costs(
         self, step: int, codes: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

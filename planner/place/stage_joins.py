@@ -88,7 +88,14 @@ class Beyond:
         join = Join(sheets=(stage - 1, stage), hop_bytes=self.of.hop_bytes, shares=shares)
         of_both = {(_held(a), _held(b)): n for (a, b), n in held.items()}
         return least_more(
-            self._sheets, join, Counter(of_both), known, self.slack_bytes, self.ends_s, self.told
+            self._sheets,
+            join,
+            Counter(of_both),
+            known,
+            self.slack_bytes,
+            self.ends_s,
+            self.told,
+            soon=self.sheet_s <= 0,
         )
 
 

@@ -65,6 +65,11 @@ class StageDealing(Dealing):
         """As of ``Dealing``: what a stage's cells and pieces are worth [bytes]."""
         return float(self.given[step])
 
+    def worth_bytes(self, step: int) -> NDArray[np.float64]:
+        """As of ``Dealing``: the prices of cells, pieces or parts [bytes]."""
+        worth: NDArray[np.float64] = self.of.pays_bytes - self.patterns.each_bytes[step]
+        return worth
+
     def costs(
         self, step: int, codes: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -90,6 +90,13 @@ class Dealing(ABC):
     def given_bytes(self, step: int) -> float:
         """Return what the costs of a sheet's domains are at least, together [bytes]."""
 
+    @abstractmethod
+    def worth_bytes(self, step: int) -> NDArray[np.float64]:
+        """Return what 0, 1, … cells of a sheet are worth, shape [counts] [bytes].
+
+        Taking them costs a domain no less, and all that are taken are worth *given_bytes* at least.
+        """
+
     def more_bytes(
         self,
         step: int,
@@ -272,6 +279,9 @@ def _dealt(
     known, which = np.unique(codes, return_inverse=True)
     which = which.reshape(codes.shape)
     costs, after = dealing.costs(step, known)
+    dear = costs - dealing.worth_bytes(step) > limit_bytes - states.excess_bytes.min()
+    costs[dear] = np.inf
+    count = np.flatnonzero(np.isfinite(costs).any(axis=0))
     rest = Rest.of(which, costs, dealing.cells, most)
     if rest is None:
         return None
@@ -281,24 +291,24 @@ def _dealt(
     need = np.full(len(state), dealing.cells)
     paid = np.zeros(len(state))
     came: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # from which way, and cells taken
-    count, looked_at = np.arange(dealing.counts), rest.looked_at
-    at_once = max(1, _AT_ONCE // dealing.counts)
+    told, looked_at = costs[:, count], rest.looked_at
+    at_once = max(1, _AT_ONCE // max(1, len(count)))
     for i in range(width):
-        looked_at += len(state) * dealing.counts
+        looked_at += len(state) * len(count)
         if looked_at > most or monotonic() > ends_s:
             return None
         rows, taking = [], []
         for begin in range(0, max(len(state), 1), at_once):
             some = slice(begin, begin + at_once)
             of, left = state[some], need[some, None] - count
-            total = paid[some, None] + costs[which[of, i]]
+            total = paid[some, None] + told[which[of, i]]
             ok = (left >= 0) & (total + rest.after(i, of, left) <= room[of, None])
             if i:  # domains alike take in one order only
                 alike = which[of, i] == which[of, i - 1]
                 ok &= ~alike[:, None] | (count <= came[-1][1][some, None])
             row, b = np.nonzero(ok)
             rows.append(begin + row)
-            taking.append(b)
+            taking.append(count[b])
         row, b = np.concatenate(rows), np.concatenate(taking)
         state, need = state[row], need[row] - b
         paid = paid[row] + costs[which[state, i], b]

@@ -47,13 +47,16 @@ class Rest:
             below = tables_bytes[-1]
             key, node = np.unique(which[:, i] * len(below) + nodes[-1], return_inverse=True)
             one, rest = np.divmod(key, len(below))
-            looked_at += len(key) * costs_bytes.shape[1] * (cells + 1) // _TABLED_FASTER
+            paid = costs_bytes[one, : cells + 1]
+            possible = np.isfinite(paid)
+            looked_at += int(np.count_nonzero(possible)) * (cells + 1) // _TABLED_FASTER
             if looked_at > most:
                 return None
             table_bytes = np.full((len(key), cells + 1), np.inf)
-            for b in range(min(costs_bytes.shape[1], cells + 1)):
-                more = costs_bytes[one, b][:, None] + below[rest, : cells + 1 - b]
-                np.minimum(table_bytes[:, b:], more, out=table_bytes[:, b:])
+            for b in np.flatnonzero(possible.any(axis=0)).tolist():
+                some = np.flatnonzero(possible[:, b])
+                more = paid[some, b, None] + below[rest[some], : cells + 1 - b]
+                table_bytes[some, b:] = np.minimum(table_bytes[some, b:], more)
             nodes.append(node.ravel())
             tables_bytes.append(table_bytes)
         return cls(nodes=nodes[::-1], tables_bytes=tables_bytes[::-1], looked_at=looked_at)

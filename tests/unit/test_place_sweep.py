@@ -30,6 +30,10 @@ class _OneDearCell(Dealing):
         costs = np.tile([0.0, DEAR_BYTES], (len(codes), 1))
         return costs, np.column_stack([codes, 0 * codes])
 
+    def worth_bytes(self, step: int) -> NDArray[np.float64]:
+        del step
+        return np.zeros(self.counts)
+
     def given_bytes(self, step: int) -> float:
         del step
         return 0.0
