@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from planner.place.answer import Proof
-from planner.place.clock import over
-from planner.place.question import Question
+from planner.place.clock import TimeUp, over
+from planner.place.merge import MET
+from planner.place.question import Question, cut_bytes
+from planner.place.row_seats import seated_rows
+from planner.place.row_sweep import by_rows
 
 if TYPE_CHECKING:
     from planner.place.answer import Answer
     from planner.place.sheet_parts import Sheeted
 
 _EXCHANGED_MOST = 96  # cells of a sheet, past which exchanges take a second and need a time limit
+_ROWED_MOST = 128  # cells of a sheet, past which its rows are looked at only if time is given
 _KEPT_MOST = 4096  # cuttings whose answers are kept
+_WAYS_MOST, _MORE_WAYS = 20_000, 100_000  # to deal out rows, by rules alone and if time is given
 
 Parts = tuple[int, ...]
 
@@ -33,23 +38,73 @@ def cut_sheet(sheet: Question, parts: Parts, limit_s: float = 0.0) -> Answer:
         parts: cells that each domain holds, together the sheet's.
         limit_s: that a solver may take for what is left open, 0 to do without it [s].
     """
-    from planner.place.solve import solve_within  # noqa: PLC0415 - which asks this in turn
-
     ruled, asked = ruled_sheet(sheet, parts), (sheet, parts, limit_s)
     if ruled.proof is not Proof.INCUMBENT:
-        return ruled
-    if limit_s <= 0 and sheet.cells > _EXCHANGED_MOST:
         return ruled
     if asked in _solved:
         return _solved[asked]
     if over():
         return ruled
-    answer = solve_within(_cut(sheet, parts), time_limit_s=limit_s)
+    try:
+        answer = _solved_sheet(sheet, parts, limit_s)
+    except TimeUp:
+        return ruled
     if not over():
         if len(_solved) >= _KEPT_MOST:
             _solved.clear()
         _solved[asked] = answer
     return answer
+
+
+def _solved_sheet(sheet: Question, parts: Parts, limit_s: float) -> Answer:
+    from planner.place.solve import solve_within  # noqa: PLC0415 - which asks this in turn
+
+    best = rowed_sheet(sheet, parts)
+    if best.proof is Proof.INCUMBENT and limit_s > 0:
+        best = _by_rows(sheet, parts, best, _MORE_WAYS)
+    if best.proof is not Proof.INCUMBENT or (limit_s <= 0 and sheet.cells > _EXCHANGED_MOST):
+        return best
+    solved = solve_within(_cut(sheet, parts), time_limit_s=limit_s)
+    if solved.proof is not Proof.INCUMBENT or over():
+        return solved
+    if solved.objective_bytes >= best.objective_bytes * (1 - MET):
+        return _bettered(best, solved.lower_bound_bytes, Proof.SOLVER)
+    solved = _bettered(solved, best.lower_bound_bytes, Proof.BOUND)
+    try:
+        return _by_rows(sheet, parts, solved, _MORE_WAYS if limit_s > 0 else _WAYS_MOST)
+    except TimeUp:
+        return solved
+
+
+def _by_rows(sheet: Question, parts: Parts, best: Answer, most: int) -> Answer:
+    """Return the same with what its rows tell, if they are not too many."""
+    if best.proof is not Proof.INCUMBENT:
+        return best
+    question = _cut(sheet, parts)
+    for rowed in by_rows(question, best.objective_bytes, best.lower_bound_bytes, most):
+        home = seated_rows(question, rowed)
+        cut = best.objective_bytes if home is None else cut_bytes(question, home)
+        if home is not None and cut < best.objective_bytes * (1 - MET):
+            best = replace(
+                best, home=tuple(home.tolist()), objective_bytes=cut, method="row by row"
+            )
+        best = _bettered(best, rowed.bound_bytes, Proof.BOUND)
+    return best
+
+
+def _bettered(best: Answer, bound_bytes: float, proof: Proof) -> Answer:
+    """Return an answer that is open with one more bound, and *proof* if that closes it."""
+    cut = best.objective_bytes
+    if bound_bytes >= cut * (1 - MET):
+        return replace(best, lower_bound_bytes=cut, proof=proof)
+    return replace(best, lower_bound_bytes=max(best.lower_bound_bytes, bound_bytes))
+
+
+@lru_cache(maxsize=_KEPT_MOST)
+def rowed_sheet(sheet: Question, parts: Parts) -> Answer:
+    """Return the same by rules and, of small sheets, row by row: no exchanges, no solver."""
+    ruled = ruled_sheet(sheet, parts)
+    return ruled if sheet.cells > _ROWED_MOST else _by_rows(sheet, parts, ruled, _WAYS_MOST)
 
 
 @lru_cache(maxsize=_KEPT_MOST)
@@ -91,7 +146,7 @@ class Cuttings:
         alone = float(of.part_bytes[held].sum()) - of.inside_given_bytes
         both = of.joint_bytes[held]
         solved = cut_sheet(of.sheet, parts, self.sheet_s) if self.sheet_s > 0 else None
-        together = (solved or ruled_sheet(of.sheet, parts)).lower_bound_bytes
+        together = (solved or rowed_sheet(of.sheet, parts)).lower_bound_bytes
         # what a first part pays jointly may be the same that the cutting costs more
         more = together - alone - float(both.sum())
         self.more_bytes[parts] = max(0.0, more)
