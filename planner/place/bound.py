@@ -104,6 +104,25 @@ def lower_bound(
     return bound
 
 
+def rough_bound(question: Question) -> float:
+    """Return ``lower_bound`` by what each domain pays by itself, and roughly [bytes].
+
+    Without what families pay for leaving each other no room, of which large domains ask much time.
+    """
+    if len(question.capacities) == 1:
+        return 0.0
+    pays = partial(loose_bound, question)
+    if sum(question.capacities) == question.cells:
+        total = sum(map(pays, question.capacities))
+    else:
+        prices = prices_of(question)
+        total = cheapest(
+            question.capacities, question.cells, replace(prices, closer=prices.closer[:1])
+        )
+    rebate = rebate_bytes(question)
+    return max(0.0, total - rebate - rebate * _CANCELLED)
+
+
 def apart_bound(
     question: Question,
     shares: Sequence[Share] = (),

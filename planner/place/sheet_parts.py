@@ -22,17 +22,19 @@ from planner.place.bound import domain_bounds, lower_bound, rebate_bytes
 from planner.place.floors import floors
 from planner.place.merge import least_split
 from planner.place.part_flow import Stock
-from planner.place.question import Charge, Kind, Question
+from planner.place.question import Charge, Kind, Question, touched_units
+from planner.place.sheet_families import Counted, slopes_of, sorted_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    BoundsOf = Callable[[Question, int], NDArray[np.float64]]
+
 _SHEET_LEAST, _SHEET_MOST = 4, 512  # cells of a sheet; a stage of 512 is cut in few seconds
 _PART_MOST = 96  # cells of a part, past which a sharp bound of what it pays takes too long
 _RANKS = 12  # of parts that are told apart
-_SHARP_BEYOND = 4  # sheets beyond the fewest that a domain holds cells of, with a sharp bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,15 +184,21 @@ def _beside_bytes(question: Question) -> float:
     return lower_bound(question)
 
 
-@lru_cache(maxsize=64)
 def _inside(
-    sheet: Question, most: int, rough: bool, more: tuple[Charge, ...]
+    bounds_of: BoundsOf, sheet: Question, most: int, more: tuple[Charge, ...]
 ) -> NDArray[np.float64]:
     """Return what parts of 0, 1, … cells pay at least, these families of the sheet included."""
-    joint = replace(sheet, charges=(*sheet.charges, *more))
-    if rough:
-        return np.concatenate([[0.0], floors(joint, np.arange(1, most + 1))])
-    return np.array(domain_bounds(joint, range(most + 1), sharp=most <= _PART_MOST))
+    return bounds_of(replace(sheet, charges=(*sheet.charges, *more)), most)
+
+
+@lru_cache(maxsize=64)
+def _floors(question: Question, most: int) -> NDArray[np.float64]:
+    return np.concatenate([[0.0], floors(question, np.arange(1, most + 1))])
+
+
+@lru_cache(maxsize=64)
+def _bounds(question: Question, most: int) -> NDArray[np.float64]:
+    return np.array(domain_bounds(question, range(most + 1), sharp=most <= _PART_MOST))
 
 
 def sheet_axes(question: Question, *, part_most: int = _PART_MOST) -> list[tuple[int, ...]]:
@@ -239,7 +247,13 @@ def wide_axes(question: Question) -> list[tuple[int, ...]]:
 
 
 def sheeted(
-    question: Question, axes: tuple[int, ...], *, rough: bool = False, ranks: int = _RANKS
+    question: Question,
+    axes: tuple[int, ...],
+    *,
+    rough: bool = False,
+    ranks: int = _RANKS,
+    counted: bool = False,
+    bounds_of: BoundsOf | None = None,
 ) -> Sheeted:
     """Return *question* cut into sheets along *axes*.
 
@@ -248,13 +262,17 @@ def sheeted(
         axes: along which the cells of a sheet vary.
         rough: whether parts are looked at all at once and roughly: ``looked_closer`` follows.
         ranks: of parts that are told apart; what further ones pay is what the last of these does.
+        counted: whether families with a trace that no touches tell are told by the cells held in
+            every group; else they are beside.
+        bounds_of: what a domain of 0, 1, … cells of a sheet pays at least, up to so many; if given,
+            parts are looked at so.
     """
     sizes = tuple(n if i in axes else 1 for i, n in enumerate(question.sizes))
     cells, seats = prod(sizes), max(question.capacities)
     held = np.arange(min(seats, cells) + 1)
-    cut = _sorted_out(question, set(axes))
+    cut = sorted_out(question, set(axes), counted=counted)
     sheet = Question(sizes=sizes, charges=cut.inside, capacities=(cells,))
-    inside = partial(_inside, sheet, len(held) - 1, rough)
+    inside = partial(_inside, bounds_of or (_floors if rough else _bounds), sheet, len(held) - 1)
     part_bytes = inside(())
     across_bytes = np.zeros((ranks, len(held)))
     given_bytes = rebate_bytes(sheet) * (question.cells // cells) - cut.never_given_bytes
@@ -266,7 +284,7 @@ def sheeted(
             capacities=(question.cells // cells,),
         )
         width = question.group_size(trace)
-        slopes = _slopes(outer, seats, cells, ranks)
+        slopes = slopes_of(outer, seats, cells, ranks)
         if width > 1:  # one more group touched costs no less, and a part touches these or more
             slopes = np.maximum(slopes, 0.0)
         outers.append(Outer(width=width, question=outer, slope_bytes=slopes))
@@ -277,6 +295,13 @@ def sheeted(
         else:
             alone_bytes = slopes[0] * touched
         given_bytes += rebate_bytes(outer) * (cells // width)
+    for charge in cut.counted:
+        trace = tuple(i for i in charge.axes if i in axes)
+        units = charge.weight_bytes * touched_units(charge, question.group_size(charge.axes))
+        told = Counted(units_bytes=units, width=question.group_size(trace))
+        across_bytes += told.by_rank(held, ranks)
+        alone_bytes = alone_bytes + told.each_bytes * held
+        traces.append(told.first(trace))
     pays_bytes = part_bytes + across_bytes
     if traces:
         pays_bytes[0] = np.maximum(pays_bytes[0], inside(tuple(traces)) + alone_bytes)
@@ -297,99 +322,3 @@ def sheeted(
         given_bytes=given_bytes,
         beside=rest,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SortedOut:
-    """The charges of a question by how they lie to its sheets.
-
-    Args:
-        inside: along axes of a sheet.
-        across: those whose groups are told by how many sheets a domain touches, over one cell or
-            one group of the *trace*, the axes of a sheet that they run along; as outer charges.
-        never_given_bytes: the rebate of those that are rings, too long for any domain [bytes].
-        beside: all others.
-    """
-
-    inside: tuple[Charge, ...]
-    across: dict[tuple[int, ...], tuple[Charge, ...]]
-    never_given_bytes: float
-    beside: tuple[Charge, ...]
-
-
-def _sorted_out(question: Question, axes: set[int]) -> _SortedOut:
-    inside, beside = [], []
-    across: dict[tuple[int, ...], list[Charge]] = {}
-    never_given, seats = 0.0, max(question.capacities)
-    for charge in question.charges:
-        live = {i for i in charge.axes if question.sizes[i] > 1}
-        if not live:
-            continue
-        trace, kind, weight = tuple(sorted(live & axes)), charge.kind, charge.weight_bytes
-        if kind is Kind.RING and question.group_size(charge.axes) > seats:
-            kind = Kind.TOUCH  # every group touched is held in part
-        if live <= axes:
-            inside.append(charge)
-        elif not trace:
-            across.setdefault((), []).append(charge)
-        elif kind in (Kind.TOUCH, Kind.CHAIN):  # a chain touches no fewer domains than it crosses
-            outer = tuple(i for i in charge.axes if i not in axes)
-            across.setdefault(trace, []).append(
-                Charge(axes=outer, kind=Kind.TOUCH, weight_bytes=weight)
-            )
-            if charge.kind is Kind.RING:
-                never_given += weight * question.groups(charge.axes)
-        else:
-            beside.append(charge)
-    return _SortedOut(
-        inside=tuple(inside),
-        across={trace: tuple(charges) for trace, charges in across.items()},
-        never_given_bytes=never_given,
-        beside=tuple(beside),
-    )
-
-
-def _slopes(outer: Question, seats: int, cells: int, told: int) -> NDArray[np.float64]:
-    """Return by how much one more sheet adds to what a domain pays, never growing [bytes].
-
-    Of a concave function below the bound of a domain with 1, 2, … cells of the grid of sheets; near
-    the bound where a domain of *seats* in sheets of *cells* has its parts one upon another. Of
-    *told* ranks; the last is that of all further sheets.
-    """
-    fewest = -(-seats // cells)
-    most = min(outer.cells, seats)
-    near = min(most, fewest + _SHARP_BEYOND)
-    bound = np.array(
-        domain_bounds(outer, range(1, near + 1), sharp=True)
-        + domain_bounds(outer, range(near + 1, most + 1), sharp=False)
-    )
-    filled = seats % cells or cells
-    weight = np.full(most, 1e-3)
-    weight[min(fewest, most) - 1] += filled / cells
-    if 1 < fewest <= most:
-        weight[fewest - 2] += 1 - filled / cells
-    below = _concave_below(bound, weight)
-    slopes = np.diff(below, prepend=0.0)
-    ranks = np.minimum(np.arange(told), most - 1)
-    taken: NDArray[np.float64] = slopes[ranks]
-    taken[-1] = slopes[min(told - 1, most - 1) :].min()
-    return np.minimum.accumulate(taken)
-
-
-def _concave_below(bound: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a concave function f(1), f(2), … below *bound* with f(0) = 0, of the most weight."""
-    from scipy.optimize import linprog  # noqa: PLC0415 - most placements never need it
-
-    n, scale = len(bound), max(float(bound.max()), 1e-300)
-    if n == 1:
-        return bound
-    bends = np.eye(n, k=1) - 2 * np.eye(n) + np.eye(n, k=-1)
-    solved = linprog(
-        -weight, A_ub=bends[:-1], b_ub=np.zeros(n - 1), bounds=[(None, b) for b in bound / scale]
-    )
-    sheets = np.arange(1.0, n + 1)
-    if solved.status != 0:
-        return sheets * float((bound / sheets).min())
-    slopes = np.minimum.accumulate(np.diff(solved.x, prepend=0.0)) * scale
-    found = np.cumsum(slopes)
-    return found - sheets * max(0.0, float(((found - bound) / sheets).max()))

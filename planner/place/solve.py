@@ -1,10 +1,9 @@
 """Question to Answer: bound first, then tiles and fillings, then a solver for what is left.
 
 Every source of the lower bound is valid by itself, and the greatest is kept: the domain bound of
-``bound.py``; with what domains share, of ``sharing.py``; the same on grids of boxes kept together,
-of ``merge.py``; and a solver's bound on such a grid, of ``finish.py``. Cheap rules come first, and
-whatever closes the gap ends the search. Its time limit and the end of the whole run, of
-``clock.py``, are every step's.
+``bound.py`` and of ``stacked.py``; with what domains share, of ``sharing.py``; the same on boxes
+kept together, of ``merge.py``; and a solver's, of ``finish.py``. Cheap rules come first; what
+closes the gap ends the search. Every step has its time limit and the run's end, of ``clock.py``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from planner.errors import PlannerError
 from planner.place.answer import Answer, Progress, Proof
 from planner.place.baselines import baselines
-from planner.place.bound import lower_bound
+from planner.place.bound import lower_bound, rough_bound
 from planner.place.clock import TimeUp, at_most_until, end_s, look, over, unhurried
 from planner.place.fill import filled, ways_to_fill
 from planner.place.improve import improved
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from planner.place.stage_prices import Priced
 
 _IMPROVE_CELLS = 20_000
+_LARGE = 96  # seats of a domain, past which a sharp bound of what it pays may take seconds
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
 _WAYS_HALVED = 3  # ways to fill the domains for which the grid is cut into slabs
 SOLVER_MET = 1e-6  # relative; HiGHS' own feasibility tolerance
@@ -50,6 +50,7 @@ _LATE = 1.2  # time limits after which exchanges end, too
 _BOUNDS_SHARE = 0.8  # of that time, for bounds and first choices, before other seatings are tried
 _ORDERS_SHARE = 0.35  # of what is left then, for domains filled one after the other
 _NEAR_SHARE = 0.05  # open after it, up to which seatings and other choices come first
+_CLOSE_SHARE = 0.005  # open, up to which exchanges are tried before slow bounds of large domains
 _STARTS = 3  # seatings that exchanges start from, and the best by another rule
 
 
@@ -103,7 +104,7 @@ def solve_within(question: Question, *, time_limit_s: float) -> Answer:
 def solve_by_rules(question: Question) -> Answer:
     """Return a seating and its bound without exchanges and without a solver."""
     work = Work(question=question, seed=0)
-    if not _ruled(work):
+    if not _ruled(work, lower_bound):
         _bettered(work)
     return work.answer()
 
@@ -256,22 +257,21 @@ class Work:
 def _search(work: Work, time_limit_s: float) -> None:
     """Go on until the best seating is proved or nothing is left to try."""
     starts_s = monotonic()
-    if _ruled(work):
-        return
     if time_limit_s <= 0:
-        _searched_by_rules(work)
+        if not _ruled(work, lower_bound):
+            _searched_by_rules(work)
         return
-    from planner.place.by_sheets import by_wide_sheets  # noqa: PLC0415 - imports a solver
-    from planner.place.by_stages import by_few_patterns, by_sweep  # noqa: PLC0415 - as above
+    large = max(work.question.capacities) > _LARGE
+    if _ruled(work, rough_bound if large else lower_bound):
+        return
+    from planner.place.by_stages import by_few_patterns, by_sweep  # noqa: PLC0415 - imports a solver
     from planner.place.finish import by_few_parts, finish  # noqa: PLC0415 - as above
 
     ends_s = min(starts_s + time_limit_s, end_s())
     late_s = min(starts_s + _LATE * time_limit_s, end_s())
     bounded_s = starts_s + _BOUNDS_SHARE * (late_s - starts_s)
     with at_most_until(bounded_s):
-        if work.open_share > _NEAR_SHARE and by_wide_sheets(work):
-            return
-        if by_sweep(work, bounded_s):
+        if (large and _large_bounded(work)) or by_sweep(work, bounded_s):
             return
         if by_few_parts(work, starts_s + _FEW_SHARE * (ends_s - starts_s)):
             return
@@ -299,6 +299,17 @@ def _search(work: Work, time_limit_s: float) -> None:
             _bettered(work)
 
 
+def _large_bounded(work: Work) -> bool:
+    """Raise the bound of large domains and come near it; return whether that proves."""
+    from planner.place.by_layers import by_layers  # noqa: PLC0415 - imports a solver
+    from planner.place.by_sheets import by_wide_sheets  # noqa: PLC0415 - as above
+
+    if by_layers(work) or by_wide_sheets(work):
+        return True
+    near = work.open_share <= _CLOSE_SHARE
+    return (near and _exchanged(work)) or work.raise_bound(lower_bound(work.question))
+
+
 def _searched_by_rules(work: Work) -> None:
     """Do all that needs no solver."""
     question = work.question
@@ -313,9 +324,9 @@ def _searched_by_rules(work: Work) -> None:
         _bettered(work)
 
 
-def _ruled(work: Work) -> bool:
+def _ruled(work: Work, bound_of: Callable[[Question], float]) -> bool:
     """Bound the cut and try what is quick; return whether that proves."""
-    work.raise_bound(lower_bound(work.question))
+    work.raise_bound(bound_of(work.question))
     return any(
         _offered(work, rule(work.question)) for rule in (_tiles, _nested, _halved, _pieces, _strips)
     )

@@ -62,11 +62,11 @@ def chosen_bound(of: Sheeted, enough_bytes: float) -> float | None:
 
 def _choice_of(of: Sheeted) -> _Choice:
     """Return the choice of parts that are looked at layer by layer."""
-    most, halves = of.largest, in_two_parts(of.sheet)
+    most, cells, halves = of.largest, of.sheet.cells, in_two_parts(of.sheet)
     return _Choice(
         of=of.raised(stacked_bounds(of.sheet, most), stacked_bounds(of.joint, most)),
         halves=halves,
-        halved_bytes=stacked_bounds(halves, most),
+        halved_bytes=stacked_bounds(halves, cells),
     )
 
 
@@ -77,8 +77,9 @@ class _Choice:
     Args:
         of: the sheets.
         halves: ``in_two_parts`` of a sheet.
-        halved_bytes: what a cut of a sheet into a part of 0, 1, … cells and another costs at least.
-        capacities: cells of three domains [1].
+        halved_bytes: what a cut of a sheet into a part of 0, 1, … cells and all others costs at
+            least; shape [cells + 1].
+        capacities: cells of three domains, the largest first [1].
         cuttings: what each of them holds, shape [cuttings, domains] [1].
         chosen: the two cuttings chosen last; None if none was.
         close: parts that were looked at closely.
@@ -97,7 +98,7 @@ class _Choice:
     near: int = 1
 
     def __post_init__(self) -> None:
-        capacities = self.of.question.capacities
+        capacities = sorted(self.of.question.capacities, reverse=True)
         self.capacities = np.array([*capacities, *(0,) * (_DOMAINS_MOST - len(capacities))])
         first, second = np.indices((self.of.largest + 1,) * 2).reshape(2, -1)
         held = np.column_stack([first, second, self.of.sheet.cells - first - second])
@@ -109,8 +110,9 @@ class _Choice:
         None if there was too much to look at.
         """
         inside, across = self._inside_bytes(), self._across_bytes()
-        order = np.argsort(inside, kind="stable")
-        inside, held = inside[order], self.cuttings[order]
+        first = self._first()
+        order = np.lexsort((~first, inside))
+        inside, held, first = inside[order], self.cuttings[order], first[order]
         cells = np.arange(self.of.largest + 1)
         least = float((across[1:] / (cells[1:, None] + cells)).min())  # for a cell, of any parts
         given = self.of.given_bytes - _SHEETS * self.of.inside_given_bytes - self.of.beside_bytes
@@ -120,6 +122,8 @@ class _Choice:
             last = int(np.searchsorted(inside, best - settled - inside[one]))
             if last <= one:  # with a cutting that is no cheaper it costs too much
                 break
+            if not first[one]:
+                continue
             pairs += last - one
             if pairs > _PAIRS_MOST:
                 return None
@@ -158,25 +162,30 @@ class _Choice:
         return True
 
     def _look(self, parts: set[int], *, sharp: bool) -> None:
-        """Look at these parts, and at cuttings into one of them and another."""
+        """Look at these parts, and at cuttings into one of them and all others."""
         self.of = self.of.looked_closer(parts, sharp=sharp)
         bound, cells = domain_bound if sharp else loose_bound, self.of.sheet.cells
-        others = {cells - k for k in parts if 0 < cells - k <= self.of.largest}
-        for k in parts | others:
+        for k in {*parts, *(cells - k for k in parts)} - {0}:
             self.halved_bytes[k] = max(self.halved_bytes[k], bound(self.halves, k))
+
+    def _first(self) -> NDArray[np.bool_]:
+        """Return which cuttings are the first of those that differ in equal domains' order."""
+        alike = self.capacities[1:] == self.capacities[:-1]
+        falls = self.cuttings[:, 1:] <= self.cuttings[:, :-1]
+        first: NDArray[np.bool_] = (falls | ~alike).all(axis=1)
+        return first
 
     def _inside_bytes(self) -> NDArray[np.float64]:
         """Return what every cutting costs at least inside its sheet, shape [cuttings] [bytes].
 
-        Of two parts, that is no less than both together; what first parts pay jointly, which is
-        counted across, may be the same.
+        No less than if all parts but one were together in one domain; what first parts pay jointly,
+        which is counted across, may be the same.
         """
-        of, two = self.of, (self.cuttings > 0).sum(axis=1) == 2
-        inside: NDArray[np.float64] = of.part_bytes[self.cuttings].sum(axis=1)
-        inside -= of.inside_given_bytes
-        halved = self.halved_bytes[self.cuttings[two]].max(axis=1)
-        joint = of.joint_bytes[self.cuttings[two]].sum(axis=1)
-        inside[two] = np.maximum(inside[two], halved - joint)
+        of, held = self.of, np.sort(self.cuttings, axis=1)  # alike for parts in any order
+        inside: NDArray[np.float64] = of.part_bytes[held].sum(axis=1) - of.inside_given_bytes
+        halved_bytes = np.maximum(self.halved_bytes, self.halved_bytes[::-1])
+        halved: NDArray[np.float64] = halved_bytes[held].max(axis=1)
+        np.maximum(inside, halved - of.joint_bytes[held].sum(axis=1), out=inside)
         return inside
 
     def _across_bytes(self) -> NDArray[np.float64]:
