@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.place.question import Question
     from planner.place.row_costs import Ways
 
-_CELLS_MOST, _DOMAINS_MOST, _ROWS_MOST = 512, 8, 16
+_CELLS_MOST, _DOMAINS_MOST, _ROWS_MOST = 256, 8, 16
 _TABLE_MOST = 400_000  # rows x cells of a domain x cells of a row, of what a domain pays at least
 _KINDS_TRIED = 2  # of rows, those by which domains pay most
 _SHARES = (0.1, 0.25, 0.5, 0.75)  # of what is open, one limit after another
