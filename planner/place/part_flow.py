@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.place.clock import left_s
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 # so many parts of every size fewer in domains than in groups: of all best prices the lowest, which
 # leave the most to be said by the other families
 _MISSING = 1e-5
+_METHODS = (("highs", 5_000), ("highs-ipm", 500))
+"""Ways to solve, and steps of each at most: simplex mostly takes 200 to 4,000, but tens of
+thousands where the domains' sizes go together badly, for which the other takes 200. Either ends
+within some 3 s, which Ctrl-C waits for."""
+_CUT_SHORT = 1  # as scipy says it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,15 +137,21 @@ def alone_prices(part_bytes: NDArray[np.float64], groups: int, stock: Stock) -> 
     before = len(parts) + len(parts_held)
     counted = None if stock.spare else stock.counts
     missing = _MISSING if stock.spare else 0.0
-    solved = linprog(
-        np.concatenate([np.zeros(len(parts)), part_bytes[parts_held] / scale, np.zeros(len(ends))]),
-        A_eq=vstack([link, cut, filled]),
-        b_eq=np.concatenate([np.full(most, -missing), sides, np.zeros(largest + 1)]),
-        A_ub=hstack([csr_array((len(limits.rows), before)), csr_array(limits.rows)]),
-        b_ub=limits.sides,
-        bounds=[(0, None)] * before + [(c or 0, c) for c in counted or [None] * len(ends)],
-        method="highs",
-    )
+    for method, steps in _METHODS:
+        solved = linprog(
+            np.concatenate(
+                [np.zeros(len(parts)), part_bytes[parts_held] / scale, np.zeros(len(ends))]
+            ),
+            A_eq=vstack([link, cut, filled]),
+            b_eq=np.concatenate([np.full(most, -missing), sides, np.zeros(largest + 1)]),
+            A_ub=hstack([csr_array((len(limits.rows), before)), csr_array(limits.rows)]),
+            b_ub=limits.sides,
+            bounds=[(0, None)] * before + [(c or 0, c) for c in counted or [None] * len(ends)],
+            method=method,
+            options={"maxiter": steps, "time_limit": left_s()},
+        )
+        if solved.status != _CUT_SHORT:
+            break
     if solved.status != 0:
         return np.zeros(n)
     prices = np.zeros(n)

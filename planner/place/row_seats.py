@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.place.clock import look
 from planner.place.merge import least_split
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from planner.place.row_sweep import Rowed
 
 _TRIED_MOST = 20_000  # sets of domains for one more column
+_LOOKED_MOST = 20_000_000  # of them, times sets asked for: a tenth of a second
 _MORE_MOST = 2  # columns that domains touch together beyond the fewest
 
 
@@ -115,25 +117,27 @@ def _covering(
     """Return a set of domains for every column, *most* domains in all, none missed too often."""
     alone = np.flatnonzero(sizes == 1)  # one domain: what it must be in yet is known from those
     in_columns = columns - spare[alone]
-    begun: list[tuple[list[int], NDArray[np.int64], int]] = [([], spare, 0)]
-    tried = 0
+    few = spare.astype(np.int16)  # no more than columns, of a small grid
+    begun: list[tuple[list[int], NDArray[np.int16], int]] = [([], few, 0)]
+    tried = looked_at = 0
     while begun:
+        look()
         chosen, left, used = begun.pop()
         if len(chosen) == columns:
             return chosen
-        tried += 1
-        if tried > _TRIED_MOST:
-            return None
         after = columns - len(chosen) - 1
         held = len(chosen) - (spare[alone] - left[alone])
         least = max(2 * after, int(np.maximum(in_columns - held, 0).sum()) - int(sizes.max()))
-        next_left = left[None, :] - missed
         lowest = chosen[-1] if chosen else 0
-        fits = (next_left >= 0).all(axis=1) & (used + sizes + least <= most)
-        fits[:lowest] = False
+        some = lowest + np.flatnonzero(used + sizes[lowest:] + least <= most)
+        tried, looked_at = tried + 1, looked_at + some.size * len(left)
+        if tried > _TRIED_MOST or looked_at > _LOOKED_MOST:
+            return None
+        next_left = left - missed[some]
+        fits = (next_left >= 0).all(axis=1)
         begun += [
-            ([*chosen, k], next_left[k], used + int(sizes[k]))
-            for k in np.flatnonzero(fits).tolist()
+            ([*chosen, k], of_set, used + int(sizes[k]))
+            for k, of_set in zip(some[fits].tolist(), next_left[fits], strict=True)
         ]
     return None
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from planner.place.bound import lower_bound
 from planner.place.part_flow import Stock, alone_prices
@@ -78,16 +80,42 @@ def test_prices_of_one_family_alone_are_those_of_cutting_stock() -> None:
 
     prices = alone_prices(costs, 3, stock)
 
-    earned = [1.0 - price for price in prices]
-    domains = 3 * _cheapest_cut(6, earned) + 3 * _cheapest_cut(2, earned)
-    assert domains + 3 * _cheapest_cut(8, prices.tolist()) == pytest.approx(6.0)
+    held, cut = _cheapest_cuts(6, 1.0 - prices), _cheapest_cuts(8, prices)
+    assert 3 * held[6] + 3 * held[2] + 3 * cut[8] == pytest.approx(6.0)
 
 
-def _cheapest_cut(cells: int, each: list[float]) -> float:
-    """Return the least price of parts that sum to *cells*, each[k - 1] for a part of k."""
-    if not cells:
-        return 0.0
-    return min(each[k - 1] + _cheapest_cut(cells - k, each) for k in range(1, cells + 1))
+def test_prices_of_one_family_alone_take_seconds_where_sizes_go_together_badly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two groups of 512 in 18 domains of 57: parts of 8, 16, … pay 1, others 3.
+
+    Two seats are spare, so 16 domains at least hold 57 cells, with a part that pays 3: 50 in all.
+    Ctrl-C waits for a linear programme: none may go on for tens of thousands of steps.
+    """
+    steps, solve = [], scipy.optimize.linprog
+
+    def counted(*args: Any, **options: Any) -> Any:
+        solved = solve(*args, **options)
+        steps.append(solved.nit)
+        return solved
+
+    monkeypatch.setattr(scipy.optimize, "linprog", counted)
+    costs = np.array([0.0] + [1.0 if k % 8 == 0 else 3.0 for k in range(1, 513)])
+
+    prices = alone_prices(costs, 2, Stock(sizes=(57,), counts=(18,), cells=1024))
+
+    assert max(steps) <= 5000
+    held, cut = _cheapest_cuts(57, costs[1:] - prices), _cheapest_cuts(512, prices)
+    domains = min(16 * held[57] + 2 * held[56], 17 * held[57] + held[55])
+    assert domains + 2 * cut[512] == pytest.approx(50.0, rel=1e-3)
+
+
+def _cheapest_cuts(most: int, each: np.ndarray) -> list[float]:
+    """Return the least price of parts that sum to 0, 1, … cells, each[k - 1] for a part of k."""
+    least = [0.0]
+    for cells in range(1, most + 1):
+        least.append(min(float(each[k - 1]) + least[cells - k] for k in range(1, cells + 1)))
+    return least
 
 
 def test_strips_find_the_least_cut_of_a_pipeline_in_fragments_of_seven_and_six() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from planner.place import clock
 from planner.place.answer import Proof
+from planner.place.clock import TimeUp, ending
 from planner.place.copies import copy_units
 from planner.place.question import Charge, Kind, Question, cut_bytes
 from planner.place.row_costs import RowCosts, row_axes
 from planner.place.row_seats import seated_rows
-from planner.place.row_sweep import by_rows
+from planner.place.row_sweep import Rowed, by_rows
 from planner.place.sheet_cuttings import cut_sheet, ruled_sheet
 from tests.oracles import brute_force_cut, digit_groups, every_seating
 from tests.small_questions import Drawn
@@ -150,3 +153,19 @@ def test_what_rows_do_not_cover_is_left_alone() -> None:
         question = Question(sizes=sizes, charges=RINGS, capacities=parts)
         assert prod(sizes) <= sum(parts)
         assert by_rows(question, 1e9, 0.0, EVERYTHING) == []
+
+
+def test_columns_are_looked_for_no_longer_than_there_is_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three rows of eleven cells in eight domains: 255 sets of domains for each of 11 columns."""
+    held = np.zeros((8, 3), dtype=np.int64)
+    held[[0, 5, 6], 0] = held[[1, 4, 6], 1] = held[[2, 3, 7], 2] = 5, 5, 1
+    capacities = tuple(held.sum(axis=1).tolist())
+    assert capacities == (5, 5, 5, 5, 5, 5, 2, 1)
+    question = Question(sizes=(11, 3), charges=RINGS, capacities=capacities)
+    readings = chain(repeat(0.0, 50), repeat(2.0))
+    monkeypatch.setattr(clock, "monotonic", lambda: next(readings))
+
+    with ending(1.0), pytest.raises(TimeUp):
+        seated_rows(question, Rowed(bound_bytes=0.0, axes=(1,), held=held))
