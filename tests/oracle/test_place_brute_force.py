@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from planner.place import formulate as rules
 from planner.place import solve_question
 from planner.place.answer import Proof
+from planner.place.copies import copy_units
 from planner.place.milp import Solved, solve_milp
 from planner.place.question import Charge, Kind, Question
 from planner.place.touch_search import least_touches
@@ -31,10 +33,35 @@ def _question(seed: int) -> Question:
     )
 
 
-def _wrong_answers(seeds: Iterable[int]) -> tuple[list[str], Counter[Proof]]:
+def _odd_question(seed: int) -> Question:
+    """Return a question with copies, an axis of one cell and a domain without seats."""
+    question, random = _question(seed), np.random.default_rng(300_000 + seed)
+    place = int(random.integers(len(question.sizes) + 1))
+    along: dict[tuple[int, ...], tuple[int, ...]] = {}
+    charges: dict[tuple[tuple[int, ...], Kind, tuple[float, ...]], Charge] = {}
+    for charge in question.charges:
+        kind, units, size = charge.kind, charge.units, question.group_size(charge.axes)
+        if kind in (Kind.PAIRS, Kind.TOUCH) and random.random() < 0.4:
+            top_k = int(random.integers(1, size + 1))
+            kind, units = Kind.COPIES, copy_units(size, 2 * size, top_k)
+        if charge.axes not in along:
+            axes = [axis + (axis >= place) for axis in charge.axes]
+            along[charge.axes] = tuple(sorted([*axes, place] if random.random() < 0.4 else axes))
+        axes_now = along[charge.axes]
+        charges[axes_now, kind, units] = replace(charge, axes=axes_now, kind=kind, units=units)
+    return Question(
+        sizes=(*question.sizes[:place], 1, *question.sizes[place:]),
+        charges=tuple(charges.values()),
+        capacities=(*question.capacities, 0),
+    )
+
+
+def _wrong_answers(
+    seeds: Iterable[int], question_of: Callable[[int], Question] = _question
+) -> tuple[list[str], Counter[Proof]]:
     wrong, proofs = [], Counter[Proof]()
     for seed in seeds:
-        question = _question(seed)
+        question = question_of(seed)
         answer = solve_question(question, time_limit_s=60.0, seed=seed)
         best = brute_force_cut(question)
         proofs[answer.proof] += 1
@@ -60,6 +87,17 @@ def test_small_questions_are_answered_as_well_as_any_seating_and_proved(seeds: r
     assert wrong == []
     assert proofs[Proof.BOUND] > len(seeds) / 3
     assert proofs[Proof.SOLVER] > len(seeds) / 30
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.nightly)]
+)
+def test_copies_axes_of_one_cell_and_domains_without_seats_are_answered_as_well(
+    seeds: range,
+) -> None:
+    wrong, _ = _wrong_answers(seeds, _odd_question)
+
+    assert wrong == []
 
 
 @pytest.mark.nightly
