@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import apart_bound, domain_bound, domain_bounds, rebate_bytes
+from planner.place.child import in_child
 from planner.place.quiet import quiet_stdout
 from planner.place.shape_rows import add_whole_rules, part_rules, shapes_below, told_alike
 from planner.place.sharing import priced_shares
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from planner.place.question import Question
     from planner.place.shape_rows import Rows, Shapes
 
+_PROMPT_SHAPES = 300  # up to which a choice takes less than what Ctrl-C may wait for
 _SHAPES_LIMIT = 6000  # shapes of all capacities
 _HELD_MOST = 128  # cells of a domain, where how full it is belongs to the shape
 _SINGLE_MOST = 4  # domains up to which each is a class of its own, for the rules on single domains
@@ -214,11 +216,26 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> float:
 
     The seating in hand is such a choice, so that "infeasible" would be a fault and proves nothing.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
-
     base_bytes = _base_bytes(rules)
     over_bytes = rules.cost_bytes - base_bytes @ rules.sums
     scale = max(float(over_bytes.max()), 1e-300)
+    arguments = (rules, over_bytes, scale, time_limit_s)
+    if len(over_bytes) <= _PROMPT_SHAPES:
+        dual = _least_whole(*arguments)
+    else:
+        dual = in_child(_least_whole, arguments, time_limit_s)
+    if dual is None or not np.isfinite(dual):
+        return 0.0
+    least = dual - SOLVER_ROUNDING * int(rules.domains.sum())
+    return max(0.0, least * scale + float(base_bytes @ rules.totals) + rules.constant_bytes)
+
+
+def _least_whole(
+    rules: ShapeRules, over_bytes: NDArray[np.float64], scale: float, time_limit_s: float
+) -> float | None:
+    """Return the solver's bound in units of *scale*, None if it has none."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
+
     with quiet_stdout():
         solved = milp(
             over_bytes / scale,
@@ -231,10 +248,7 @@ def whole_bound(rules: ShapeRules, time_limit_s: float) -> float:
             ],
             options={"time_limit": time_limit_s, "mip_rel_gap": 0.0},
         )
-    if solved.mip_dual_bound is None or not np.isfinite(solved.mip_dual_bound):
-        return 0.0
-    least = float(solved.mip_dual_bound) - SOLVER_ROUNDING * int(rules.domains.sum())
-    return max(0.0, least * scale + float(base_bytes @ rules.totals) + rules.constant_bytes)
+    return None if solved.mip_dual_bound is None else float(solved.mip_dual_bound)
 
 
 def _base_bytes(rules: ShapeRules) -> NDArray[np.float64]:

@@ -282,7 +282,7 @@ def _dealt(
     dear = costs - dealing.worth_bytes(step) > limit_bytes - states.excess_bytes.min()
     costs[dear] = np.inf
     count = np.flatnonzero(np.isfinite(costs).any(axis=0))
-    rest = Rest.of(which, costs, dealing.cells, most)
+    rest = Rest.of(which, costs, dealing.cells, most, ends_s)
     if rest is None:
         return None
     given = dealing.given_bytes(step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,11 +34,17 @@ class Rest:
 
     @classmethod
     def of(
-        cls, which: NDArray[np.int64], costs_bytes: NDArray[np.float64], cells: int, most: int
+        cls,
+        which: NDArray[np.int64],
+        costs_bytes: NDArray[np.float64],
+        cells: int,
+        most: int,
+        ends_s: float,
     ) -> Rest | None:
         """Return the tables of states whose domains are *which* of some, shape [states, places].
 
-        None if more than *most* sums are to be looked at.
+        None if more than *most* sums are to be looked at, or when ``time.monotonic()`` is past
+        *ends_s*.
         """
         looked_at = 0
         end = np.full((1, cells + 1), np.inf)
@@ -54,6 +61,8 @@ class Rest:
                 return None
             table_bytes = np.full((len(key), cells + 1), np.inf)
             for b in np.flatnonzero(possible.any(axis=0)).tolist():
+                if monotonic() > ends_s:
+                    return None
                 some = np.flatnonzero(possible[:, b])
                 more = paid[some, b, None] + below[rest[some], : cells + 1 - b]
                 table_bytes[some, b:] = np.minimum(table_bytes[some, b:], more)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from planner.errors import PlannerError
-from planner.place import touch_search
+from planner.place import shapes, touch_search
 from planner.place.bound import _domain_bound
+from planner.place.child import in_child
 from planner.place.merge import counted_bounds
 from planner.place.nested_fill import nested_fillings
 from planner.place.question import Charge, Kind, Question, cut_bytes
@@ -87,6 +89,27 @@ def test_two_columns_in_two_large_domains_and_a_small_one_are_proved_by_shapes()
     assert rules is not None
     assert relaxed_bound(rules) < cut * 0.99
     assert whole_bound(rules, 10.0) == pytest.approx(cut)
+
+
+def test_many_shapes_are_chosen_from_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same is proved there, and Ctrl-C need not wait for it."""
+    question = Question(sizes=(64, 2), charges=_touching(35.4, 1.0), capacities=(48, 48, 32))
+    cut = 2 * 35.4 + 48
+    rules = shape_rules(question, cut)
+    assert rules is not None
+    asked: list[float] = []
+
+    def noted(function: Any, arguments: tuple[Any, ...], time_limit_s: float) -> Any:
+        asked.append(time_limit_s)
+        return in_child(function, arguments, time_limit_s)
+
+    monkeypatch.setattr(shapes, "in_child", noted)
+    monkeypatch.setattr(shapes, "_PROMPT_SHAPES", len(rules.cost_bytes) - 1)
+
+    assert whole_bound(rules, 10.0) == pytest.approx(cut)
+    assert asked == [10.0]
 
 
 def test_a_domain_of_whole_rows_leaves_columns_to_the_others() -> None:

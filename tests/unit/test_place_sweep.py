@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from planner.place.sweep import Dealing, swept
+from planner.place.sweep_states import Rest
 
 DEAR_BYTES = 1e12
 
@@ -51,3 +52,14 @@ def test_a_cut_that_nothing_beats_is_proved_whatever_bound_was_known() -> None:
         assert found.ended
         assert found.held is None
         assert found.bound_bytes == pytest.approx(cut_bytes, rel=1e-9)
+
+
+def test_what_domains_cost_together_is_given_up_when_the_time_is_up() -> None:
+    which = np.array([[0, 1], [1, 0]])
+    costs_bytes = np.array([[0.0, 3.0, 5.0], [0.0, 4.0, 6.0]])
+
+    rest = Rest.of(which, costs_bytes, 2, 1000, inf)
+
+    assert rest is not None
+    assert rest.least.tolist() == [5.0, 5.0]  # both cells in the first domain: 5, one in each: 7
+    assert Rest.of(which, costs_bytes, 2, 1000, -inf) is None
