@@ -168,6 +168,8 @@ def best_of(
         among: what named parts cost more together, as far as known; what is worked out is added.
     """
     base, best = prices.chosen_from_bytes, PartChoice(bound_bytes=0.0)
+    if not listed.cuttings and not any(listed.fillings):  # names leave none so cheap
+        return PartChoice(bound_bytes=base + listed.share * slack_bytes * (1 - _REACHED))
     for _ in range(_TURNS):
         left_s = ends_s - monotonic()
         if left_s <= 0:

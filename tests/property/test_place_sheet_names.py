@@ -116,3 +116,27 @@ def test_what_is_left_of_one_replica_is_no_neighbour_of_what_is_left_of_another(
     assert alike.bound_bytes == pytest.approx(37_619.0, abs=0.1)
     assert named.bound_bytes == pytest.approx(37_620.0, abs=0.1)
     assert cut_bytes(question, seated_parts(of, named)) == pytest.approx(37_620.0)
+
+
+def test_a_short_list_of_which_names_leave_nothing_is_a_bound() -> None:
+    """Six sheets of three cells at poor prices; every domain of six holds two of them, by hand.
+
+    Three groups of six with two cells in each of three domains: 3 x 3 x 3.2 copies.
+    """
+    copies = (0.0, 2.5, 3.2, 2.85, 2.0, 1.0, 0.0)
+    question = Question(
+        sizes=(3, 6),
+        charges=(
+            Charge(axes=(0,), kind=Kind.RING, weight_bytes=187.256),
+            Charge(axes=(1,), kind=Kind.COPIES, weight_bytes=9.099, units=copies),
+        ),
+        capacities=(6, 6, 6),
+    )
+    least = 9 * 3.2 * 9.099
+    poor = np.array([0.0, -98.64882540219645, 33.69372273284661, -20.74073908187008])
+    prices = SheetPrices(of=sheeted(question, (0,), ranks=2), price_bytes=poor)
+    few = Effort(listed=10, nodes=100, solve_s=2.0)
+
+    named = named_choice(prices, Cuttings(prices.of), 2 * least, monotonic() + 60.0, few)
+
+    assert prices.bound_bytes < named.bound_bytes <= least
