@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from planner.place.clock import look, over
 from planner.place.merge import MET, kept
 from planner.place.question import cut_bytes, refine_home
 from planner.place.sheet_choice import allowed_bytes, part_choice
+from planner.place.sheet_crossed import begun_bytes as crossed_begun_bytes
+from planner.place.sheet_crossed import crossed, crossed_prices, crossings
 from planner.place.sheet_cuttings import Cuttings
 from planner.place.sheet_lines import begun_bytes, line_axes, line_prices, lined
 from planner.place.sheet_names import named_choice
@@ -117,16 +120,22 @@ def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
     """Return the best prices of parts, with or without prices of pieces."""
     cut = work.best.cut_bytes
     prices = sheet_prices(sheeted(grid.question, axes), cut)
-    if over():
+    if over() or prices.bound_bytes >= cut:
         return prices
-    ways = [lined(prices.of, along) for along in line_axes(prices.of)]
-    if not ways or prices.bound_bytes >= cut:
+    ways: list[tuple[float, Callable[[], SheetPrices]]] = []
+    for along in crossings(prices.of)[:1]:
+        crossing = crossed(prices.of, along)
+        begun = crossed_begun_bytes(crossing, prices)
+        ways.append((begun, partial(crossed_prices, crossing, prices, cut)))
+    for along in line_axes(prices.of):
+        both = lined(prices.of, along)
+        pieces = work.priced.get((grid.sides, along))
+        begun = begun_bytes(both, prices, pieces)
+        ways.append((begun, partial(line_prices, both, prices, cut, pieces)))
+    if not ways:
         return prices
-    pieces = [work.priced.get((grid.sides, both.lines.axes)) for both in ways]
-    begun = [begun_bytes(both, prices, one) for both, one in zip(ways, pieces, strict=True)]
-    best = begun.index(max(begun))
-    with_lines = line_prices(ways[best], prices, cut, pieces[best])
-    return max(prices, with_lines, key=lambda one: one.bound_bytes)
+    _, best = max(ways, key=lambda way: way[0])
+    return max(prices, best(), key=lambda one: one.bound_bytes)
 
 
 @dataclass(slots=True, kw_only=True)

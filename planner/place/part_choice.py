@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,8 @@ class Choices:
         families: of which family each partition is.
         partitions: how many parts of each size it has, k = 1 … n.
         programme: what these are the columns of, as far as they were taken up.
+        value_bytes: what the cheapest choice costs, counting prices out of reach, by the last
+            prices that were asked for; -inf if there was none [bytes].
     """
 
     part_bytes: tuple[NDArray[np.float64], ...]
@@ -43,6 +46,7 @@ class Choices:
     families: list[int] = field(default_factory=list)
     partitions: list[NDArray[np.float64]] = field(default_factory=list)
     programme: Programme | None = None
+    value_bytes: float = -inf
 
     def add_shape(self, held: int, cost_bytes: float, parts: NDArray[np.float64]) -> None:
         """Add a shape."""
@@ -75,7 +79,9 @@ class Choices:
             centre_bytes, reach_factor * np.maximum(dearest, dearest.max() * 1e-3)
         )
         if tip is None:
+            self.value_bytes = -inf
             return centre_bytes
+        self.value_bytes = programme.value_bytes
         if len(self.helds) > 2 * _KEPT:
             self._keep(np.argsort(programme.surplus(), kind="stable")[:_KEPT])
         return tip

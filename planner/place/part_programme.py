@@ -125,6 +125,11 @@ class Programme:
             return None
         return np.array(self.solver.getSolution().row_dual[: self.width]) * self.scale_bytes
 
+    @property
+    def value_bytes(self) -> float:
+        """What the last choice costs, with what parts too many and too few do [bytes]."""
+        return float(self.solver.getObjectiveValue()) * self.scale_bytes
+
     def surplus(self) -> NDArray[np.float64]:
         """Return by how much each shape is dearer than the last prices say [*scale_bytes*].
 

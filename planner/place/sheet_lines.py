@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.place.clock import over
 from planner.place.part_choice import Choices
+from planner.place.price_ascent import best_prices
 from planner.place.question import Question
 from planner.place.sheet_parts import sheet_axes, sheeted
 from planner.place.sheet_prices import Fillings, SheetPrices, counted
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
     from planner.place.question import Charge
     from planner.place.sheet_parts import Sheeted
 
-_MET = 1e-9  # relative; less is no better
 _TURNS = 250  # times that prices are asked for anew
-_FIRST_REACH = 0.1  # how far the first of them may be away, times what a piece costs
-_SHORTER = 1.3  # by which they come nearer where that was no better; by 2 they stop too early
-_FAILED = 30  # turns without a better bound, after which none is to be had; 12 are too few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,22 +163,8 @@ def line_prices(
         groups=(of.sheets, of.sheets * lines.sheets),
         stock=of.stock,
     )
-    tried = _begun(both, start, pieces_start)
-    for one in tried:
-        one.join(choices)
-    best = max(tried, key=lambda one: one.prices.bound_bytes)
-    reach, failed = _FIRST_REACH, 0
-    for _ in range(_TURNS):
-        if best.prices.bound_bytes >= cut_bytes or failed > _FAILED or over():
-            break
-        trial = _Tried.at(both, choices.prices(best.price_bytes, reach))
-        trial.join(choices)
-        before = best.prices.bound_bytes
-        if trial.prices.bound_bytes > before + _MET * abs(before):
-            best, reach, failed = trial, 2 * reach, 0
-        else:
-            reach, failed = reach / _SHORTER, failed + 1
-    return best.prices
+    begun = _begun(both, start, pieces_start)
+    return best_prices(choices, begun, partial(_Tried.at, both), cut_bytes, _TURNS).prices
 
 
 def begun_bytes(both: Lined, start: SheetPrices, pieces_start: SheetPrices | None) -> float:
@@ -220,8 +202,20 @@ class _Tried:
         prices = SheetPrices(of=lines.of, price_bytes=np.concatenate([[0.0], price_bytes[:parts]]))
         return cls(price_bytes=price_bytes, lines=lines, prices=prices)
 
+    @property
+    def bound_bytes(self) -> float:
+        """As of ``Guess``."""
+        return self.prices.bound_bytes
+
+    @property
+    def told_bytes(self) -> float:
+        """As of ``Guess``."""
+        of, lines = self.lines.both.of, self.lines.both.lines
+        given = of.given_bytes + of.sheets * (lines.given_bytes - of.inside_given_bytes)
+        return self.prices.chosen_from_bytes + given - of.beside_bytes
+
     def join(self, choices: Choices) -> None:
-        """Add the cheapest fillings, the cheapest cutting of a sheet and that of a line."""
+        """As of ``Guess``: the cheapest fillings, and cuttings of a sheet and of a line."""
         of, lines = self.lines.both.of, self.lines.both.lines
         for held in sorted(set(self.prices.cheapest_held)):
             parts = self.prices.domains.cheapest(held)

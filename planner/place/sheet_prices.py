@@ -8,17 +8,17 @@ every sheet gives back the least that parts which sum to it cost. Proof: ``FORMU
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from planner.place.clock import over
 from planner.place.fillings import cheapest_filling
 from planner.place.part_choice import Choices
 from planner.place.part_flow import alone_prices
+from planner.place.price_ascent import best_prices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from planner.place.sheet_parts import Sheeted
 
 _ROUNDING = 1e-12  # relative; sums of a few hundred products
-_MET = 1e-9  # relative; less is no better
 _TURNS = 150  # times that prices are asked for anew
-_FIRST_REACH = 0.1  # how far the first of them may be away, times what a part costs
-_FAILED = 8  # turns in a row without a better bound, after which there is none to be had
 _HALVINGS = 60  # to find a price
 
 
@@ -214,6 +211,11 @@ class SheetPrices:
         total = sum(count * self.least_of(cells) for cells, count in held)
         return self._bound(total + self.cell_bytes * stock.cells)
 
+    @property
+    def told_bytes(self) -> float:
+        """The same with what is given, and less what families beside pay [bytes]."""
+        return self.chosen_from_bytes + self.of.given_bytes - self.of.beside_bytes
+
     @cached_property
     def least_bytes(self) -> NDArray[np.float64]:
         """What a domain pays at least that holds 0, 1, … cells; inf where it can not [bytes]."""
@@ -285,30 +287,46 @@ def sheet_prices(of: Sheeted, cut_bytes: float) -> SheetPrices:
     part_bytes = np.full(of.sheet.cells + 1, of.part_bytes[-1])
     part_bytes[: of.largest + 1] = of.part_bytes
     first = alone_prices(part_bytes, of.sheets, of.stock)[: of.largest]
-    best = SheetPrices(of=of, price_bytes=np.concatenate([[0.0], first]))
     choices = Choices(part_bytes=(of.pays_bytes[0, 1:],), groups=(of.sheets,), stock=of.stock)
-    _join(choices, best)
-    reach, failed = _FIRST_REACH, 0
-    for _ in range(_TURNS):
-        if best.bound_bytes >= cut_bytes or failed > _FAILED or over():
-            break
-        tip = choices.prices(best.price_bytes[1:], reach)
-        trial = SheetPrices(of=of, price_bytes=np.concatenate([[0.0], tip]))
-        _join(choices, trial)
-        if trial.bound_bytes > best.bound_bytes + _MET * abs(best.bound_bytes):
-            best, reach, failed = trial, 2 * reach, 0
-        else:
-            reach, failed = reach / 2, failed + 1
-    return best
+    begun = [_Guess.at(of, first)]
+    return best_prices(choices, begun, partial(_Guess.at, of), cut_bytes, _TURNS).prices
 
 
-def _join(choices: Choices, prices: SheetPrices) -> None:
-    """Add the cheapest fillings and the cheapest cutting at these prices."""
-    of = prices.of
-    for held in sorted(set(prices.cheapest_held)):
-        parts = prices.domains.cheapest(held)
-        choices.add_shape(held, of.pays(parts), counted(parts, of.largest))
-    choices.add_partition(0, counted(prices.sheets.cheapest(of.sheet.cells), of.largest))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Guess:
+    """As of ``Guess``.
+
+    Args:
+        price_bytes: of parts of 1, 2, … cells [bytes].
+        prices: the same with what they prove.
+    """
+
+    price_bytes: NDArray[np.float64]
+    prices: SheetPrices
+
+    @classmethod
+    def at(cls, of: Sheeted, price_bytes: NDArray[np.float64]) -> _Guess:
+        """Return what these prices say."""
+        prices = SheetPrices(of=of, price_bytes=np.concatenate([[0.0], price_bytes]))
+        return cls(price_bytes=price_bytes, prices=prices)
+
+    @property
+    def bound_bytes(self) -> float:
+        """As of ``Guess``."""
+        return self.prices.bound_bytes
+
+    @property
+    def told_bytes(self) -> float:
+        """As of ``Guess``."""
+        return self.prices.told_bytes
+
+    def join(self, choices: Choices) -> None:
+        """As of ``Guess``: the cheapest fillings and the cheapest cutting."""
+        of, prices = self.prices.of, self.prices
+        for held in sorted(set(prices.cheapest_held)):
+            parts = prices.domains.cheapest(held)
+            choices.add_shape(held, of.pays(parts), counted(parts, of.largest))
+        choices.add_partition(0, counted(prices.sheets.cheapest(of.sheet.cells), of.largest))
 
 
 def counted(parts: tuple[int, ...], largest: int) -> NDArray[np.float64]:
