@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.place.by_stages import by_parts_of_stages
 from planner.place.clock import look, over
 from planner.place.merge import MET, kept
+from planner.place.piece_prices import piece_prices
 from planner.place.question import cut_bytes, refine_home
 from planner.place.sheet_choice import allowed_bytes, part_choice
-from planner.place.sheet_crossed import begun_bytes as crossed_begun_bytes
-from planner.place.sheet_crossed import crossed, crossed_prices, crossings
+from planner.place.sheet_crossed import crossed, crossings
 from planner.place.sheet_cuttings import Cuttings
-from planner.place.sheet_lines import begun_bytes, line_axes, line_prices, lined
+from planner.place.sheet_lines import line_axes, line_of, lined
 from planner.place.sheet_names import named_choice
 from planner.place.sheet_parts import sheet_axes, sheeted, wide_axes
 from planner.place.sheet_prices import SheetPrices, sheet_prices
@@ -27,9 +28,10 @@ from planner.place.wide_choice import choosable, chosen_bound
 from planner.place.wide_sheets import wide_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from planner.place.merge import Kept
+    from planner.place.piece_prices import Pieced, Priced
     from planner.place.sheet_choice import PartChoice
     from planner.place.solve import Work
     from planner.place.whole_numbers import Effort
@@ -40,8 +42,13 @@ _KINDS_TRIED = 4  # of sheets
 _KINDS_SEATED = 2  # of them, those with the best bounds
 _ALIKE = 1.1  # times the least that any kind leaves open, which is no difference
 _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open at most
+_FAR_SHARE = 3e-3  # of the cut that is open, past which all ways to cut sheets further are priced
+_FAR_S_SHARE = 0.4  # of the time, after which no other kind of sheets is
+_FURTHER_SHARE = 0.035  # of the cut, that prices of rows and columns of lines may add; 3 % was seen
 _SOON_SHARE = 0.04  # open by a kind, up to which it is chosen from before others have prices
 _NAMED_SHARE = 1e-3  # open then, up to which sheets are told apart at once
+_SEATED_FAR = 4e-3  # of the cut, above what a choice says, past which a solver seats its sheets
+_SEATED_S = 0.5  # for each
 _TURNS = 4  # times that a better seating makes another choice worth while
 _METHOD = "parts of groups chosen for all domains at once"
 
@@ -57,24 +64,56 @@ def by_sheets(work: Work, ends_s: float, effort: Effort) -> bool:
         effort: of each choice.
     """
     grid = kept(work.question, work.best.home, work.best.cut_bytes)
-    found: list[_Try] = []
+    found: dict[tuple[int, ...], _Try] = {}
     kinds = _kinds(work, grid)
-    for axes in kinds:
-        if monotonic() > ends_s:
+    begun_s = monotonic()
+    for far in (False, True):
+        until_s = begun_s + _FAR_S_SHARE * (ends_s - begun_s) if far else ends_s
+        if far and work.open_share <= _FAR_SHARE:
             break
-        prices = work.priced.get((grid.sides, axes)) or _priced(work, grid, axes)
-        if work.raise_bound(prices.bound_bytes):
-            return True
-        look()
-        work.priced[grid.sides, axes] = prices  # unless they were cut short
-        if by_parts_of_stages(work, grid, prices, effort, ends_s):
+        for axes in kinds:
+            if monotonic() > until_s:
+                break
+            prices = _prices(work, grid, axes, far=far)
+            if work.raise_bound(prices.bound_bytes):
+                return True
+            look()
+            if axes in found and prices is found[axes].prices:
+                continue
+            told = by_parts_of_stages(work, grid, prices, effort, ends_s)
             if work.proved:
                 return True
-            continue
-        one = _Try(work=work, prices=prices, grid=grid, effort=effort)
-        found.append(one)
-        if axes != kinds[-1] and one.open_share <= _SOON_SHARE and one.chosen_soon(ends_s):
-            return True
+            one = _Try(work=work, prices=prices, grid=grid, effort=effort, ended=told)
+            found[axes] = one
+            soon = (far or axes != kinds[-1]) and one.open_share <= _SOON_SHARE
+            if soon and one.chosen_soon(ends_s):
+                return True
+    return _chosen(work, list(found.values()), ends_s)
+
+
+def _prices(work: Work, grid: Kept, axes: tuple[int, ...], *, far: bool) -> SheetPrices:
+    """Return good prices of parts.
+
+    Args:
+        work: the best so far.
+        grid: the boxes that are kept together.
+        axes: of the sheets.
+        far: whether to look for prices of pieces in all ways, not the most promising alone.
+    """
+    key = grid.sides, axes
+    if key not in work.priced:
+        work.pricing[key] = _better_prices(work, grid, axes)
+        work.priced[key] = next(work.pricing[key])
+    if far:
+        for prices in work.pricing.pop(key, ()):
+            work.priced[key] = max(work.priced[key], prices, key=lambda one: one.bound_bytes)
+            if work.priced[key].bound_bytes >= work.best.cut_bytes:
+                break
+    return work.priced[key]
+
+
+def _chosen(work: Work, found: list[_Try], ends_s: float) -> bool:
+    """Choose from the kinds of sheets with the best bounds; return whether that proves."""
     found.sort(key=lambda one: -one.prices.bound_bytes)
     if found:  # of kinds that leave as much open, small sheets are chosen from sooner
         most = found[0].prices.bound_bytes
@@ -116,26 +155,51 @@ def by_wide_sheets(work: Work) -> bool:
     return work.proved
 
 
-def _priced(work: Work, grid: Kept, axes: tuple[int, ...]) -> SheetPrices:
-    """Return the best prices of parts, with or without prices of pieces."""
+def _better_prices(work: Work, grid: Kept, axes: tuple[int, ...]) -> Iterator[SheetPrices]:
+    """Yield prices of parts, with or without prices of pieces: those that promise most first."""
     cut = work.best.cut_bytes
     prices = sheet_prices(sheeted(grid.question, axes), cut)
     if over() or prices.bound_bytes >= cut:
-        return prices
-    ways: list[tuple[float, Callable[[], SheetPrices]]] = []
-    for along in crossings(prices.of)[:1]:
-        crossing = crossed(prices.of, along)
-        begun = crossed_begun_bytes(crossing, prices)
-        ways.append((begun, partial(crossed_prices, crossing, prices, cut)))
+        yield prices
+        return
+    ways: list[tuple[tuple[int, ...] | None, list[Priced]]] = [
+        (None, _begun(crossed(prices.of, along), prices)) for along in crossings(prices.of)[:1]
+    ]
     for along in line_axes(prices.of):
-        both = lined(prices.of, along)
         pieces = work.priced.get((grid.sides, along))
-        begun = begun_bytes(both, prices, pieces)
-        ways.append((begun, partial(line_prices, both, prices, cut, pieces)))
+        ways.append((along, _begun(lined(prices.of, along), prices, pieces)))
+    ways.sort(key=lambda way: -max(one.bound_bytes for one in way[1]))
+    best = prices
     if not ways:
-        return prices
-    _, best = max(ways, key=lambda way: way[0])
-    return max(prices, best(), key=lambda one: one.bound_bytes)
+        yield prices
+    for of_lines, begun in ways:
+        one = piece_prices(begun[0].pieced, begun, cut)
+        best = max(best, one.prices, key=lambda each: each.bound_bytes)
+        yield best
+        most = max(work.bound_bytes, best.bound_bytes)
+        if of_lines is not None and most - one.bound_bytes <= _FURTHER_SHARE * cut:
+            yield _further(one, of_lines, cut).prices
+
+
+def _begun(pieced: Pieced, prices: SheetPrices, pieces: SheetPrices | None = None) -> list[Priced]:
+    """Return prices to begin with: those of the parts, and those of the pieces if known."""
+    found = [pieced.begun(prices.price_bytes)]
+    if pieces is not None:
+        found.append(pieced.begun(None, [pieces.price_bytes]))
+    return found
+
+
+def _further(best: Priced, axes: tuple[int, ...], cut_bytes: float) -> Priced:
+    """Return good prices where the lines of a sheet are cut both ways, too."""
+    of = best.pieced.of
+    if best.bound_bytes >= cut_bytes or over():
+        return best
+    for along in crossings(line_of(of, axes))[:1]:
+        pieced = lined(of, axes, along)
+        parts, pieces = np.split(best.price_bytes, [of.largest])
+        begun = [pieced.begun(np.append(0.0, parts), [np.append(0.0, pieces)])]
+        return piece_prices(pieced, begun, cut_bytes)
+    return best
 
 
 @dataclass(slots=True, kw_only=True)
@@ -221,8 +285,18 @@ class _Try:
         return (choice.ended and self.effort is FEW) or self.work.proved or monotonic() > ends_s
 
     def _taken(self, choice: PartChoice) -> bool:
+        """Seat a choice; a solver seats its sheets if rules cut much more than it says."""
+        effort_s = self.effort.sheet_s
+        if self._seated(choice, effort_s):
+            return True
+        cut = self.work.best.cut_bytes
+        if effort_s > 0 or cut - choice.bound_bytes <= _SEATED_FAR * cut or over():
+            return self.work.proved
+        return self._seated(choice, _SEATED_S)
+
+    def _seated(self, choice: PartChoice, sheet_s: float) -> bool:
         work, question = self.work, self.prices.of.question
-        home = seated_parts(self.prices.of, choice, self.effort.sheet_s)
+        home = seated_parts(self.prices.of, choice, sheet_s)
         if work.offer(refine_home(work.question, self.grid.sides, home), _METHOD):
             return True
         better = work.exchanged(question, home)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.place.stages import Staged
     from planner.place.whole_numbers import Effort
 
+_BETTER = 1 + 1e-6  # times a bound, by which other prices may tell more
 _MUCH_BETTER = 1.001  # times a bound, by which other prices leave it nothing to tell
 _STAGES_SHARE = 0.5  # of the time left, for what domains hold of every stage
 _CHOICE_SHARE = 0.7  # of that, for one choice: it is seated then, and made again
@@ -175,7 +176,9 @@ def _swept(
         by_parts: whether the prices are those of parts of stages.
     """
     of, key, cut = patterns.of, (grid.sides, by_parts), work.best.cut_bytes
-    if _told_before(work.swept.get(key), cut, effort):
+    last = work.swept.get(key)
+    better = last is not None and patterns.bound_bytes > last.bound_bytes * _BETTER
+    if not better and _told_before(last, cut, effort):
         return work.proved
     beyond = Beyond(of=of, slack_bytes=0.0, ends_s=ends_s, sheet_s=effort.sheet_s)
     dealing = StageDealing(patterns, beyond)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.place.bound import domain_bounds, rebate_bytes
+from planner.place.piece_prices import Lines, Pieces
 from planner.place.question import Charge, Kind, Question
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Families:
     beside: tuple[Charge, ...]
 
 
-class Pays:
+class CrossedPays:
     """What parts of a sheet pay at least, by their pieces.
 
     Args:
@@ -92,6 +93,19 @@ class Pays:
         self.told_twice = bool(families.both)
 
     @property
+    def lines(self) -> tuple[Lines, ...]:
+        """As of ``Pays``: rows, then columns."""
+        return (
+            Lines(cells=self.columns, times=self.rows, piece_bytes=self.row_bytes),
+            Lines(cells=self.rows, times=self.columns, piece_bytes=self.column_bytes),
+        )
+
+    def at(self, price_bytes: Sequence[NDArray[np.float64]]) -> CrossedAt:
+        """As of ``Pays``."""
+        row_price_bytes, column_price_bytes = price_bytes
+        return CrossedAt(self, row_price_bytes, column_price_bytes)
+
+    @property
     def whole(self) -> bool:
         """Whether a part can lie in all rows, and hold columns whole for less."""
         few = 1 < self.rows <= self.most and len(self.column_bytes) == self.rows + 1
@@ -105,7 +119,7 @@ class Pays:
         return room
 
 
-class PaysAt:
+class CrossedAt:
     """The same less the prices of pieces.
 
     Columns that are held whole reach through all rows, so no row has fewer cells than there are of
@@ -119,7 +133,7 @@ class PaysAt:
 
     def __init__(
         self,
-        pays: Pays,
+        pays: CrossedPays,
         row_price_bytes: NDArray[np.float64],
         column_price_bytes: NDArray[np.float64],
     ) -> None:
@@ -131,12 +145,12 @@ class PaysAt:
         self.by_columns = _pieced(self.column_net, columns, pays.most)  # [most rows, columns, …]
         net = self._of_rows() + self.by_columns.transpose(1, 0, 2)
         if pays.whole:
-            net[:, rows] = self._through_all().min(axis=1)
+            net[:, rows] = self.through_all.min(axis=1)
         flat = np.where(pays.fitting, net, inf).reshape(-1, pays.most + 1)
         self.at = flat.argmin(axis=0)
-        self.least: NDArray[np.float64] = flat[self.at, np.arange(pays.most + 1)]
-        self.least = self.least + pays.beside_bytes
-        self.least[0] = 0.0
+        self.least_bytes: NDArray[np.float64] = flat[self.at, np.arange(pays.most + 1)]
+        self.least_bytes = self.least_bytes + pays.beside_bytes
+        self.least_bytes[0] = 0.0
 
     def _of_rows(self) -> NDArray[np.float64]:
         """Return what rows pay with families of both; shape [columns, rows, cells]."""
@@ -166,10 +180,11 @@ class PaysAt:
             found[many == paid] = both[many == paid]
         return found
 
-    def _through_all(self) -> NDArray[np.float64]:
-        """Return what parts in all rows pay, by columns and how many they hold whole.
+    @cached_property
+    def through_all(self) -> NDArray[np.float64]:
+        """What parts in all rows pay, by columns and how many of these they hold whole.
 
-        Shape [columns, whole, cells].
+        Shape [columns, whole, cells] [bytes].
         """
         pays, rows, most = self.pays, self.pays.rows, self.pays.most
         columns = len(self.row_net) - 1
@@ -209,16 +224,16 @@ class PaysAt:
         found[cells + 1 :] = now[pieces]
         return found
 
-    def cheapest(self, cells: int) -> tuple[tuple[int, ...], tuple[int, ...], float]:
-        """Return the rows and columns of the cheapest part of *cells*, and what it pays [bytes]."""
+    def cheapest(self, cells: int) -> tuple[tuple[Pieces, Pieces], float]:
+        """As of ``PaysAt``."""
         pays = self.pays
         columns, rows = divmod(int(self.at[cells]), self.by_rows.shape[1])
         if not cells:
-            return (), (), 0.0
+            return ((), ()), 0.0
         whole = 0
         by_rows, row_net = self.by_rows, self.row_net
         if pays.whole and rows == pays.rows:
-            whole = int(self._through_all()[columns, :, cells].argmin())
+            whole = int(self.through_all[columns, :, cells].argmin())
             if whole > 1:
                 row_net = self.row_net.copy()
                 row_net[1:whole] = inf
@@ -240,7 +255,7 @@ class PaysAt:
         paid = float(
             pays.row_bytes[list(of_rows)].sum() + pays.column_bytes[list(of_columns)].sum()
         )
-        return of_rows, of_columns, paid + more + float(pays.beside_bytes[cells])
+        return (of_rows, of_columns), paid + more + float(pays.beside_bytes[cells])
 
 
 def sorted_families(sheet: Question, along: set[int], across: set[int]) -> Families:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -209,17 +210,19 @@ class _Dealing:
             most: [1].
         """
         least = sum(self.least[k] for k in rest)
-        before, taken = [], []
+        before: list[int] = []
+        taken: list[tuple[int, ...]] = []
         for state, left in enumerate(states.left.tolist()):
             room = total_bytes - least - states.paid_bytes[state]
             fits = (taking.held <= -np.sort(-states.left[state])).all(axis=1)
             for way in np.flatnonzero(fits & (taking.cost_bytes <= room)).tolist():
-                placed = _placed(left, taking.held[way].tolist(), alike=self.costs.alike)
+                parts, room_left = taking.held[way].tolist(), most - len(before)
+                placed = _placed(left, parts, room_left, alike=self.costs.alike)
+                look()
+                if placed is None:
+                    return None
                 before += [state] * len(placed)
                 taken += placed
-            if len(before) > most:
-                return None
-            look()
         came = np.array(before, dtype=np.int64)
         took = np.array(taken, dtype=np.int64).reshape(len(came), self.costs.rows)
         paid = states.paid_bytes[came] + self.costs.paid_bytes(took)
@@ -279,12 +282,16 @@ class _Found:
     looked_at: int = 0
 
 
-def _placed(left: list[int], parts: list[int], *, alike: bool) -> list[tuple[int, ...]]:
+def _placed(
+    left: list[int], parts: list[int], most: int, *, alike: bool
+) -> list[tuple[int, ...]] | None:
     """Return all ways to take one part from each row, of rows with as much left only one order.
 
     Args:
         left: cells of every row; in descending order if rows are alike.
         parts: as many.
+        most: ways that are not too many, of whose beginnings there may not be more either; None
+            where there are [1].
         alike: whether rows can change places.
     """
     sizes = Counter(parts)
@@ -293,11 +300,14 @@ def _placed(left: list[int], parts: list[int], *, alike: bool) -> list[tuple[int
     begun: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), tuple(sizes[v] for v in values))]
     for room, rows in runs:
         fitting = [i for i, v in enumerate(values) if v <= room]
-        begun = [
+        further = (
             (taken + some, tuple(now))
             for taken, counts in begun
             for some, now in _chosen(values, list(counts), fitting, rows)
-        ]
+        )
+        begun = list(islice(further, most + 1))
+        if len(begun) > most:
+            return None
     return [taken for taken, _ in begun]
 
 
@@ -308,7 +318,7 @@ def _chosen(
     if not rows:
         yield (), counts
         return
-    if not fitting:
+    if sum(counts[i] for i in fitting) < rows:
         return
     first, rest = fitting[0], fitting[1:]
     for times in range(min(rows, counts[first]) + 1):

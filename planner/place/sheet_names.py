@@ -26,6 +26,7 @@ from planner.place.sheet_choice import (
     listed_until_s,
     within,
 )
+from planner.place.sheet_groups import Beside
 from planner.place.sheet_joins import Joins, joins
 from planner.place.spread import closing_weights
 
@@ -116,6 +117,7 @@ class Names:
 
     Args:
         of: the question cut into sheets.
+        beside: the families that touches do not tell.
         paid_bytes: for one place of each outer question, by the sheets touched, in the order of
             their numbers [bytes].
         joined_bytes: what a part pays jointly inside its sheet and across, by what one group of
@@ -123,8 +125,12 @@ class Names:
     """
 
     of: Sheeted
+    beside: Beside = field(init=False)
     paid_bytes: dict[Parts, NDArray[np.float64]] = field(default_factory=dict)
     joined_bytes: dict[tuple[float, ...], NDArray[np.float64]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.beside = Beside(self.of)
 
     def of_parts(self, parts: Parts, limit_bytes: float) -> Iterator[Filling | None]:
         """Yield the fillings with these parts at *limit_bytes* at most; None for what is dearer.
@@ -146,7 +152,9 @@ class Names:
             sheets, pays = stack.pop()
             rank = len(sheets)
             if rank == len(parts):
-                yield Filling(parts=parts, sheets=sheets, pays_bytes=pays)
+                pays += self.beside.more_bytes(parts, sheets)
+                whole = Filling(parts=parts, sheets=sheets, pays_bytes=pays)
+                yield whole if pays <= limit_bytes else None
                 continue
             first = sheets[-1] + 1 if rank and parts[rank] == parts[rank - 1] else 0
             for sheet in range(first, of.sheets):

@@ -131,6 +131,7 @@ class Work:
         solver_bytes: the same as a solver says, up to its tolerance [bytes].
         priced: prices of parts that were found good, by the sides of the boxes that are kept
             together and the axes of the sheets.
+        pricing: what may yet be found of them.
         staged: prices of what domains hold of every stage, by the sides of the same boxes; None
             where there are no stages.
         stages_bytes: the best bound of such prices [bytes].
@@ -147,6 +148,9 @@ class Work:
     bound_bytes: float = 0.0
     solver_bytes: float = 0.0
     priced: dict[tuple[tuple[int, ...], tuple[int, ...]], SheetPrices] = field(default_factory=dict)
+    pricing: dict[tuple[tuple[int, ...], tuple[int, ...]], Iterator[SheetPrices]] = field(
+        default_factory=dict
+    )
     staged: dict[tuple[int, ...], Priced | None] = field(default_factory=dict)
     stages_bytes: float = 0.0
     swept: dict[tuple[tuple[int, ...], bool], Sweeps] = field(default_factory=dict)

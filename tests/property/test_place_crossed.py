@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from planner.place.copies import copy_units
-from planner.place.crossed_pays import Pays, PaysAt
+from planner.place.crossed_pays import CrossedPays
+from planner.place.piece_prices import piece_prices
 from planner.place.question import Charge, Kind, Question
-from planner.place.sheet_crossed import crossed, crossed_prices, crossings
+from planner.place.sheet_crossed import crossed, crossings
 from planner.place.sheet_names import held_bytes
 from planner.place.sheet_parts import sheeted
 from planner.place.sheet_prices import sheet_prices
@@ -66,7 +67,7 @@ def test_no_part_pays_less_than_its_rows_and_columns_say(seeds: range) -> None:
             row, column = _lines(sizes, along), _lines(sizes, across)
             sheet = _drawn_sheet(draw, sizes)
             most = int(draw.integers(sheet.cells // 2, sheet.cells + 1))
-            pays = Pays(sheet, along, most)
+            pays = CrossedPays(sheet, along, most)
             every = [np.flatnonzero(one) for one in product((0, 1), repeat=sheet.cells)]
             paid = [held_bytes(sheet, tuple(held.tolist())) for held in every]
             for scale in (0.0, 4.0):
@@ -79,15 +80,15 @@ def test_no_part_pays_less_than_its_rows_and_columns_say(seeds: range) -> None:
                         worth += of_column[np.bincount(column[held])].sum()
                         least[len(held)] = min(least[len(held)], bytes_ - worth)
 
-                at = PaysAt(pays, of_row, of_column)
+                at = pays.at([of_row, of_column])
 
-                assert (at.least <= least + ROUNDING).all()
-                told, met = told + most, met + int(np.isclose(at.least, least)[1:].sum())
+                assert (at.least_bytes <= least + ROUNDING).all()
+                told, met = told + most, met + int(np.isclose(at.least_bytes, least)[1:].sum())
                 for cells in range(1, most + 1):
-                    rows, columns, one = at.cheapest(cells)
+                    (rows, columns), one = at.cheapest(cells)
                     worth = of_row[list(rows)].sum() + of_column[list(columns)].sum()
                     assert sum(rows) == sum(columns) == cells
-                    assert np.isclose(one - worth, at.least[cells])
+                    assert np.isclose(one - worth, at.least_bytes[cells])
     assert met > told / 4  # it says something
 
 
@@ -103,7 +104,9 @@ def test_no_seating_cuts_less_than_crossed_prices_say(numbers: range) -> None:
                 of = sheeted(question, axes)
                 alone = sheet_prices(of, best * (1 + ROUNDING))
                 for along in crossings(of):
-                    prices = crossed_prices(crossed(of, along), alone, np.inf)
+                    pieced = crossed(of, along)
+                    begun = pieced.begun(alone.price_bytes)
+                    prices = piece_prices(pieced, [begun], np.inf)
                     assert prices.bound_bytes <= best * (1 + ROUNDING) + ROUNDING
                     told += 1
                     met += prices.bound_bytes >= best * (1 - ROUNDING)

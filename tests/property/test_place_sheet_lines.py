@@ -10,12 +10,14 @@ from time import monotonic
 import numpy as np
 import pytest
 
+from planner.place.piece_prices import Pieced, piece_prices
 from planner.place.question import Charge, Kind, Question
 from planner.place.sheet_choice import part_choice
+from planner.place.sheet_crossed import crossings
 from planner.place.sheet_cuttings import Cuttings
-from planner.place.sheet_lines import Lined, line_prices, lined
+from planner.place.sheet_lines import line_of, lined
 from planner.place.sheet_parts import sheeted
-from planner.place.sheet_prices import Fillings, SheetPrices, sheet_prices
+from planner.place.sheet_prices import Fillings, sheet_prices
 from planner.place.whole_numbers import Effort
 from tests.oracles import brute_force_cut
 from tests.small_questions import Drawn
@@ -28,8 +30,8 @@ KINDS = (Kind.TOUCH, Kind.RING, Kind.PAIRS, Kind.CHAIN, Kind.TOUCH, Kind.ENDS, K
 DRAWN = Drawn(first_seed=910_000, grids=GRIDS, kinds=KINDS, spare_share=0.4)
 
 
-def _all_lines(question: Question) -> Iterator[Lined]:
-    """Yield every way to cut the question into sheets and these into lines."""
+def _all_lines(question: Question) -> Iterator[Pieced]:
+    """Yield every way to cut the question into sheets and these into lines, and those further."""
     live = [i for i, n in enumerate(question.sizes) if n > 1]
     for count in range(2, len(live) + 1):
         for axes in combinations(live, count):
@@ -37,6 +39,8 @@ def _all_lines(question: Question) -> Iterator[Lined]:
             for inner in range(1, count):
                 for along in combinations(axes, inner):
                     yield lined(of, along)
+                    for rows in crossings(line_of(of, along)):
+                        yield lined(of, along, rows)
 
 
 def _undercut(seeds: range, ways: int) -> list[str]:
@@ -48,11 +52,10 @@ def _undercut(seeds: range, ways: int) -> list[str]:
         for i in random.permutation(len(every))[:ways].tolist():
             both = every[i]
             of, scale = both.of, float(both.of.pays_bytes[0].max())
-            prices = line_prices(both, sheet_prices(of, inf), inf)
-            drawn = np.append(0.0, random.normal(scale=scale / 4, size=of.largest))
-            pieces = np.append(0.0, random.normal(scale=scale / 4, size=both.lines.largest))
-            any_prices = SheetPrices(of=both.at(pieces).of, price_bytes=drawn)
-            bounds = [prices.bound_bytes, any_prices.bound_bytes]
+            begun = both.begun(sheet_prices(of, inf).price_bytes)
+            prices = piece_prices(both, [begun], inf).prices
+            any_prices = both.at(random.normal(scale=scale / 4, size=both.ends[-1]))
+            bounds = [begun.bound_bytes, prices.bound_bytes, any_prices.bound_bytes]
             limit = 1.5 * best + 1e-3
             choice = part_choice(prices, Cuttings(prices.of), limit, monotonic() + 60.0, MANY)
             if max(bounds) > best * (1 + ROUNDING) + ROUNDING or (
@@ -86,11 +89,13 @@ def test_three_pieces_of_a_ring_are_cheapest_when_they_are_equal() -> None:
         ),
         capacities=(6, 6),
     )
-    both = lined(sheeted(question, (0, 1)), (0,))
-    pays = both.lines.pays
+    of = sheeted(question, (0, 1))
+    both = lined(of, (0,))
+    pays = line_of(of, (0,)).pays
     assert [pays(p) for p in ((3, 3), (4, 2), (2, 2, 2), (4, 1, 1))] == [23.0, 24.0, 30.0, 33.0]
     assert brute_force_cut(question) == pytest.approx(18.0)
-    assert line_prices(both, sheet_prices(both.of, inf), inf).bound_bytes == pytest.approx(18.0)
+    begun = both.begun(sheet_prices(of, inf).price_bytes)
+    assert piece_prices(both, [begun], inf).bound_bytes == pytest.approx(18.0)
 
 
 def _all_fillings(left: int, largest: int) -> Iterator[tuple[int, ...]]:

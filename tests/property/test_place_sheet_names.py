@@ -140,3 +140,28 @@ def test_a_short_list_of_which_names_leave_nothing_is_a_bound() -> None:
     named = named_choice(prices, Cuttings(prices.of), 2 * least, monotonic() + 60.0, few)
 
     assert prices.bound_bytes < named.bound_bytes <= least
+
+
+def test_pairs_that_run_through_two_sheets_know_which_parts_are_of_one_group() -> None:
+    """Four sheets of four cells, two and two of one group of pairs, in domains of 6, 6 and 4.
+
+    By hand: one sheet is cut in halves, 100. A domain of six has a sheet and a half. That of the
+    first is of the same group, 6 x 2 pairs; that of the second is not, 2 x 6 + 4 x 4; the third
+    has a sheet alone, 4 x 4. By their cells alone the second would have 6 x 2.
+    """
+    question = Question(
+        sizes=(4, 2, 2),
+        charges=(
+            Charge(axes=(0,), kind=Kind.TOUCH, weight_bytes=100.0),
+            Charge(axes=(0, 1), kind=Kind.PAIRS, weight_bytes=1.0),
+            Charge(axes=(2,), kind=Kind.CHAIN, weight_bytes=1e-3),
+        ),
+        capacities=(6, 6, 4),
+    )
+    best = brute_force_cut(question)
+    assert 156.0 <= best < 156.1  # some hops cross
+    of, limit, ends_s = sheeted(question, (0,)), 1.2 * best, monotonic() + 60.0
+    alike = part_choice(sheet_prices(of, inf), Cuttings(of), limit, ends_s, FEW)
+    named = named_choice(sheet_prices(of, inf), Cuttings(of), limit, ends_s, FEW)
+    assert alike.bound_bytes < 141.0
+    assert named.bound_bytes == pytest.approx(best, rel=SOLVER)

@@ -41,9 +41,10 @@ def _prices(of: Staged, seed: int) -> Iterator[tuple[bool, SheetPrices]]:
     for axis in stage if len(stage) > 1 else ():
         both = lined(sheets, (axis,))
         for scale in (0.0, 0.2):
-            most = float(both.lines.pays_bytes[0].max())
-            pieces = random.normal(scale=scale * most, size=both.lines.largest)
-            at = both.at(np.append(0.0, pieces)).of
+            one = both.pays.lines[0]
+            most = float(one.piece_bytes.max())
+            pieces = random.normal(scale=scale * most, size=one.largest)
+            at = both.begun(None, [np.append(0.0, pieces)]).prices.of
             yield True, sheet_prices(at, inf)
             yield True, _drawn(at, random)
 
