@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from planner.place.sheet_prices import SheetPrices
     from planner.place.stage_prices import Priced
 
+    _Sheets = tuple[tuple[int, ...], tuple[int, ...]]
+
 _IMPROVE_CELLS = 20_000
 _LARGE = 96  # seats of a domain, past which a sharp bound of what it pays may take seconds
 _NOISE_BYTES = 1e-3  # what rounding may leave of a bound that is nought
@@ -132,8 +134,7 @@ class Work:
         priced: prices of parts that were found good, by the sides of the boxes that are kept
             together and the axes of the sheets.
         pricing: what may yet be found of them.
-        staged: prices of what domains hold of every stage, by the sides of the same boxes; None
-            where there are no stages.
+        staged: prices of what domains hold of every stage, by the same sides; None if it has none.
         stages_bytes: the best bound of such prices [bytes].
         swept: what is known of sweeps at these prices, and at those of parts of stages.
         few_bytes: the cut in hand when stages were chosen from few patterns last [bytes].
@@ -147,10 +148,8 @@ class Work:
     seatings: list[Seating] = field(default_factory=list)
     bound_bytes: float = 0.0
     solver_bytes: float = 0.0
-    priced: dict[tuple[tuple[int, ...], tuple[int, ...]], SheetPrices] = field(default_factory=dict)
-    pricing: dict[tuple[tuple[int, ...], tuple[int, ...]], Iterator[SheetPrices]] = field(
-        default_factory=dict
-    )
+    priced: dict[_Sheets, SheetPrices] = field(default_factory=dict)
+    pricing: dict[_Sheets, Iterator[SheetPrices]] = field(default_factory=dict)
     staged: dict[tuple[int, ...], Priced | None] = field(default_factory=dict)
     stages_bytes: float = 0.0
     swept: dict[tuple[tuple[int, ...], bool], Sweeps] = field(default_factory=dict)
