@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from planner.place.sheet_prices import SheetPrices
     from planner.place.stage_prices import Priced
 
-    _Sheets = tuple[tuple[int, ...], tuple[int, ...]]
+    _Axes = tuple[int, ...]
 
 _IMPROVE_CELLS = 20_000
 _LARGE = 96  # seats of a domain, past which a sharp bound of what it pays may take seconds
@@ -131,8 +131,7 @@ class Work:
         seatings: the best few, the cheapest first.
         bound_bytes: what every seating cuts at least, by our own arithmetic [bytes].
         solver_bytes: the same as a solver says, up to its tolerance [bytes].
-        priced: prices of parts that were found good, by the sides of the boxes that are kept
-            together and the axes of the sheets.
+        priced: good prices of parts, by the sides of boxes kept together and the sheets' axes.
         pricing: what may yet be found of them.
         staged: prices of what domains hold of every stage, by the same sides; None if it has none.
         stages_bytes: the best bound of such prices [bytes].
@@ -148,11 +147,11 @@ class Work:
     seatings: list[Seating] = field(default_factory=list)
     bound_bytes: float = 0.0
     solver_bytes: float = 0.0
-    priced: dict[_Sheets, SheetPrices] = field(default_factory=dict)
-    pricing: dict[_Sheets, Iterator[SheetPrices]] = field(default_factory=dict)
-    staged: dict[tuple[int, ...], Priced | None] = field(default_factory=dict)
+    priced: dict[tuple[_Axes, _Axes], SheetPrices] = field(default_factory=dict)
+    pricing: dict[tuple[_Axes, _Axes], Iterator[SheetPrices]] = field(default_factory=dict)
+    staged: dict[_Axes, Priced | None] = field(default_factory=dict)
     stages_bytes: float = 0.0
-    swept: dict[tuple[tuple[int, ...], bool], Sweeps] = field(default_factory=dict)
+    swept: dict[tuple[_Axes, bool], Sweeps] = field(default_factory=dict)
     few_bytes: float = inf
     stages_open: bool = False
     bettered: dict[tuple[Question, bytes], NDArray[np.int64]] = field(default_factory=dict)
@@ -383,9 +382,8 @@ def _halved(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
 
 
 def _pieces(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
-    if sum(question.capacities) > question.cells:
-        for home in piece_fillings(question):
-            yield home, "boxes that need not fill their domains"
+    for home in piece_fillings(question) if sum(question.capacities) > question.cells else ():
+        yield home, "boxes that need not fill their domains"
 
 
 def _strips(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
@@ -399,5 +397,4 @@ def _orders(question: Question) -> Iterator[tuple[NDArray[np.int64], str]]:
 
 
 def _baselines(question: Question, seed: int) -> Iterator[tuple[NDArray[np.int64], str]]:
-    for name, home in baselines(question, seed):
-        yield home, f"the {name} baseline"
+    yield from ((home, f"the {name} baseline") for name, home in baselines(question, seed))
