@@ -15,7 +15,7 @@ from cli.part_used_words import part_document
 from cli.planner_plan import seated_step
 from cli.report_words import price_in_time
 from planner.place.clock import TimeUp, ending
-from planner.units import format_bytes
+from planner.units import format_bytes, format_bytes_apart
 from planner.words import plural
 from topologies.free_list import spelled_gpus
 
@@ -240,10 +240,11 @@ def _price(placement: Placement, price: RulePrice) -> str:
             f"{free} without, both proved the least"
         )
     least = f"at least {format_bytes(price.least_bytes)} and " if price.least_bytes > 0 else ""
+    ruled, of_ruled = format_bytes_apart(placement.objective_bytes, placement.lower_bound_bytes)
+    free, of_free = format_bytes_apart(price.free_bytes, price.free_bound_bytes)
     return (
         f"{least}at most {format_bytes(price.most_bytes)} a step: {ruled} cross with the rules, of "
-        f"at least {format_bytes(placement.lower_bound_bytes)}; {free} without, of at least "
-        f"{format_bytes(price.free_bound_bytes)}"
+        f"at least {of_ruled}; {free} without, of at least {of_free}"
     )
 
 

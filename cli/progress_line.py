@@ -104,11 +104,11 @@ class ProgressLine(_Beating):
         if progress is None:
             return ""
         passed_s = round(monotonic() - self.starts_s)
-        line = (
-            f"{format_bytes(progress.cut_bytes)} cross, at least "
-            f"{format_bytes(progress.lower_bound_bytes)} must: gap {format_share(progress.gap)}; "
-            f"{passed_s} of {format_time(self.limit_s)}"
-        )
+        cut, least = format_bytes(progress.cut_bytes), format_bytes(progress.lower_bound_bytes)
+        line = f"{cut} cross, at least {least} must: gap {format_share(progress.gap)}"
+        if cut == least and progress.gap > 0:  # two numbers alike do not show what is between them
+            line = f"{cut} cross, {format_share(progress.gap)} of it perhaps for nothing"
+        line = f"{line}; {passed_s} of {format_time(self.limit_s)}"
         return f"{line}; Ctrl-C keeps it" if self.live else line
 
 

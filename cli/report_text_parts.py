@@ -18,7 +18,13 @@ from planner.place.check import CheckedEntry, judged
 from planner.search.placed import worst_spread
 from planner.steptime.document import interval_s
 from planner.steptime.spread import DIGITS
-from planner.units import format_bytes, format_rate, format_share, format_time
+from planner.units import (
+    format_bytes,
+    format_bytes_apart,
+    format_rate,
+    format_share,
+    format_time,
+)
 from planner.words import counted, format_times, plural
 
 if TYPE_CHECKING:
@@ -142,7 +148,9 @@ def _made_least(plan: Plan, seating: Placement | Baseline) -> float:
 
 def proof_sentence(placement: Placement) -> str:
     """Return how the cut is known to be as low as it is said to be, and who checked it."""
-    bound = format_bytes(placement.lower_bound_bytes)
+    cut, bound = format_bytes_apart(placement.objective_bytes, placement.lower_bound_bytes)
+    if placement.proof is not Proof.INCUMBENT:
+        bound = format_bytes(placement.lower_bound_bytes)
     least = "nothing less can cross" if placement.lower_bound_bytes == 0 else (
         f"every placement crosses at least {bound}"
     )  # fmt: skip
@@ -155,8 +163,7 @@ def proof_sentence(placement: Placement) -> str:
         Proof.BOUND: f"Proved: {least}, and this one crosses no more; gap 0 %",
         Proof.SOLVER: f"Proved by the solver: {least}; gap {format_share(placement.gap)}",
         Proof.INCUMBENT: (
-            f"Not proved: {least}, this one {format_bytes(placement.objective_bytes)}; gap "
-            f"{format_share(placement.gap)} ({why})"
+            f"Not proved: {least}, this one {cut}; gap {format_share(placement.gap)} ({why})"
         ),
     }[placement.proof]
     return (

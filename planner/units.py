@@ -141,6 +141,19 @@ def format_bytes(size_bytes: float, *, digits: int = 3) -> str:
     return _format(size_bytes, _DECIMAL, "B", 1000.0, digits)
 
 
+def format_bytes_apart(size_bytes: float, other_bytes: float) -> tuple[str, str]:
+    """Return both, with more digits where three do not tell them apart; nine at most.
+
+    >>> format_bytes_apart(23.786e12, 23.78e12), format_bytes_apart(10e12, 9e12)
+    (('23.79 TB', '23.78 TB'), ('10 TB', '9 TB'))
+    """
+    for digits in range(3, 10):
+        found = tuple(format_bytes(one, digits=digits) for one in (size_bytes, other_bytes))
+        if found[0] != found[1]:
+            break
+    return found[0], found[1]
+
+
 def format_binary_bytes(size_bytes: float, *, digits: int = 3) -> str:
     """Return *size_bytes* in powers of 1024, as memory and buffers are sold.
 

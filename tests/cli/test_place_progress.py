@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -142,6 +142,21 @@ def test_a_terminal_gets_one_line_that_is_written_over(
     shown = told.getvalue()
     assert "10 TB cross, at least 9 TB must: gap 10 %; 5 of 20 s; Ctrl-C keeps it" in shown
     assert "\n" not in shown
+    assert all(len(part) <= 79 for part in shown.split("\r"))
+
+
+def test_a_gap_between_two_numbers_that_print_alike_is_said_without_the_second(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    told = terminal(monkeypatch, live=True)
+    line = ProgressLine(20.0)
+    clock.now_s += 5.0
+
+    line(replace(SOME, cut_bytes=23.786e12, lower_bound_bytes=23.78e12))
+    line.close()
+
+    shown = told.getvalue()
+    assert "23.8 TB cross, 0.0252 % of it perhaps for nothing; 5 of 20 s" in shown
     assert all(len(part) <= 79 for part in shown.split("\r"))
 
 

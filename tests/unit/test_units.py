@@ -163,3 +163,10 @@ def test_rounded_figures_have_as_many_digits_side_by_side_and_exact_ones_no_zero
 )  # fmt: skip
 def test_a_number_without_a_unit_is_written_by_the_same_rule(value: float, written: str) -> None:
     assert units.format_number(value) == written
+
+
+def test_two_sizes_have_as_many_digits_as_tell_them_apart() -> None:
+    assert units.format_bytes_apart(23.786e12, 23.78e12) == ("23.79 TB", "23.78 TB")
+    assert units.format_bytes_apart(10e12, 9e12) == ("10 TB", "9 TB")
+    assert units.format_bytes_apart(1e12, 1e12) == ("1 TB", "1 TB")
+    assert units.format_bytes_apart(999_999_999, 1e9) == ("999.999999 MB", "1 GB")
