@@ -44,11 +44,15 @@ _ALIKE = 1.1  # times the least that any kind leaves open, which is no differenc
 _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open at most
 _FAR_SHARE = 3e-3  # of the cut that is open, past which all ways to cut sheets further are priced
 _FAR_S_SHARE = 0.4  # of the time, after which no other kind of sheets is
+_LOST_SHARE = (
+    0.01  # of the cut, by which pieces may say less before they have prices: never made up
+)
 _FURTHER_SHARE = 0.035  # of the cut, that prices of rows and columns of lines may add; 3 % was seen
 _SOON_SHARE = 0.04  # open by a kind, up to which it is chosen from before others have prices
 _NAMED_SHARE = 1e-3  # open then, up to which sheets are told apart at once
 _SEATED_FAR = 4e-3  # of the cut, above what a choice says, past which a solver seats its sheets
-_SEATED_S = 0.5  # for each
+_SEATED_S = 0.5  # for each, with
+_SEATED_EACH_S = 2.0  # that all of it takes at most, mostly
 _TURNS = 4  # times that a better seating makes another choice worth while
 _METHOD = "parts of groups chosen for all domains at once"
 
@@ -168,6 +172,8 @@ def _better_prices(work: Work, grid: Kept, axes: tuple[int, ...]) -> Iterator[Sh
     for along in line_axes(prices.of):
         pieces = work.priced.get((grid.sides, along))
         ways.append((along, _begun(lined(prices.of, along), prices, pieces)))
+    least = prices.bound_bytes - _LOST_SHARE * cut
+    ways = [way for way in ways if max(one.bound_bytes for one in way[1]) >= least]
     ways.sort(key=lambda way: -max(one.bound_bytes for one in way[1]))
     best = prices
     if not ways:
@@ -197,8 +203,9 @@ def _further(best: Priced, axes: tuple[int, ...], cut_bytes: float) -> Priced:
     for along in crossings(line_of(of, axes))[:1]:
         pieced = lined(of, axes, along)
         parts, pieces = np.split(best.price_bytes, [of.largest])
-        begun = [pieced.begun(np.append(0.0, parts), [np.append(0.0, pieces)])]
-        return piece_prices(pieced, begun, cut_bytes)
+        begun = pieced.begun(np.append(0.0, parts), [np.append(0.0, pieces)])
+        if begun.bound_bytes >= best.bound_bytes - _LOST_SHARE * cut_bytes:
+            return piece_prices(pieced, [begun], cut_bytes)
     return best
 
 
@@ -260,7 +267,7 @@ class _Try:
             choice = choose(self.prices, self.cuttings, before_bytes, ends_s, self.effort)
             if work.believe(choice.bound_bytes):
                 return True
-            if choice.cuttings and self._taken(choice):
+            if choice.cuttings and self._taken(choice, ends_s):
                 return True
         return work.proved
 
@@ -280,17 +287,19 @@ class _Try:
         else:
             self.work.raise_bound(choice.bound_bytes)
         if choice.cuttings and not self.work.proved:
-            self._taken(choice)
+            self._taken(choice, ends_s)
         self.ended = choice.ended
         return (choice.ended and self.effort is FEW) or self.work.proved or monotonic() > ends_s
 
-    def _taken(self, choice: PartChoice) -> bool:
+    def _taken(self, choice: PartChoice, ends_s: float) -> bool:
         """Seat a choice; a solver seats its sheets if rules cut much more than it says."""
         effort_s = self.effort.sheet_s
         if self._seated(choice, effort_s):
             return True
         cut = self.work.best.cut_bytes
-        if effort_s > 0 or cut - choice.bound_bytes <= _SEATED_FAR * cut or over():
+        long_s = _SEATED_EACH_S * len(set(choice.cuttings))
+        late = monotonic() + long_s > ends_s
+        if effort_s > 0 or cut - choice.bound_bytes <= _SEATED_FAR * cut or late:
             return self.work.proved
         return self._seated(choice, _SEATED_S)
 
