@@ -44,9 +44,7 @@ _ALIKE = 1.1  # times the least that any kind leaves open, which is no differenc
 _WORSE = 4.0  # times what is open that a kind worth choosing from leaves open at most
 _FAR_SHARE = 3e-3  # of the cut that is open, past which all ways to cut sheets further are priced
 _FAR_S_SHARE = 0.4  # of the time, after which no other kind of sheets is
-_LOST_SHARE = (
-    0.01  # of the cut, by which pieces may say less before they have prices: never made up
-)
+_LOST_SHARE = 0.01  # of the cut, that pieces may tell less without prices: it is never made up
 _FURTHER_SHARE = 0.035  # of the cut, that prices of rows and columns of lines may add; 3 % was seen
 _SOON_SHARE = 0.04  # open by a kind, up to which it is chosen from before others have prices
 _NAMED_SHARE = 1e-3  # open then, up to which sheets are told apart at once
@@ -105,14 +103,16 @@ def _prices(work: Work, grid: Kept, axes: tuple[int, ...], *, far: bool) -> Shee
         far: whether to look for prices of pieces in all ways, not the most promising alone.
     """
     key = grid.sides, axes
-    if key not in work.priced:
+    if key not in work.pricing:
         work.pricing[key] = _better_prices(work, grid, axes)
-        work.priced[key] = next(work.pricing[key])
-    if far:
-        for prices in work.pricing.pop(key, ()):
-            work.priced[key] = max(work.priced[key], prices, key=lambda one: one.bound_bytes)
-            if work.priced[key].bound_bytes >= work.best.cut_bytes:
-                break
+    for prices in work.pricing[key] if far or key not in work.priced else ():
+        best = max(prices, work.priced.get(key, prices), key=lambda one: one.bound_bytes)
+        if work.raise_bound(best.bound_bytes):
+            return best
+        look()
+        work.priced[key] = best  # unless they were cut short
+        if not far:
+            break
     return work.priced[key]
 
 
